@@ -1,7 +1,8 @@
-//! Benchmarks of the stages of a comparison: `cargo bench --bench stages`, or `-- align` for a single stage.
+//! Benchmarks for the stages of a comparison. Run `cargo bench --bench stages`, and add `-- align` to run a single
+//! stage.
 //!
-//! The benchmarks use the sample traces of the repository and, if `TRACETREE_TRACES` is set, traces in that
-//! folder. Bytes per second refer to uncompressed traces.
+//! The benchmarks use the sample traces in the repository and, if `TRACETREE_TRACES` is set, traces in that folder.
+//! Bytes per second are uncompressed bytes.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -12,8 +13,8 @@ use tracetree::report::Report;
 use tracetree::trace::ReadOptions;
 use tracetree::{Analysis, CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// Two pairs of traces in the repository, then three pairs in the folder `TRACETREE_TRACES`: with Python
-/// frames, without Python frames, and in the format of 2021.
+/// Two pairs of traces in the repository, then three pairs in the folder `TRACETREE_TRACES`: with Python frames,
+/// without Python frames, and in the trace format used in 2021.
 const PAIRS: [(&str, [&str; 2]); 5] = [
     ("examples/traces", ["resnet.rocm.json.gz", "resnet.cuda.json.gz"]),
     ("examples/traces", ["cnn.pt.trace.json.gz", "cnn_extra_op.pt.trace.json.gz"]),
@@ -48,7 +49,7 @@ fn traces(at: usize) -> (PerSide<Arc<Trace>>, BytesCount) {
     (traces, BytesCount::new(bytes))
 }
 
-/// The baseline of a pair, as uncompressed text and as compressed bytes.
+/// The baseline of a pair, uncompressed and compressed.
 fn texts(at: usize) -> (Vec<u8>, Vec<u8>) {
     let paths = paths(at).expect("an existing pair");
     let packed = std::fs::read(paths.baseline).expect("a file");
@@ -64,14 +65,14 @@ fn read_from(bencher: Bencher<'_, '_>, bytes: &[u8], size: usize) {
         .bench_local(|| Trace::from_reader("t", black_box(bytes), &options).expect("a trace"));
 }
 
-/// Reads compressed bytes into the columns of one trace.
+/// Reads a compressed trace.
 #[divan::bench(args = pairs())]
 fn read(bencher: Bencher<'_, '_>, at: usize) {
     let (text, packed) = texts(at);
     read_from(bencher, &packed, text.len());
 }
 
-/// Reads uncompressed text into the columns of one trace.
+/// Reads an uncompressed trace.
 #[divan::bench(args = pairs())]
 fn read_unpacked(bencher: Bencher<'_, '_>, at: usize) {
     let (text, _) = texts(at);
@@ -103,7 +104,7 @@ fn account(bencher: Bencher<'_, '_>, at: usize) {
     bencher.counter(bytes).bench_local(|| Analysis::new(black_box(diff.clone())));
 }
 
-/// Writes the tables, the page and the Markdown, including the analysis of steps and layers they need.
+/// Writes the tables, the page and the Markdown, including the analysis of steps and layers that they need.
 #[divan::bench(args = pairs())]
 fn write(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);

@@ -1,16 +1,14 @@
-//! Measures how alignment time grows with the size of the traces, compared with the time to read
-//! them.
+//! Measures how alignment time grows with the size of the traces, compared with reading time.
 //!
 //! ```text
 //! cargo run --release --example align_cost -- [MOST_EVENTS]
 //! ```
 //!
-//! The traces are generated in memory: training steps of modules, ops, launches and kernels, in
-//! sizes up to MOST_EVENTS. Each trace is aligned with four candidates: an equal trace (shifted in
-//! time), a trace in which every tenth op is renamed, one in which all names differ, and one in
-//! which all names and shapes differ, so only the launches are similar. All times are processor
-//! times. Alignment times are the minimum of three rounds; reading times are the minimum over the
-//! four candidates.
+//! The traces are generated in memory, with up to MOST_EVENTS events. They contain training steps with modules, ops,
+//! launches and kernels. Each trace is aligned with four candidates: an equal trace (shifted in time), a trace in which
+//! every tenth op is renamed, a trace in which all names differ, and a trace in which all names and shapes differ, so
+//! only the launches are similar. All times are CPU times. Alignment times are the minimum of three rounds; reading
+//! times are the minimum over the four candidates.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -26,7 +24,7 @@ use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 /// The trace sizes to measure, in events per trace.
 const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
 
-/// The ops of one layer, given by name and number of launched kernels.
+/// The name and the number of launched kernels of each op in a layer.
 const OPS: [(&str, usize); 8] = [
     ("aten::layer_norm", 1),
     ("aten::linear", 1),

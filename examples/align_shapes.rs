@@ -4,13 +4,13 @@
 //! cargo run --release --example align_shapes -- [TIMES] [SHAPE]
 //! ```
 //!
-//! The traces are generated in memory. Each input shape has three sizes: `TIMES` (default 1) times
-//! the smallest meaningful size, and two and four times as much. `SHAPE` selects the input shapes
-//! whose name contains this text. All times are processor times.
+//! The traces are generated in memory. Each input shape has three sizes: `TIMES` (default 1) times the smallest
+//! meaningful size, and two and four times as much. `SHAPE` selects the input shapes whose names contain this string.
+//! All times are CPU times.
 //!
-//! The shapes are flat siblings that are all renamed, flat siblings in a different order, flat
-//! siblings of a few names with different tensor shapes, many threads in a different order, many
-//! threads against a single one, and many steps of many layers.
+//! The shapes are flat siblings that are all renamed, flat siblings in a different order, flat siblings that share a
+//! few names but have different tensor shapes, many threads in a different order, many threads compared with a single
+//! thread, and many steps with many layers.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -23,8 +23,7 @@ use std::sync::Arc;
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// A shape of input: name, smallest size, and a function that generates both traces for a given
-/// size.
+/// An input shape: its name, its smallest size, and a function that generates both traces for a given size.
 type Shape = (&'static str, usize, fn(usize) -> PerSide<String>);
 
 const SHAPES: [Shape; 6] = [
@@ -56,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The number of baseline events, and the processor time of the alignment in seconds.
+/// The number of baseline events, and the CPU time for the alignment in seconds.
 fn aligned(texts: &PerSide<String>) -> Result<(usize, f64), Box<dyn Error>> {
     let read =
         |side: Side| Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default());

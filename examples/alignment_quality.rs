@@ -1,21 +1,19 @@
-//! Prints a table of the fraction of true matches that the alignment finds, for each known change.
+//! Prints, for each known change, the fraction of true matches that the alignment finds.
 //!
 //! ```text
 //! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
 //!     [--wrong N] [--below SHARE] [--write FOLDER]
 //! ```
-//! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its
-//! changed copy, with and without Python frames. The changes of `Change::hard`, for which no test
-//! requires a minimum yet, come last.
+//! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its changed copy, with and
+//! without Python frames. The changes in `Change::hard` come last; no test requires a minimum for these changes yet.
 //!
-//! The columns are precision and recall of the UID map (for calls on the GPU path and for all host
-//! calls), the fraction of true matches that are found exactly (on the GPU path, or among host
-//! calls if that path is empty), the fraction of matches that are firm, and the number of wrong
-//! firm matches.
+//! The columns are the precision and recall of the UID map (for calls on the GPU path and for all host calls), the
+//! fraction of true matches that are found exactly (on the GPU path, or among host calls if the GPU path is empty), the
+//! fraction of matches that are firm, and the number of wrong firm matches.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
-//! - `--only` selects the changes whose name contains TEXT.
-//! - `--below` shows only the rows whose precision or recall is below SHARE.
+//! - `--only` selects the changes whose names contain TEXT.
+//! - `--below` shows only rows with a precision or recall below SHARE.
 //! - `--wrong` shows the first N wrong entries of each map.
 //! - `--write` writes both traces of each shown row to FOLDER, for `tracetree diff`.
 
@@ -34,7 +32,7 @@ use support::score::{Score, Scores};
 const USAGE: &str = "usage: alignment_quality TRACE… [--seed N] [--to N] [--only TEXT] [--wrong N] [--below SHARE] \
      [--write FOLDER]";
 
-/// Options of the measurement.
+/// Options for the measurement.
 #[derive(Debug, Default)]
 struct Request {
     traces: Vec<String>,

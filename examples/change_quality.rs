@@ -1,13 +1,13 @@
-//! Prints a table of recordings with known changes: whether tracetree named the change, and which
-//! fraction of the difference it attributes to causes.
+//! Prints, for recordings with known changes, whether tracetree named the change and which fraction of the difference
+//! it attributes to causes.
 //!
 //! ```text
 //! cargo run --release --all-features --example change_quality            all pairs, both ways
 //! cargo run --release --all-features --example change_quality A B        the changes between two traces
 //! ```
-//! The columns of the table are the rank of the known change, the number of unrelated changes that
-//! were claimed, and the fractions of the difference that are attributed to changes and
-//! unexplained. Pairs of real traces need `TRACETREE_TRACES`.
+//! The columns are the rank of the known change, the number of unrelated changes that were reported, the fraction of
+//! the difference that is attributed to changes, and the fraction that is unexplained. Pairs of real traces are read
+//! from the folder `TRACETREE_TRACES`.
 
 #[path = "../tests/changes/pairs.rs"]
 mod pairs;

@@ -1,11 +1,11 @@
-//! Prints the ops and kernels of each convolution in two traces, and their times.
+//! Prints the ops and kernels of each convolution in two traces, with their times.
 //!
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
 //! ```
-//! The example does the regression analysis of `docs/guides/walkthrough.md` by hand: it takes the
-//! rows of one op, groups them by input shapes, and lists the ops and kernels of each side. Without
-//! arguments, the example uses the ResNet pair of `examples/traces`.
+//! The example does the regression analysis of `docs/guides/walkthrough.md` by hand: it takes the rows of one op,
+//! groups these rows by input shapes, and lists the ops and kernels on each side. Without arguments, the example uses
+//! the ResNet pair in `examples/traces`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ const WIDTH: usize = 58;
 struct Lowering {
     rows: usize,
     time: PerSide<Nanos>,
-    /// Count and total time of each pair (launching op, kernel).
+    /// The count and total time for each combination of launching op and kernel.
     parts: PerSide<BTreeMap<(String, String), (usize, Nanos)>>,
 }
 
@@ -51,11 +51,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The rows of `op`, grouped by the shapes of inputs, weights and bias.
+/// The rows of `op`, grouped by the shapes of input, weight and bias.
 fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
     let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
     for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {
-        // Tensors come first; scalars and lists, whose shape is `[]`, are dropped.
+        // Tensors come first. Scalars and lists have the shape `[]` and are dropped.
         let shapes = analysis.argument_text(row, Argument::Shape, Side::Baseline);
         let tensors = shapes.split_once(", []").map(|(tensors, _)| format!("{tensors}]"));
         let lowering = lowerings.entry(tensors.unwrap_or_else(|| shapes.to_owned())).or_default();

@@ -1,13 +1,12 @@
-//! Prints a table of how well traces are read after random damage.
+//! Measures how well traces are read after random damage, and prints a table.
 //!
 //! ```text
 //! cargo run --release --example damage -- TRACE… [--cases N] [--seed N] [--show N] [--only N]
 //! ```
-//! Each case damages one of the traces in one way, reads it, and checks the result against the
-//! events that the damage did not touch (`tests/support/damage.rs`). The last four columns count
-//! failures and must be 0: loss or damage without a note, wrong counts, invalid JSON that `strict`
-//! accepts, panics. `--show` prints the first N failures with their case numbers. `--only` repeats
-//! one case and writes the damaged text to `damaged.json`.
+//! Each case damages one of the traces in one way, reads it, and checks the result against the events that the damage
+//! did not touch (`tests/support/damage.rs`). The last four columns count failures and must be 0: losses or damage
+//! without a note, wrong counts, invalid JSON that `strict` accepts, and panics. `--show` prints the first N failures
+//! with their case numbers. `--only` repeats one case and writes the damaged trace to `damaged.json`.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -69,8 +68,9 @@ fn run(request: &Request) -> Result<usize, Error> {
     for path in &request.traces {
         let sample = Sample::new(unpacked(Path::new(path))?);
         samples.push(
-            sample
-                .ok_or_else(|| Error::other(format!("{path}: not an intact trace with events")))?,
+            sample.ok_or_else(|| {
+                Error::other(format!("{path}: not an undamaged trace with events"))
+            })?,
         );
     }
     let mut counts = [[0usize; Outcome::ALL.len()]; Kind::ALL.len()];

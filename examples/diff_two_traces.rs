@@ -3,8 +3,8 @@
 //! ```text
 //! cargo run --example diff_two_traces [-- BASELINE CANDIDATE [REPORT]]
 //! ```
-//! Without arguments, the example uses the ResNet pair of `examples/traces`. If REPORT is given,
-//! the example also writes a report folder with that name, like `tracetree diff`.
+//! Without arguments, the example uses the ResNet pair in `examples/traces`. If REPORT is given, the example also
+//! writes a report folder with that name, as `tracetree diff` does.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -38,14 +38,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints the totals, and whether the rows of the table add up to the totals.
+/// Prints the totals, and whether the table rows add up to the totals.
 fn totals(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     let account = analysis.account();
     for side in Side::BOTH {
         let totals = &account.totals[side];
         writeln!(
             out,
-            "{} {}: GPU time {:.3} ms, GPU events: {}, launch not in trace: {:.3} ms",
+            "{} {}: GPU time {:.3} ms, GPU events: {}, GPU time without a launch in the trace: \
+             {:.3} ms",
             side.label(),
             analysis.tree(side).trace().source(),
             totals.time.as_millis(),
@@ -79,7 +80,7 @@ fn names(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Prints the call sites with differing GPU work, grouped by description.
+/// Prints the call sites whose GPU work differs, grouped by description.
 fn points(diff: &TraceDiff, out: &mut impl Write) -> std::io::Result<()> {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for point in diff.differences().iter().filter(|point| point.gpu_events > 0) {

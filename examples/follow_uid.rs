@@ -3,9 +3,9 @@
 //! ```text
 //! cargo run --example follow_uid [-- BASELINE CANDIDATE UID]
 //! ```
-//! UID is a position in `traceEvents` of the baseline, from 0, such as `uid1` of `diff_stats.csv`
-//! or `gpu_op_uid` of `diff_stats_kernels.csv`. Without arguments, the example follows the longest
-//! matched kernel of the ResNet pair of `examples/traces`.
+//! UID is a position in the baseline's `traceEvents`, from 0, such as `uid1` in `diff_stats.csv` or `gpu_op_uid` in
+//! `diff_stats_kernels.csv`. Without arguments, the example follows the longest matched kernel in the ResNet pair in
+//! `examples/traces`.
 
 use std::error::Error;
 use std::io::Write;
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let call = match wanted {
         Some(uid) => call_at(trees.baseline, uid)
             .ok_or("the event is neither a host call nor a GPU event")?,
-        None => longest_kernel(diff).ok_or("no kernel of the baseline has a counterpart")?,
+        None => longest_kernel(diff).ok_or("no baseline kernel has a counterpart")?,
     };
 
     let mut out = std::io::stdout().lock();
@@ -50,7 +50,7 @@ fn call_at(tree: &CallTree, uid: Uid) -> Option<CallId> {
     tree.call_of(tree.trace().event_at(uid)?)
 }
 
-/// The longest kernel of the baseline that has a counterpart.
+/// The longest baseline kernel that has a counterpart.
 fn longest_kernel(diff: &TraceDiff) -> Option<CallId> {
     let tree = diff.tree(Side::Baseline);
     let category = |call: CallId| tree.event(call).map(|event| tree.trace().category(event));

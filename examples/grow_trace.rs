@@ -1,23 +1,22 @@
-//! Creates a larger trace by repeating the events of a trace. Each repetition (round) gets shifted
-//! times and ids.
+//! Creates a larger trace by repeating the events of a trace. The times and ids in each repetition (round) are shifted.
 //!
 //! ```text
 //! cargo run --release --example grow_trace -- INPUT OUTPUT --target-mb 600
 //! cargo run --release --example grow_trace -- INPUT OUTPUT --times 10
 //! ```
 //!
-//! INPUT is a JSON file, plain or compressed with gzip. OUTPUT is compressed with gzip if its name
-//! ends in `.gz`, with zstd if its name ends in `.zst`, and is plain otherwise. Each round is as
-//! consistent as the original trace: correlations, flows and forward-backward links stay within the
-//! round, which starts after the previous round has ended.
+//! INPUT is a JSON file, plain or compressed with gzip. OUTPUT is compressed with gzip if its name ends in `.gz`, with
+//! zstd if its name ends in `.zst`, and is plain otherwise. Each round is as consistent as the original trace:
+//! correlations, flows and forward-backward links stay within a round, and each round starts after the previous round
+//! has ended.
 
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::ops::Range;
 
-/// Keys whose values are times or ids. The keys of one group contain ids of one kind, which are
-/// shifted together.
+/// Keys whose values are times or ids. All keys in a group contain the same kind of id, and these ids are shifted
+/// together.
 const SHIFTED: [(&str, Group); 13] = [
     ("ts", Group::Time),
     ("correlation", Group::Correlation),
@@ -46,10 +45,10 @@ enum Group {
     Sequence,
 }
 
-/// Number of groups of keys.
+/// Number of key groups.
 const GROUPS: usize = Group::Sequence as usize + 1;
 
-/// A number in the text of the trace that increases in each round.
+/// A number in the JSON text of the trace that is shifted in each round.
 struct Number {
     place: Range<usize>,
     value: u64,
@@ -136,7 +135,7 @@ fn writer(path: &str) -> Result<Box<dyn Write>, Box<dyn Error>> {
     })
 }
 
-/// The bytes between the brackets of `traceEvents`, or of the list if the whole text is one list.
+/// The byte range between the brackets of `traceEvents`, or of the top-level list if the file is a list.
 fn events_range(text: &[u8]) -> Option<Range<usize>> {
     const KEY: &[u8] = b"\"traceEvents\"";
     let start = match text.trim_ascii_start().first()? {
@@ -194,7 +193,7 @@ fn number_length(text: &[u8]) -> usize {
     text.iter().position(|b| !is_number(b)).unwrap_or(text.len())
 }
 
-/// All numbers in the text to shift, in order. Negative numbers are not ids and stay unchanged.
+/// All numbers in the text that are shifted, in order. Negative numbers are not ids and stay unchanged.
 fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
     let mut numbers = Vec::new();
     let mut group = None;
@@ -224,7 +223,7 @@ fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
     numbers
 }
 
-/// The digits before the decimal point of a number, which may be in quotes.
+/// The digits before the decimal point of a number. The number may be in quotes.
 fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
     let start = token.start + usize::from(text[token.start] == b'"');
     let length = text[start..token.end].iter().take_while(|b| b.is_ascii_digit()).count();
@@ -233,7 +232,7 @@ fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
     (length > 0 && length < 19 && ends_well).then(|| start..start + length)
 }
 
-/// The amount that each round adds to the values of a group; it exceeds the range of these values.
+/// The amount that each round adds to the values of a group. The amount exceeds the range of these values.
 fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     let mut strides = [0; GROUPS];
     for (group, stride) in strides.iter_mut().enumerate() {
@@ -270,7 +269,7 @@ fn longest(text: &[u8]) -> u64 {
     longest + 1
 }
 
-/// Writes all events, with each number increased by the shift of its group.
+/// Writes all events, with each number increased by its group's shift.
 fn write_round(
     out: &mut dyn Write,
     text: &[u8],

@@ -1,5 +1,4 @@
-//! Writes small traces of many ranks before and after a change; the traces after the change have
-//! planted faults.
+//! Writes small traces for many ranks, before and after a change. The traces after the change contain planted faults.
 //!
 //! ```text
 //! cargo run --example make_ranks -- FOLDER [RANKS]

@@ -1,5 +1,5 @@
-//! Writes the generated traces of this repository: the ResNet pair of `examples/traces`, and the
-//! small pairs of `tests/fixtures` that each demonstrate one phenomenon of lowering.
+//! Writes the generated traces in this repository: the ResNet pair in `examples/traces`, and the small pairs in
+//! `tests/fixtures` that each demonstrate one lowering phenomenon.
 //!
 //! ```text
 //! cargo run --example make_traces [-- ROOT]
@@ -42,7 +42,7 @@ fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     writeln!(std::io::stdout(), "{}: {} bytes", path.display(), bytes.len())
 }
 
-/// Compresses text with gzip, without a name or a time, so that equal text gives equal bytes.
+/// Compresses a string with gzip, without a file name or a time, so equal strings give equal bytes.
 fn packed(text: &str) -> Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     encoder.write_all(text.as_bytes())?;

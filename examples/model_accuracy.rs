@@ -22,7 +22,7 @@ fn main() -> tracetree::Result<()> {
     Ok(())
 }
 
-/// The files named on the command line; by default a sample with two forward passes.
+/// The files that the command line names. The default is a sample with two forward passes.
 fn scenario(mut files: impl Iterator<Item = PathBuf>) -> Scenario {
     if let (Some(model_trace), Some(profile)) = (files.next(), files.next()) {
         let mut scenario = Scenario::new(model_trace, profile);
@@ -38,7 +38,7 @@ fn scenario(mut files: impl Iterator<Item = PathBuf>) -> Scenario {
 }
 
 fn print_coverage(comparison: &ModelComparison) {
-    println!("{}: coverage of the profile's time", comparison.scenario.name);
+    println!("{}: share of the profile's time that the model covers", comparison.scenario.name);
     for part in &comparison.accuracy.coverage {
         let share = part.share_pct.unwrap_or_default();
         println!("  {:<10} {share:5.1}%  kernel types: {}", part.status, part.kernel_types);

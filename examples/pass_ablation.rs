@@ -1,16 +1,15 @@
-//! Prints a table of how much each pass of the alignment contributes.
+//! Measures how much each pass of the alignment contributes, and prints a table.
 //!
 //! ```text
 //! cargo run --release --example pass_ablation -- TRACE… [--seed N] [--only TEXT] [--without PASS,PASS,…]
 //! ```
-//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs
-//! with all passes, and once without each pass. Each row of the table is a pass. The columns count
-//! the changed traces whose lowest precision or recall falls or rises by more than 0.001 without
-//! the pass, sum up these losses and gains, and name the change with the largest loss.
+//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs with all passes, and
+//! once without each pass. Each row of the table is a pass. The columns count the changed traces whose lowest precision
+//! or recall falls or rises by more than 0.001 without the pass, show the sums of these losses and gains, and name the
+//! change with the largest loss.
 //!
-//! Often, a later pass makes the same matches as a skipped one. With `--without`, the first row
-//! shows the losses if all of the given passes are skipped, and each further row shows the losses
-//! if one more pass is skipped.
+//! Often, a later pass makes the same matches as a skipped pass. With `--without`, the first row shows the losses if
+//! all given passes are skipped. Each further row shows the losses if one more pass is skipped.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -40,7 +39,7 @@ struct Worth {
     lost: f64,
     better: usize,
     gained: f64,
-    /// The largest loss, and the change for which it occurs.
+    /// The largest loss, and the change that causes this loss.
     most: (f64, String),
 }
 

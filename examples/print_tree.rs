@@ -1,10 +1,10 @@
-//! Prints the call tree of a trace, with the GPU work that each call launched and its times.
+//! Prints the call tree of a trace, with the times of each call and the GPU work that the call launched.
 //!
 //! ```text
 //! cargo run --example print_tree [-- TRACE [LINES]]
 //! ```
-//! The example prints the first LINES (default 60) calls on the GPU path. Without arguments, the
-//! example uses a trace of `examples/traces`.
+//! The example prints the first LINES (default 60) calls on the GPU path. Without arguments, the example uses a trace
+//! in `examples/traces`.
 
 use std::error::Error;
 use std::io::Write;

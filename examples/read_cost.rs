@@ -1,14 +1,12 @@
-//! Measures the cost of reading a trace: the time, compared with the time of only inflating the
-//! file, and the peak memory.
+//! Measures the cost of reading a trace: the peak memory, and the time compared with the time to only inflate the file.
 //!
 //! ```text
 //! cargo run --release --example read_cost -- TRACE.json.gz
 //! ```
 //!
-//! Times are processor times of all threads: the minimum of several rounds in which reading and
-//! inflating alternate. If a core is free, the reader inflates on a second thread, which adds
-//! processor time. Memory is the peak during the first read, minus the 2 to 3 MB that the program
-//! itself uses.
+//! Times are CPU times of all threads: the minimum over several rounds in which reading and inflating alternate. If a
+//! core is free, the reader inflates on a second thread, which adds CPU time. Memory is the peak during the first read,
+//! minus the 2 to 3 MB that the program itself uses.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -25,7 +23,7 @@ const ROUNDS: usize = 30;
 /// Time in seconds after which no new round starts, so large files get fewer rounds.
 const ENOUGH_SECONDS: f64 = 5.0;
 
-/// Size in bytes of the output buffer for inflating without reading.
+/// Size in bytes of the output buffer when the file is only inflated.
 const BUFFER: usize = 256 * 1024;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -85,7 +83,7 @@ fn inflate_all(packed: &[u8]) -> Result<(), Box<dyn Error>> {
         match inflate.decompress(rest, &mut out, flate2::FlushDecompress::None)? {
             flate2::Status::StreamEnd => return Ok(()),
             flate2::Status::Ok => {}
-            flate2::Status::BufError => return Err("the gzip data is cut off".into()),
+            flate2::Status::BufError => return Err("the gzip data is truncated".into()),
         }
     }
 }

@@ -7,7 +7,7 @@
 //! cargo run --release --all-features --example replay_quality A          one trace
 //! cargo run --release --all-features --example replay_quality A B        one pair
 //! ```
-//! Real traces need `TRACETREE_TRACES`.
+//! Real traces are read from the folder `TRACETREE_TRACES`.
 
 use std::collections::BTreeSet;
 use std::io::{Result, Write, stdout};
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// All traces of the examples and of `TRACETREE_TRACES`, except damaged traces and excerpts.
+/// All traces in `examples/traces` and in the folder `TRACETREE_TRACES`, except damaged traces and excerpts.
 fn all_traces() -> Vec<PathBuf> {
     const LEFT_OUT: [&str; 7] =
         ["malformed", "model", "align", "capture", "efficiency", "jax", "nsys"];
@@ -71,7 +71,7 @@ fn name_of(path: &Path) -> String {
 fn self_check(paths: &[PathBuf], out: &mut dyn Write) -> Result<()> {
     writeln!(
         out,
-        "Self-check: replay with typical latencies and gaps against the recording, in %"
+        "Self-check: deviation of a replay with typical latencies and gaps from the recording, in %"
     )?;
     writeln!(
         out,
@@ -131,7 +131,7 @@ fn self_check(paths: &[PathBuf], out: &mut dyn Write) -> Result<()> {
             errors.len()
         )?;
     }
-    writeln!(out, "{refused} of {} traces without effects", paths.len())
+    writeln!(out, "{refused} of {} traces have no effects", paths.len())
 }
 
 /// Pairs of traces with equal structure.
@@ -235,12 +235,11 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Recordings of programs into which a known delay was injected. A sleep on the host has no call in
-/// a recording without Python stacks, so its effect is the effect of the host time before the first
-/// op of each step. The effect of the remaining changes is the effect of the calls without a
-/// counterpart.
+/// Recordings of programs into which a known delay was injected. In a recording without Python stacks, no call shows a
+/// sleep on the host, so the effect of a sleep is the effect of the host time before the first op of each step. The
+/// effect of any other change is the effect of the calls without a counterpart.
 fn known(out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "\nKnown truths (ms per step): recorded difference, effect, injected")?;
+    writeln!(out, "\nKnown changes (ms per step): recorded difference, effect, injected delay")?;
     for (program, injected) in [
         ("host", [("again", 0.0), ("sleep", 3.0), ("spin", 0.0), ("sync", f64::NAN)]),
         ("gpu", [("again", 0.0), ("sleep", 0.0), ("spin", 1.0), ("sync", f64::NAN)]),
@@ -283,7 +282,7 @@ fn is_alone(analysis: &Analysis, side: Side, point: Point) -> bool {
     }
 }
 
-/// The starting points of the first call in each step.
+/// The start of the first call in each step.
 fn first_ops(replays: &Replays, side: Side) -> BTreeSet<Point> {
     let items = &replays.recorded(side).items;
     let is_first = |at: usize| at == 0 || matches!(items[at - 1].point, Point::Step(_));

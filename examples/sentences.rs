@@ -1,5 +1,4 @@
-//! Prints a random sample of the sentences that people read in this repository: comments, docs and
-//! strings of the program.
+//! Prints a random sample of the sentences that people read in this repository: in comments, docs and program strings.
 //!
 //! ```text
 //! cargo run --example sentences [-- COUNT [SEED]]
@@ -22,7 +21,7 @@ use std::path::Path;
 
 const COUNT: usize = 100;
 const SEED: u64 = 1;
-/// Minimum number of words in a sentence; any shorter text is a label or a name.
+/// Minimum number of words in a sentence. Anything shorter is a label or a name.
 const WORDS: usize = 4;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -48,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The sentences of a passage as written, each with its line.
+/// The sentences of a passage as written, each with its line number.
 fn sentences(passage: &Passage) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let (mut ended, mut braces) = (true, 0);
@@ -56,7 +55,7 @@ fn sentences(passage: &Passage) -> Vec<(usize, String)> {
     for (number, line) in &passage.lines {
         let is_literal = passage.kind == Kind::Literal;
         let line = match is_literal {
-            // A `…` replaces the expressions in a template literal of a script.
+            // A `…` replaces each expression in a template literal of a script.
             true if is_template => without_expressions(line, &mut braces),
             true => line.clone(),
             false => line.trim_start_matches(['-', '*', '#']).to_owned(),
@@ -74,7 +73,7 @@ fn sentences(passage: &Passage) -> Vec<(usize, String)> {
                         open.push(' ');
                         open.push_str(word);
                     }
-                    // The cells of a table row are separate.
+                    // Each cell of a table row is separate.
                     _ if word == "|" => all.push((*number, String::new())),
                     _ => all.push((*number, word.to_owned())),
                 }
@@ -88,7 +87,7 @@ fn sentences(passage: &Passage) -> Vec<(usize, String)> {
     all
 }
 
-/// A line of a template literal, given and updating the number of open braces.
+/// Replaces the expressions in a line of a template literal. `braces` is the number of open braces, which is updated.
 fn without_expressions(line: &str, braces: &mut usize) -> String {
     let mut kept = String::new();
     for character in line.chars() {
@@ -106,7 +105,7 @@ fn without_expressions(line: &str, braces: &mut usize) -> String {
     kept
 }
 
-/// Whether a text has enough words to be a sentence.
+/// Whether a string has enough words to be a sentence.
 fn is_sentence(text: &str) -> bool {
     let is_word = |word: &&str| {
         let word = word.trim_matches(|c: char| ".,:;!?()\"'*".contains(c));

@@ -1,12 +1,11 @@
-//! Measures the cost of each stage of a comparison: time, memory, bytes of trace per second.
+//! Measures the cost of each stage of a comparison: time, memory, and trace bytes per second.
 //!
 //! ```text
 //! cargo run --release --example stage_times -- BASELINE CANDIDATE [ROUNDS]
 //! ```
 //!
-//! All figures are medians over the rounds. Memory is the peak of the process during the stage,
-//! including memory that earlier stages keep; 0 if `/proc` does not report the peak. The bytes are
-//! the uncompressed bytes of both traces.
+//! All figures are medians over the rounds. Memory is the peak of the process during the stage, including memory that
+//! earlier stages keep; 0 if `/proc` does not report the peak. Trace bytes are the uncompressed bytes of both traces.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -27,7 +26,7 @@ const ROUNDS: usize = 5;
 /// The measured stages of a comparison, in order.
 const STAGES: [&str; 6] = ["read", "build", "align", "attribute", "write tables", "write page"];
 
-/// Cost of one stage in one round: seconds and bytes.
+/// The cost of one stage in one round, in seconds and bytes.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     wall: f64,

@@ -1,20 +1,19 @@
-//! Measures how far verdicts can be trusted: it counts false verdicts on real traces without
-//! changes, and correct verdicts on traces in which one call site is slowed down by a known factor.
+//! Measures how reliable verdicts are. The example counts false verdicts on real traces without changes, and correct
+//! verdicts on traces in which one call site is slowed down by a known factor.
 //!
 //! ```sh
 //! TRACETREE_TRACES=DIR cargo run --release --example verdict_power        # all traces with steps below DIR
 //! cargo run --release --example verdict_power -- TRACE…
 //! ```
-//! The steps of one trace are divided into two sides. The two sides differ only by noise, so every
-//! verdict `slower` or `faster` is false. Then the times of one call site on one side are
-//! multiplied by a factor, as if its kernels took longer, and the call site is tested. The test is
-//! repeated for every call site and every division of the steps.
+//! The steps of one trace are split into two sides. The two sides differ only by noise, so every verdict `slower` or
+//! `faster` is false. Then the times of one call site on one side are multiplied by a factor, as if its kernels took
+//! longer, and the call site is tested. The test is repeated for every call site and every way to split the steps.
 //!
-//! If a trace has too few steps for two sides, the steps of both sides are drawn from all of its
-//! steps with replacement. The table marks rows whose steps were drawn with replacement as *drawn*.
-//! Results in rows marked as *drawn* look better than they are, because a step that is drawn twice
-//! agrees with itself. Scaled times are not rounded to the clock of the trace. Call sites without
-//! work in some step follow a different rule (see `docs/reference/verdicts.md`) and are ignored.
+//! If a trace has too few steps for two sides, the steps of both sides are drawn from all of its steps with
+//! replacement. The table marks rows whose steps were drawn with replacement as *drawn*. Results in rows marked as
+//! *drawn* look better than they are, because a step that is drawn twice agrees with itself. Scaled times are not
+//! rounded to the clock of the trace. A different rule applies to call sites without work in some step (see
+//! `docs/reference/verdicts.md`), so these call sites are ignored.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -25,17 +24,16 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result, Side};
 
-/// The tested numbers of steps per side.
+/// The numbers of steps per side that are tested.
 const STEPS: [usize; 4] = [2, 3, 5, 6];
 
 /// Factors by which a call site is slowed down. The largest factor is for noisy call sites.
 const FACTORS: [f64; 4] = [1.05, 1.1, 1.5, 3.0];
 
-/// Maximum standard deviation of the logarithms of a call site's times for the call site to count
-/// as quiet.
+/// A call site counts as quiet if the standard deviation of the logarithms of its times is at most this value.
 const QUIET: f64 = 0.02;
 
-/// Maximum number of tested ways to divide the steps of a trace into two sides.
+/// Maximum number of ways to split the steps of a trace into two sides that are tested.
 const DIVISIONS: usize = 20;
 
 fn main() -> Result<()> {
@@ -109,8 +107,8 @@ impl Recording {
         deviation_of_logs(&self.places[place]) <= QUIET
     }
 
-    /// Ways to divide the steps into two sides with `count` steps each: all ways, or an evenly
-    /// spaced selection if there are more than [`DIVISIONS`].
+    /// Ways to split the steps into two sides with `count` steps each: all ways, or an evenly spaced selection if there
+    /// are more than [`DIVISIONS`] ways.
     fn divisions(&self, count: usize) -> Vec<PerSide<Vec<usize>>> {
         if self.is_drawn(count) {
             return (0..DIVISIONS as u64).map(|seed| drawn(self.steps, count, seed)).collect();
@@ -128,8 +126,7 @@ fn deviation_of_logs(times: &[f64]) -> f64 {
     (squares / (logs.len() - 1) as f64).sqrt()
 }
 
-/// All ways to put `count` steps on each side. Each step is assigned to the baseline, to the
-/// candidate or to neither.
+/// All ways to assign `count` steps to each side. Each step belongs to the baseline, to the candidate or to neither.
 fn divided(steps: usize, count: usize) -> Vec<PerSide<Vec<usize>>> {
     let choices = (0..3_usize.pow(steps as u32)).map(|code| {
         let on = |side: usize| {
@@ -178,7 +175,7 @@ impl Share {
     }
 }
 
-/// Counts of verdicts over all divisions of the steps.
+/// Counts of verdicts over all ways to split the steps.
 #[derive(Default)]
 struct Counts {
     false_calls: Share,
@@ -189,7 +186,7 @@ struct Counts {
 
 impl Counts {
     fn of(recording: &Recording, steps: usize) -> Option<Counts> {
-        // Two or three steps drawn from three are often a single step repeated, which has no noise.
+        // Two or three steps that are drawn from three are often the same step repeated, which has no noise.
         let is_divisible = recording.steps >= 2 * steps || steps > 3;
         if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
             return None;

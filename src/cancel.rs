@@ -1,12 +1,11 @@
-//! A request to stop, shared between the code that may request the stop and the code that does the
-//! work.
+//! Defines a request to stop, shared between the code that may request the stop and the code that does the work.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A request to stop, which any thread can make. Clones of a `Cancel` share one request.
+/// A request to stop, which any thread can make. All clones of a `Cancel` share the same request.
 ///
 /// ```
 /// use tracetree::{Cancel, Comparison, ComparisonOptions, ErrorKind};

@@ -1,5 +1,4 @@
-//! The grammar of conditions, shared by all gates: `error>20% & share>1%`,
-//! `gpu_time{phase="decode"} < 12 ms`.
+//! Parses conditions, whose grammar all gates share: `error>20% & share>1%`, `gpu_time{phase="decode"} < 12 ms`.
 //!
 //! ```text
 //! condition = [subject ":"] bound { "&" bound }      all bounds must hold
@@ -8,21 +7,21 @@
 //! ```
 //! The code that uses a condition defines which quantities, labels and units exist.
 
-/// A condition as written: subject and bounds.
+/// A parsed condition: an optional subject, and bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition<'t> {
-    /// The subject: the text before the colon.
+    /// The subject: everything before the colon.
     pub(crate) subject: Option<&'t str>,
     pub(crate) bounds: Vec<Bound<'t>>,
 }
 
-/// A bound as written: a quantity with labels, a relation and a limit.
+/// A parsed bound: a quantity with labels, a relation and a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bound<'t> {
     pub(crate) quantity: &'t str,
     pub(crate) labels: Vec<(&'t str, &'t str)>,
     pub(crate) relation: Relation,
-    /// The limit as a number, without its unit.
+    /// The number of the limit, without the unit.
     pub(crate) number: &'t str,
     /// The unit of the limit; empty if the limit has no unit.
     pub(crate) unit: &'t str,
@@ -37,8 +36,7 @@ pub(crate) enum Relation {
     AtMost,
 }
 
-/// The relations as written in conditions. Longer relations come first, so that `>=` is not read as
-/// `>`.
+/// The relations and how conditions write them. Longer relations come first, so that `>=` is not read as `>`.
 const RELATIONS: [(&str, Relation); 4] = [
     (">=", Relation::AtLeast),
     ("<=", Relation::AtMost),
@@ -60,7 +58,7 @@ impl Relation {
 impl<'t> Condition<'t> {
     /// Parses a condition. On failure, returns a description of the syntax error.
     pub(crate) fn parse(text: &'t str) -> Result<Condition<'t>, String> {
-        // Subjects and quoted text may contain colons; quantities cannot.
+        // Subjects and quoted strings may contain colons; quantities cannot.
         let (subject, bounds) = match last_outside_of_quotes(text, ':') {
             Some(at) => (Some(text[..at].trim()), &text[at + 1..]),
             None => (None, text),
@@ -88,8 +86,8 @@ impl<'t> Bound<'t> {
             .find_map(|(sign, relation)| Some((*relation, bound[at..].strip_prefix(sign)?.trim())));
         let (relation, limit) = split.ok_or("expected `>`, `>=`, `<` or `<=`")?;
         let (quantity, labels) = labels(bound[..at].trim())?;
-        // A limit that does not start with a number is kept as text, because only the caller knows
-        // the units and can report the error.
+        // A limit that does not start with a number is kept as a string, because only the caller knows the units and
+        // can report the error.
         let end = limit
             .find(|c: char| !(c.is_ascii_digit() || ".+-_".contains(c)))
             .filter(|&end| end > 0)
@@ -104,7 +102,7 @@ impl<'t> Bound<'t> {
     }
 }
 
-/// Splits a text such as `gpu_time{phase="decode"}` into a quantity and its labels.
+/// The quantity and the labels of a string such as `gpu_time{phase="decode"}`.
 type Labelled<'t> = (&'t str, Vec<(&'t str, &'t str)>);
 
 fn labels(text: &str) -> Result<Labelled<'_>, String> {

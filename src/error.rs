@@ -1,5 +1,4 @@
-//! The errors of this crate: one opaque [`Error`] type that names the file, the position in the
-//! file, and the remedy.
+//! Defines the crate's one opaque [`Error`] type, which names the file, the position in the file, and a remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,10 +6,9 @@ use std::path::{Path, PathBuf};
 /// The result type of all functions in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error with its subject (a file or a text), the position in the file, and a remedy for the
-/// user.
+/// An error with its subject (a file or a request), the position in the file, and a remedy for the user.
 ///
-/// The display form is one line: `file: what happened (remedy)`.
+/// An error is displayed on one line: `file: what happened (remedy)`.
 #[derive(Debug)]
 pub struct Error(Box<Parts>);
 
@@ -24,16 +22,16 @@ struct Parts {
     source: Option<std::io::Error>,
 }
 
-/// The file or text that an error is about.
+/// The file or request that an error is about.
 #[derive(Debug)]
 enum Subject {
     /// A file or folder.
     File(PathBuf),
-    /// A request of the user: a text to parse, or the name of a command or item.
+    /// A request by the user: a string to parse, or the name of a command or item.
     Text(String),
 }
 
-/// The kind of an error, for programs that handle kinds differently.
+/// The kind of an error, for programs that handle different kinds of errors differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -44,19 +42,18 @@ pub enum ErrorKind {
     /// The file is well formed, but it is not a trace, or it contains no event that can be
     /// compared.
     NotATrace,
-    /// A documented limit was exceeded (uncompressed size, depth, length of a name).
+    /// A documented limit was exceeded (uncompressed size, nesting depth, name length).
     LimitExceeded,
     /// The work was canceled (see [`Cancel`](crate::Cancel)).
     Cancelled,
-    /// The request itself cannot be fulfilled (a uid that is not in the trace, an output that
-    /// already exists).
+    /// The request cannot be fulfilled (for example, because a uid is not in the trace or an output already exists).
     Usage,
 }
 
 /// A position in an input file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Byte offset in the uncompressed text, from 0.
+    /// Byte offset in the uncompressed file, from 0.
     pub offset: u64,
     /// Position in `traceEvents` (or the line of a table), from 0, if known.
     pub event: Option<u64>,
@@ -78,9 +75,8 @@ impl Error {
         Error::about(kind, Subject::File(path.as_ref().to_path_buf()), message.into())
     }
 
-    /// An error about a request that cannot be fulfilled. `asked` is the text that makes no sense
-    /// (`9..3`) or the name of the command (`gate`). The message must start in lowercase and have
-    /// no final period.
+    /// An error about a request that cannot be fulfilled. `asked` is the invalid string (`9..3`) or the name of the
+    /// command (`gate`). The message must start in lowercase and have no final period.
     pub fn usage(asked: impl Into<String>, message: impl Into<String>) -> Self {
         Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
     }
@@ -116,8 +112,7 @@ impl Error {
         self.0.kind
     }
 
-    /// The file or folder that the error is about; `None` if the error is about a text or a
-    /// request.
+    /// The file or folder that the error is about; `None` if the error is about a request.
     pub fn path(&self) -> Option<&Path> {
         match &self.0.subject {
             Subject::File(path) => Some(path),

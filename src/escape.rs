@@ -1,20 +1,17 @@
 //! Escapes control characters in untrusted text. Only this module escapes such characters.
 //!
-//! Names, paths, versions and devices come from files of unknown origin. In such text, a line break
-//! could start a separate log line (`::error::` is a command in GitHub workflows), an escape
-//! sequence could clear the screen, and a bidirectional control could hide the text after it.
-//! Control characters are escaped as in JSON (`\\n`, `\\u001b`), so the result has the same meaning
-//! inside a JSON string.
+//! Names, paths, versions and devices come from files of unknown origin. In such strings, a line break could start a
+//! separate log line (`::error::` is a command in GitHub workflows), an escape sequence could clear the screen, and a
+//! bidirectional control character could hide the text that follows. Control characters are escaped as in JSON (`\\n`,
+//! `\\u001b`), so the result has the same meaning inside a JSON string.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-/// Returns a text on one line, with control characters, line separators and bidirectional controls
-/// escaped.
+/// Returns a string on one line, with control characters, line separators and bidirectional control characters escaped.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    // Checks all bytes instead of stopping early, because a vectorized fold is faster than an early
-    // exit.
+    // All bytes are checked, because a vectorized fold is faster than a loop that exits early.
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     if is_plain || !text.contains(is_disruptive) {
         return Cow::Borrowed(text);
@@ -22,7 +19,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped(text, is_disruptive))
 }
 
-/// Returns a text on one line for a CSV cell. Text that a spreadsheet would evaluate gets a leading
+/// Returns a string on one line for a CSV cell. A string that a spreadsheet would evaluate as a formula gets a leading
 /// `'`; numbers are left unchanged.
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     // Spreadsheets ignore blanks before a formula.
@@ -33,9 +30,8 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Escapes control characters in JSON text or markup with several lines; newlines and tabs are
-/// kept. `serde_json` escapes only ASCII control characters, and no other code escapes the control
-/// characters in an HTML page.
+/// Escapes control characters in multi-line JSON or markup; newlines and tabs are kept. `serde_json` escapes only ASCII
+/// control characters, and no other code escapes control characters in HTML pages.
 pub(crate) fn in_json(text: &str) -> Cow<'_, str> {
     let acts = |letter: char| is_disruptive(letter) && !matches!(letter, '\n' | '\t');
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b'\n' | b' '..=b'~'));
@@ -56,8 +52,8 @@ fn escaped(text: &str, acts: impl Fn(char) -> bool) -> String {
     shown
 }
 
-/// A writer for JSON or HTML that escapes like [`in_json`]. `serde_json` and `write!` write whole
-/// characters at a time; invalid UTF-8 passes through unchanged.
+/// A writer for JSON or HTML that escapes like [`in_json`]. `serde_json` and `write!` always write whole characters.
+/// Invalid UTF-8 passes through unchanged.
 pub(crate) struct JsonWriter<'w>(pub(crate) &'w mut dyn Write);
 
 impl Write for JsonWriter<'_> {

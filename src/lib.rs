@@ -1,10 +1,10 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 //!
-//! Given two traces of the same work, before and after a change or on two platforms: *where does
-//! the GPU time differ, by how much, and which calls in the stack cause it?* Kernel names cannot
-//! answer that, because one op launches different kernels on different platforms, in different
-//! versions, or under a compiler. So both traces become call trees, the trees are aligned, and
-//! every microsecond of GPU time is attributed to the lowest op that is in both traces.
+//! Given two traces of the same work, before and after a change or on two platforms: *where does the GPU time differ,
+//! by how much, and which calls in the stack cause the difference?* Kernel names cannot answer these questions, because
+//! the same op launches different kernels on different platforms, in different versions, or under a compiler. tracetree
+//! therefore converts both traces to call trees, aligns the trees, and attributes every microsecond of GPU time to the
+//! lowest op that is in both traces.
 //!
 //! # A tour
 //!
@@ -14,10 +14,9 @@
 //! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program ┘
 //! ```
 //!
-//! Each module is a stage of the pipeline: [`trace`] → [`tree`] → [`program`] → [`diff`] →
-//! [`analysis`] → [`tables`] → [`report`]. The value that a stage creates owns its inputs, so it
-//! can be kept, returned and sent to another thread. No stage modifies its input or prints.
-//! [`Comparison::open`] runs the whole pipeline.
+//! Each module is a stage of the pipeline: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] → [`tables`] →
+//! [`report`]. The result of a stage owns the inputs of that stage, so the result can be kept, returned and sent to
+//! another thread. No stage modifies its input or prints. [`Comparison::open`] runs the whole pipeline.
 //!
 //! ```
 //! use tracetree::report::ReportOptions;
@@ -50,26 +49,27 @@
 //!
 //! | question | ask |
 //! |---|---|
-//! | which events are in the file, and how the file is irregular | [`Trace::events`], [`Trace::notes`] |
+//! | which events are in the file, and what is irregular about the file | [`Trace::events`], [`Trace::notes`] |
 //! | what launched this kernel, in which module, in which step | [`CallTree::ancestors`], [`CallTree::module_stack`], [`program::Steps::step`] |
 //! | which backward op belongs to a forward op | [`CallTree::backward_links`], [`CallTree::links`] |
-//! | which event of the other trace corresponds to this one | [`TraceDiff::corresponding_uid`], [`TraceDiff::partner`] |
+//! | which event of the other trace corresponds to this event | [`TraceDiff::corresponding_uid`],
+//! [`TraceDiff::partner`] |
 //! | where do the traces diverge, and below which common node | [`TraceDiff::differences`] |
-//! | both call trees merged into one | [`TraceDiff::merged`] |
+//! | how do both call trees look when merged into one | [`TraceDiff::merged`] |
 //! | at which calls does the time differ | [`Analysis::by_name`], [`Analysis::rows`] |
 //! | what did an op become on each side | [`Analysis::lowerings`] |
 //! | do the rows of a table add up | [`Analysis::account`] |
-//! | files for people and programs | [`Report::write`], [`report::summarise`] |
+//! | how to write files for people and programs | [`Report::write`], [`report::summarise`] |
 //!
 //! # Terms and conventions
 //!
-//! A [`Side`] is the baseline or the candidate; tables call them `trace1` and `trace2`. Differences
-//! are candidate − baseline, ratios are candidate / baseline, and undefined ratios are `None`. A
-//! [`Uid`] is the position of an event in its file, which is `traceEvents` of a Kineto trace. Times are whole nanoseconds ([`trace::Nanos`]).
-//! Irregularities in the data are counted in notes. An [`Error`] names the file, the position in it
-//! and what to do.
+//! A [`Side`] is the baseline or the candidate; tables call them `trace1` and `trace2`. Differences are candidate −
+//! baseline, ratios are candidate / baseline, and undefined ratios are `None`. A [`Uid`] is the position of an event in
+//! its file; for a Kineto trace, this is the position in `traceEvents`. Times are whole nanoseconds ([`trace::Nanos`]).
+//! Irregularities in the data are counted in notes. An [`Error`] names the file, the position in the file, and a
+//! remedy.
 //!
-//! The module [`snapshot`] reads and compares memory snapshots of PyTorch, which are not traces.
+//! The module [`snapshot`] reads and compares PyTorch memory snapshots, which are not traces.
 //!
 //! The module `model` is not part of this pipeline: it compares the predicted trace of a
 //! performance model with a measured kernel profile.
@@ -82,7 +82,8 @@
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
 //! | `parquet` | tables as Parquet files, and [`fleet`]: the traces of thousands of ranks |
-//! | `remote` | addresses (`s3://`, `gs://`, `az://`, `https://`) wherever the path of a trace, fleet or report is accepted; not enabled by `cli` |
+//! | `remote` | remote addresses (`s3://`, `gs://`, `az://`, `https://`) in place of any path of a trace, fleet or
+//! report; not enabled by `cli` |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
 //! | `junit` | the result of a gate as JUnit XML |
 //! | `model` | the module `model` |

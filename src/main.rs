@@ -1,4 +1,4 @@
-//! The command line: see `tracetree::cli`.
+//! Runs the command line, which `tracetree::cli` defines.
 
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 
 use std::ops::{Index, IndexMut};
 
-/// One of the two traces of a comparison. The baseline always comes first; tables call it `trace1`.
+/// One of the two traces of a comparison. The baseline always comes first; tables call the sides `trace1` and `trace2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     /// The trace to compare against: the state before a change, or the platform to migrate from.
@@ -56,7 +56,7 @@ impl<T> PerSide<T> {
         PerSide { baseline, candidate }
     }
 
-    /// Creates a value with `mine` on `side` and `theirs` on the other side.
+    /// Creates a pair of values: `mine` for `side`, and `theirs` for the other side.
     pub(crate) fn seen_from(side: Side, mine: T, theirs: T) -> Self {
         match side {
             Side::Baseline => PerSide::new(mine, theirs),
@@ -69,7 +69,7 @@ impl<T> PerSide<T> {
         PerSide { baseline: make(Side::Baseline), candidate: make(Side::Candidate) }
     }
 
-    /// Same as [`PerSide::from_fn`], in parallel if two threads are free.
+    /// Like [`PerSide::from_fn`], but runs in parallel if two threads are free.
     pub(crate) fn from_fn_at_once(make: impl Fn(Side) -> T + Sync) -> Self
     where
         T: Send,
@@ -115,17 +115,17 @@ impl<T> IndexMut<Side> for PerSide<T> {
     }
 }
 
-/// Which of the two sides have an item.
+/// Whether both sides have an item, or only one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Presence {
     /// Both sides have a nonzero count, or neither has.
     Both,
-    /// Only one side.
+    /// Only one side has a nonzero count.
     Only(Side),
 }
 
 impl Presence {
-    /// Which side has a nonzero count.
+    /// The presence of an item with these counts.
     pub fn of(counts: PerSide<u64>) -> Presence {
         match (counts.baseline, counts.candidate) {
             (1.., 0) => Presence::Only(Side::Baseline),
@@ -134,7 +134,7 @@ impl Presence {
         }
     }
 
-    /// The presence as tables print it: `both`, `trace1_only` or `trace2_only`.
+    /// The name of the presence in tables: `both`, `trace1_only` or `trace2_only`.
     pub fn label(self) -> &'static str {
         match self {
             Presence::Both => "both",

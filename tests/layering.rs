@@ -1,5 +1,5 @@
-//! Checks that a module uses only modules that precede it in the data flow, and only dependencies
-//! that it may use.
+//! Checks that a module uses only modules that precede it in the data flow, and only the dependencies it is allowed
+//! to use.
 
 #[path = "support/imports.rs"]
 mod imports;
@@ -10,7 +10,7 @@ use petgraph::graphmap::DiGraphMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The library's modules in the order in which data passes them.
+/// The library's modules in the order in which data flows through them.
 const LAYERS: [&str; 17] = [
     "escape",
     "error",
@@ -45,7 +45,7 @@ fn sources(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The modules of the crate that a file names after `crate::`, except in comments.
+/// The modules of the crate that a file uses through a `crate::` path, except in comments.
 fn used_modules(file: &Path) -> Vec<String> {
     let text = fs::read_to_string(file).expect("a readable source file");
     let code: String = text
@@ -125,7 +125,7 @@ fn imported_names(code: &str) -> Vec<String> {
         .collect()
 }
 
-/// The source texts of public function signatures, public fields and public types.
+/// The source text of public function signatures, public fields and public types.
 fn public_signatures(code: &str) -> Vec<String> {
     let starts = code.match_indices("pub ").filter(|&(at, _)| {
         code[..at].chars().next_back().is_none_or(|before| before.is_whitespace() || before == '(')
@@ -137,8 +137,7 @@ fn public_signatures(code: &str) -> Vec<String> {
             .any(|start| rest.starts_with(start));
         let ends: &[char] = match is_field {
             true => &['\n'],
-            // A tuple field is private unless it is marked `pub`, in which case it is found
-            // separately.
+            // A tuple field is private unless it is marked `pub`, in which case it is collected separately.
             false if rest.starts_with("pub struct") => &['{', ';', '('],
             false => &['{', ';'],
         };
@@ -147,7 +146,7 @@ fn public_signatures(code: &str) -> Vec<String> {
     starts.map(|(at, _)| text(at)).filter(|text| !text.starts_with("pub use")).collect()
 }
 
-/// Users of the library must not depend on the versions of the library's dependencies.
+/// Users of the library must not depend on the versions of its dependencies.
 #[test]
 fn no_type_of_a_dependency_is_in_a_public_signature() {
     for file in LAYERS.iter().chain(&["model", "cli"]).flat_map(|module| module_files(module)) {
@@ -179,15 +178,14 @@ fn a_foreign_type_in_a_signature_is_found() {
     assert!(signatures[0].contains("Serialize"));
 }
 
-/// For each dependency, the modules that may use it (its *doors*), with the reason if there are
-/// several.
+/// For each dependency, the modules that may use it (its *doors*). If there are several, a comment gives the reason.
 const DOORS: [(&str, &[&str]); 42] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
     ("arrow_array", &["report"]),
     ("arrow_schema", &["report"]),
     ("askama", &["report"]),
-    // The Parquet reader takes buffers of type `Bytes`, and requests return `Bytes`.
+    // The Parquet reader takes buffers of type `Bytes`, and storage requests return `Bytes`.
     ("bytes", &["storage", "report"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
@@ -199,7 +197,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("flate2", &["trace", "report"]),
     ("futures_util", &["storage"]),
     ("hashbrown", &["trace"]),
-    // The call stacks of a flame graph, stored as a tree.
+    // Call stacks in a flame graph are stored as a tree.
     ("indextree", &["report"]),
     ("indicatif", &["cli"]),
     ("inferno", &["report"]),
@@ -209,19 +207,21 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("petgraph", &["tree"]),
     ("quick_junit", &["gate"]),
     ("parquet", &["report"]),
-    // Parallel work: two traces are loaded, trees are aligned while facts about each tree are
-    // computed, work is classified while table rows are built, report files are written, and ranks
-    // are compared.
+    // Work that runs in parallel: loading two traces, aligning trees while computing facts about each tree,
+    // classifying work while building table rows, writing report files, and comparing ranks.
     (
         "rayon",
         &["side", "diff", "analysis", "storage", "comparison", "report", "gate", "fleet", "cli"],
     ),
-    // Only object_store uses reqwest, for connections.
+    // Only object_store uses reqwest, to connect to servers.
     ("reqwest", &[]),
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
     // All maps whose order does not matter use this hasher.
-    ("rustc_hash", &["trace", "tree", "program", "diff", "analysis", "report", "gate", "fleet"]),
+    (
+        "rustc_hash",
+        &["trace", "tree", "program", "diff", "analysis", "report", "gate", "fleet", "snapshot"],
+    ),
     ("rustls", &["storage"]),
     // Values that are read from files or written to files derive serde's traits.
     (
@@ -231,7 +231,7 @@ const DOORS: [(&str, &[&str]); 42] = [
             "model",
         ],
     ),
-    // JSON occurs inside traces (shapes, lists) and in reports.
+    // JSON occurs inside traces (in shapes and lists) and in reports.
     ("serde_json", &["escape", "trace", "analysis", "tables", "report", "gate", "fleet", "model"]),
     ("serde_saphyr", &["model"]),
     ("signal_hook", &["cli"]),
@@ -241,19 +241,19 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("strsim", &["program"]),
     ("terminal_size", &["cli"]),
     ("tokio", &["storage"]),
-    // Users write files of aliases, categories, rules and scenarios in TOML.
+    // Files with aliases, categories, rules and scenarios are written by users in TOML.
     ("toml", &["diff", "analysis", "gate", "model"]),
     ("twox_hash", &["trace", "report", "fleet"]),
     // Compressed input is read by `trace`; baseline files are written by `gate`.
     ("zstd", &["trace", "gate"]),
 ];
 
-/// The dependencies in `Cargo.toml`, spelled as in code.
+/// The dependencies in `Cargo.toml`, spelled as in Rust code.
 fn dependencies() -> Vec<String> {
     dependencies_of(include_str!("../Cargo.toml"))
 }
 
-/// Whether code contains a path that begins with a given crate.
+/// Whether the code contains a path that begins with the given crate.
 fn uses(code: &str, name: &str) -> bool {
     code.match_indices(&format!("{name}::")).any(|(at, _)| {
         let before = code[..at].chars().next_back();
@@ -287,8 +287,7 @@ fn a_crate_is_found_only_at_the_beginning_of_a_path() {
     assert!(!uses("use super::csv::write;", "csv") && !uses("my_csv::a", "csv"));
 }
 
-/// The Python package only exposes the library, so the package's crate may use only these
-/// dependencies.
+/// The Python package only exposes the library, so the crate of the Python package may use only these dependencies.
 const PYTHON: [&str; 4] = ["arrow_array", "pyo3", "rayon", "tracetree"];
 
 fn dependencies_of(manifest: &str) -> Vec<String> {
@@ -304,9 +303,9 @@ fn the_python_package_depends_only_on_the_library() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/src");
     for file in sources(&folder) {
         let text = fs::read_to_string(&file).expect("a readable source file");
-        // Only the safe API of pyo3 accesses the interpreter.
+        // The interpreter must be accessed only through the safe API of pyo3.
         assert!(!text.contains("unsafe"), "{} has unsafe code", file.display());
-        // Only one file passes Arrow tables to Python, and no file of the package reads them.
+        // Only one file passes Arrow tables to Python, and no file in the package reads them.
         let arrow = text.contains("arrow_array");
         assert!(!arrow || file.ends_with("table.rs"), "{} uses arrow_array", file.display());
         let threads = text.contains("rayon");
@@ -314,7 +313,7 @@ fn the_python_package_depends_only_on_the_library() {
     }
 }
 
-/// For each cycle of files that use each other, the names that they use, one use per line.
+/// For each cycle of files that use each other, the names they use, one use per line.
 fn circles(ties: &Ties) -> Vec<String> {
     let graph: DiGraphMap<&str, ()> = ties.keys().map(|(from, to)| (&**from, &**to)).collect();
     let several = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);

@@ -8,14 +8,14 @@ use std::path::{Component, Path, PathBuf};
 /// Maximum number of words on a page.
 const WORDS: usize = 1500;
 
-/// Folders with Markdown files and with source files that mention pages.
+/// Folders that contain Markdown files, or source files that mention pages.
 const FOLDERS: [&str; 9] =
     ["docs", "src", "tests", "examples", "benches", "python", "fuzz", "mutants", ".github"];
 
-/// Folders with dependencies or expected output, which are skipped.
+/// Folders with dependencies or expected output, which are not checked.
 const SKIPPED: [&str; 5] = ["node_modules", "target", "data", "seeds", "corpus"];
 
-/// The files below a folder whose names have one of the given endings, in order.
+/// The files below a folder whose names have one of the given endings, in sorted order.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found = Vec::new();
@@ -44,7 +44,7 @@ fn all(endings: &[&str]) -> Vec<PathBuf> {
     found.iter().map(|path| normal(path)).collect()
 }
 
-/// A path without `.` and `..`.
+/// The path with `.` and `..` resolved.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -59,7 +59,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// The lines of a page outside of fenced code, with their numbers.
+/// The lines of a page that are outside of fenced code, with their line numbers.
 fn prose(text: &str) -> Vec<(usize, &str)> {
     let mut fence = false;
     let mut lines = Vec::new();
@@ -73,7 +73,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
     lines
 }
 
-/// The anchors that GitHub and mdBook derive from the headings of a page.
+/// The anchors that GitHub and mdBook derive from the headings on a page.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = prose(text).into_iter().filter(|(_, line)| line.starts_with('#'));
     headings.map(|(_, line)| anchor(line.trim_start_matches('#').trim())).collect()
@@ -84,7 +84,7 @@ fn anchor(heading: &str) -> String {
     kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
 }
 
-/// The targets of the links in a line.
+/// The targets of the links on a line.
 fn links(line: &str) -> Vec<&str> {
     let starts = line.match_indices("](").map(|(at, found)| &line[at + found.len()..]);
     let targets = starts.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
@@ -114,7 +114,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
     let mut faults = String::new();
     let mut checked = 0;
     for page in all(&[".md", "llms.txt"]) {
-        // The third-party notices are generated, so their links are not checked.
+        // The third-party notices are generated, so the links in them are not checked.
         if page.ends_with("THIRD-PARTY.md") {
             continue;
         }
@@ -142,7 +142,7 @@ fn a_link_to_nothing_is_found() {
     assert_eq!(links("[a](b.md) and ![c](d.png \"e\")"), ["b.md", "d.png"]);
 }
 
-/// Source files must mention only existing pages; comments and messages refer to pages as `docs/…`.
+/// Source files must mention only pages that exist; comments and messages refer to pages as `docs/…`.
 #[test]
 fn every_page_that_a_source_names_exists() {
     let mut faults = String::new();

@@ -13,15 +13,15 @@ fn read(file: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).expect(file)
 }
 
-/// The crates that the notices list, as in `- serde 1.0.228 <https://…>`.
+/// The crates listed in the notices, in the form `- serde 1.0.228 <https://…>`.
 fn named(notices: &str) -> Crates {
     let items = notices.lines().filter_map(|line| line.strip_prefix("- "));
     let words = items.map(|item| item.split(' ').take(2).collect::<Vec<_>>().join(" "));
     words.filter(|words| words.ends_with(|end: char| end.is_ascii_digit())).collect()
 }
 
-/// The crates that the command links on this machine. Cargo reads the lock file and local packages,
-/// without network access.
+/// The crates that are linked into the command on this machine. Cargo reads only the lock file and local packages,
+/// and does not access the network.
 fn linked() -> Crates {
     let arguments = [
         "tree",
@@ -67,19 +67,19 @@ fn rules() -> toml::Table {
     read("deny.toml").parse().expect("TOML")
 }
 
-/// The items of a TOML list of texts.
+/// The items in a TOML list of strings.
 fn texts(list: &toml::Value) -> Vec<&str> {
     let list = list.as_array().expect("a list");
     list.iter().map(|text| text.as_str().expect("a text")).collect()
 }
 
-/// The older crate versions that are allowed next to newer versions, such as `syn@2`.
+/// The older crate versions that are allowed in addition to newer versions, such as `syn@2`.
 fn allowed_duplicates(rules: &toml::Table) -> Vec<&str> {
     let skipped = rules["bans"]["skip"].as_array().expect("a list");
     skipped.iter().map(|entry| entry["crate"].as_str().expect("a text")).collect()
 }
 
-/// Whether a package such as `syn 2.0.119` is a version of `syn@2`.
+/// Whether a package such as `syn 2.0.119` matches `syn@2`.
 fn is_version_of(package: &str, allowed: &str) -> bool {
     let allowed = allowed.replace('@', " ");
     package.strip_prefix(&allowed).is_some_and(|rest| rest.starts_with('.'))

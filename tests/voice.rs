@@ -1,5 +1,5 @@
-//! Checks that comments, docs and texts of the program do not contain the phrases listed below,
-//! which use words in senses that engineers do not give them.
+//! Checks that comments, docs and the program's strings do not contain the phrases listed below, which use words in
+//! senses unusual in engineering.
 
 #[path = "support/prose.rs"]
 mod prose;
@@ -21,9 +21,8 @@ use Where::{Everywhere, OnScreen};
 
 /// Banned phrases, each with a replacement and a sentence that contains the phrase.
 ///
-/// A phrase is a sequence of words with alternatives: `a|b` matches either word, `!a|b` matches any
-/// other word, `*` any word, `^` the start of a sentence that is not a question, and `$` the end of
-/// a clause.
+/// A phrase is a sequence of words with alternatives: `a|b` matches either word, `!a|b` matches any other word, `*`
+/// matches any word, `^` matches the start of a sentence that is not a question, and `$` matches the end of a clause.
 const PHRASES: &[(Where, &str, &str, &str)] = &[
     (
         Everywhere,
@@ -188,23 +187,23 @@ const PHRASES: &[(Where, &str, &str, &str)] = &[
     (Everywhere, "of today", "recent", "Traces of today have them."),
 ];
 
-/// Reviewed exceptions: the file, the words that it may contain, and the reason.
+/// Reviewed exceptions: the file, the words it may contain, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("docs/concepts/glossary.md", "the account", "explains the name in file formats and code"),
     ("docs/concepts/glossary.md", "partner", "explains the name in code"),
     ("src/cli/side_names.rs", "and trace2", "names the columns of the tables"),
 ];
 
-/// One word of a passage in lowercase, or a mark.
+/// A word in a passage, in lowercase, or a mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Word {
-    /// The number of the word's line.
+    /// The line number of the word.
     line: usize,
-    /// The marks `.` and `?` end a sentence, `,` separates its parts, and `` ` `` replaces code.
+    /// The word or mark. The marks `.` and `?` end a sentence, `,` ends a clause, and `` ` `` replaces code.
     text: String,
 }
 
-/// A banned phrase in a passage.
+/// An occurrence of a banned phrase in a passage.
 struct Hit {
     line: usize,
     phrase: &'static str,
@@ -213,10 +212,10 @@ struct Hit {
     words: String,
 }
 
-/// The words of a passage, without code, link targets and placeholders.
+/// The words in a passage, without code, link targets and placeholders.
 fn words(passage: &Passage) -> Vec<Word> {
     let mut words = Vec::new();
-    // While inside code, the character that ends it.
+    // The character that ends the current piece of code; `None` outside code.
     let mut end = None;
     for (number, line) in &passage.lines {
         let mut rest = line.as_str();
@@ -281,7 +280,7 @@ fn word_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Whether a part of a phrase matches the word at a position. `words` must begin and end with a
+/// Whether a word pattern in a phrase matches the word at a position. `words` must begin and end with a
 /// mark.
 fn matches(part: &str, words: &[Word], at: usize) -> bool {
     let word = words[at].text.as_str();
@@ -302,7 +301,7 @@ fn is_question(words: &[Word]) -> bool {
         .is_some_and(|end| end.text == "?")
 }
 
-/// The banned phrases in a passage, each at its first word.
+/// The banned phrases in a passage, each with the line of its first word.
 fn hits(passage: &Passage) -> Vec<Hit> {
     let mark = |line| Word { line, text: ".".to_owned() };
     let mut words = vec![mark(passage.lines.first().map_or(0, |&(line, _)| line))];
@@ -318,7 +317,7 @@ fn hits(passage: &Passage) -> Vec<Hit> {
         for at in 0..(words.len() + 1).saturating_sub(parts.len()) {
             if parts.iter().enumerate().all(|(offset, part)| matches(part, &words, at + offset)) {
                 let found = &words[at..at + parts.len()];
-                // The reported line is the line of the first word, not of a mark before it.
+                // The reported line is the line of the first word, even if the match begins with a mark.
                 let first = found.iter().find(|word| !is_mark(&word.text)).unwrap_or(&found[0]);
                 let texts: Vec<&str> = found.iter().map(|word| word.text.as_str()).collect();
                 all.push(Hit { line: first.line, phrase, instead, words: texts.join(" ") });
@@ -340,7 +339,7 @@ fn comments_documents_and_texts_have_no_banned_phrase() {
     for path in prose::files(root) {
         let text = fs::read_to_string(root.join(&path)).expect("a readable file");
         let name = path.to_string_lossy().replace('\\', "/");
-        // This file contains an example of every phrase.
+        // This file is exempt, because it contains an example of every phrase.
         if name == "tests/voice.rs" {
             continue;
         }
@@ -371,7 +370,7 @@ fn comments_documents_and_texts_have_no_banned_phrase() {
     assert!(report.is_empty(), "{} lines:\n{report}", report.lines().count());
 }
 
-/// The passages of a text, as if it were in a file named `name`.
+/// The passages in a text, treated as the content of a file named `name`.
 fn passages(name: &str, text: &str) -> Vec<(Kind, usize, String)> {
     let all = prose::passages(Path::new(name), text);
     let joined = |passage: Passage| {

@@ -1,8 +1,8 @@
-//! Reads processor time and peak memory of the process, for examples that measure costs.
+//! Reads the CPU time and the peak memory of the process, for examples that measure costs.
 
 #![allow(dead_code, unreachable_pub, reason = "each example uses only some functions")]
 
-/// Processor time of all threads of the process, including ended ones, in seconds.
+/// CPU time of all threads of the process, including threads that have ended, in seconds.
 pub fn processor_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

@@ -6,13 +6,13 @@
 | variant | change from `base` |
 |---|---|
 | `base`, `again` | nothing |
-| `item` | the loss is read in each step: `loss.item()` instead of `loss.detach()` |
+| `item` | the host reads the loss in each step: `loss.item()` instead of `loss.detach()` |
 | `layer_gone` | two blocks instead of three |
 | `batch` | twice as many sequences in a batch |
 | `fused_adam` | `AdamW(fused=True)` |
 | `foreach_off` | `AdamW(foreach=False)` |
 | `clip` | `clip_grad_norm_` before the optimizer |
-| `loader` | the loader takes 4 ms longer |
+| `loader` | the data loader takes 4 ms longer |
 | `gelu` | the GELU is written out as separate ops |
 | `dropout` | a dropout layer after each attention layer |
 | `relu` | ReLU instead of GELU |

@@ -1,4 +1,4 @@
-"""Records the training of two small models on the CPU, eager and compiled by `torch.compile`.
+"""Records the training of two small models on the CPU, in eager mode and compiled by `torch.compile`.
 
     python record_compiled.py cnn eager    # writes cnn_eager.pt.trace.json.gz next to this file
     python record_compiled.py cnn compiled
@@ -6,8 +6,8 @@
     python record_compiled.py tfm compiled
     python record_compiled.py tfm compiled_blocks   # compiles each block separately
 
-The bundled traces were recorded with PyTorch 2.6.0; any 2.x with a C++ compiler works. The model is built
-and warmed up in the same way on both sides; only the call of `torch.compile` differs.
+The bundled traces were recorded with PyTorch 2.6.0; any 2.x with a C++ compiler works. The model is built and
+warmed up in the same way on both sides; only the call to `torch.compile` differs.
 """
 
 import gzip
@@ -24,7 +24,7 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule
 STEPS = 2
 WARM_UP = 4
 
-# The profiler options of every trace.
+# The profiler options for all traces.
 RECORDED = {"record_shapes": True, "with_stack": True, "with_modules": True}
 
 
@@ -122,7 +122,7 @@ def record(name, how, path):
 
 
 def profiled(step, path, activities=(ProfilerActivity.CPU,), steps=STEPS):
-    """Runs `step(number)` once unrecorded, then `steps` times into a trace, written to `path` + ".gz"."""
+    """Runs `step(number)` once without recording, then records `steps` steps and writes the trace to `path` + ".gz"."""
     with profile(
         activities=activities,
         schedule=schedule(wait=0, warmup=1, active=steps, repeat=1),
@@ -136,7 +136,7 @@ def profiled(step, path, activities=(ProfilerActivity.CPU,), steps=STEPS):
 
 
 def tidied(path):
-    """Replaces the trace at `path` by a gzip file without data that identifies the machine."""
+    """Replaces the trace at `path` with a gzip file that contains no data that identifies the machine."""
     text = path.read_text()
     text = text.replace(f"{Path(__file__).resolve().parent}/", "")
     text = re.sub(r"/[^\s\"]*?/site-packages/", "", text)
@@ -154,7 +154,7 @@ def tidied(path):
 if __name__ == "__main__":
     name, how = sys.argv[1:]
     torch.set_num_threads(1)
-    # Without this option, loops that Inductor generates are not recorded.
+    # Without this option, the profiler does not record loops that Inductor generates.
     torch._inductor.config.cpp.enable_kernel_profile = True
     path = Path(__file__).with_name(f"{name}_{how}.pt.trace.json")
     record(name, how, path)

@@ -10,23 +10,23 @@ The bundled traces were recorded with PyTorch 2.15.0; a C++ compiler is needed f
 |---|---|
 | `base`, `again` | nothing |
 | `length` | sequences of 48 tokens instead of 32 |
-| `wider` | the MLP has six times the width of the model instead of four times |
+| `wider` | the MLP is six times as wide as the model instead of four times |
 | `blocks` | four blocks instead of three |
 | `accumulate` | each step runs two batches and adds their gradients |
 | `checkpoint` | each block is recomputed in the backward pass |
-| `hook` | a hook counts the gradients of each block that are not finite |
-| `zero_grad` | gradients are set to zero instead of removed |
+| `hook` | a hook counts the non-finite gradients of each block |
+| `zero_grad` | gradients are set to zero instead of being removed |
 | `layer_norm` | LayerNorm instead of RMSNorm |
 | `plain_attention` | attention is written out as matrix products and a softmax |
 | `dropout` | a dropout probability of 0.3 instead of 0.1 |
 | `bias` | the linear layers have a bias |
 | `bf16` | `torch.autocast` to bfloat16 |
 | `clip` | `clip_grad_norm_` before the optimizer |
-| `item` | the loss is read in each step: `loss.item()` |
+| `item` | the host reads the loss in each step: `loss.item()` |
 | `adam`, `adam_foreach` | Adam instead of SGD, without and with `foreach=True` |
-| `compiled`, `compiled_half`, `graph_break` | `torch.compile` of the model, of its first two blocks, and with a graph break in each block |
-| `recompiled` | `torch.compile` of the model; the length of the sequences changes in the recorded steps |
-| `workers` | the loader runs in a worker process |
+| `compiled`, `compiled_half`, `graph_break` | `torch.compile` for the model, for the first two blocks only, and for the model with a graph break in each block |
+| `recompiled` | `torch.compile` for the model; the sequence length changes in the recorded steps |
+| `workers` | the data loader runs in a worker process |
 | `no_stacks` | the trace is recorded without Python stacks |
 """
 
@@ -111,7 +111,7 @@ class Sequences(torch.utils.data.Dataset):
         return 64 * BATCH
 
     def __getitem__(self, number):
-        # All warm-up steps have one sequence length; recorded steps have different lengths.
+        # All warm-up steps have the same sequence length; the recorded steps have different lengths.
         longer = 7 * max(0, number // BATCH - WARM_UP) if self.varies else 0
         generator = torch.Generator().manual_seed(number // BATCH)
         return torch.randint(WORDS, (self.length + longer + 1,), generator=generator)

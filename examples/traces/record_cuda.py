@@ -6,8 +6,8 @@
 | program | variants |
 |---|---|
 | `resnet`: training, float32 | `eager`, `amp` (autocast to bfloat16), `channels_last`, `compiled`, `reduce_overhead`, `tf32_off`, `benchmark`; `…_again`, `…_third`: the same variant, run again |
-| `tfm`: training of a transformer, bfloat16 | `math`, `flash`, `efficient` and `cudnn`, named after the backend of scaled dot product attention; `compiled` |
-| `decode`: inference of the same blocks, few tokens | `eager`, `compiled`, `eager_streams` (attention and MLP on two streams); `graph`, `graph_streams`, `reduce_overhead`: replays of CUDA graphs, each with the trace of its capture as `decode_….capture.pt.trace.json.gz` |
+| `tfm`: training of a transformer, bfloat16 | `math`, `flash`, `efficient` and `cudnn`, named after the backend for scaled dot product attention; `compiled` |
+| `decode`: inference of the same blocks, few tokens | `eager`, `compiled`, `eager_streams` (attention and MLP on two streams); `graph`, `graph_streams`, `reduce_overhead`: replays of CUDA graphs; `decode_….capture.pt.trace.json.gz` is the trace of the capture |
 
 A model is built and warmed up in the same way on both sides of a pair; only the variant differs.
 """
@@ -154,7 +154,7 @@ class Tfm(nn.Module):
 
 
 def profiled(step, path, steps=record_compiled.STEPS):
-    """Runs `step(number)` once unrecorded, then `steps` times into a trace, written to `path` + ".gz"."""
+    """Runs `step(number)` once without recording, then records `steps` steps and writes the trace to `path` + ".gz"."""
 
     def whole_step(number):
         step(number)
@@ -164,7 +164,7 @@ def profiled(step, path, steps=record_compiled.STEPS):
 
 
 def captured(capture, path):
-    """Records the calls that `capture()` makes, without steps."""
+    """Records the calls that `capture()` makes. The trace contains no steps."""
     with profile(activities=ACTIVITIES, **record_compiled.RECORDED) as profiler:
         capture()
         torch.cuda.synchronize()
@@ -252,11 +252,11 @@ def record_decode(variant, path):
         else:
             if not variant.startswith("eager"):
                 mode = "reduce-overhead" if variant == "reduce_overhead" else None
-                # With dynamic shapes both batch sizes would share one compiled graph.
+                # With dynamic shapes, both batch sizes would share one compiled graph.
                 model = torch.compile(model, mode=mode, dynamic=False)
             step = step_of(lambda batch: model(tokens[batch]))
         if variant == "reduce_overhead":
-            step(0)  # compiles and warms up; the next call captures
+            step(0)  # compiles the model and warms up; the next step captures the graphs
             captured(lambda: step(1), capture_path)
         for _ in range(WARM_UP):
             step(0)
@@ -273,7 +273,7 @@ def record_each(script, folder, recordings):
     """Runs `script FOLDER …` once per recording."""
     failed = []
     for recording in recordings:
-        # Each recording needs a new process, because a process keeps compiled code and selected algorithms.
+        # Each recording needs a new process, because a process caches compiled code and selected algorithms.
         done = subprocess.run([sys.executable, script, str(folder), *recording])
         print(*recording, "failed" if done.returncode else "recorded", flush=True)
         if done.returncode:

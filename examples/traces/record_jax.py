@@ -3,7 +3,7 @@
     python record_jax.py FOLDER             # all, each in a process of its own
     python record_jax.py FOLDER relu        # one: FOLDER/jax_relu.xplane.pb.gz and FOLDER/jax_relu.trace.json.gz
 
-Without a GPU the network is smaller and in float32, and the files are named jax_cpu_….
+Without a GPU, the network is smaller and uses float32, and the files are named jax_cpu_….
 
 | variant | change from `base` |
 |---|---|
@@ -11,7 +11,7 @@ Without a GPU the network is smaller and in float32, and the files are named jax
 | `relu` | ReLU instead of GELU |
 | `batch` | twice as many rows in a batch |
 | `layer_more` | four layers instead of three |
-| `bfloat16` | bfloat16 instead of float32 (CPU only: the GPU recordings are in bfloat16) |
+| `bfloat16` | bfloat16 instead of float32 (CPU only, because the GPU recordings always use bfloat16) |
 | `checkpoint` | `jax.checkpoint` around each layer (CPU only) |
 """
 

@@ -3,7 +3,7 @@
     python record_known.py FOLDER                # all, each in a process of its own
     python record_known.py FOLDER host sleep     # one: FOLDER/host_sleep.pt.trace.json.gz
 
-In `host` the batch is so small that the GPU waits for the host; in `gpu` the batch is so large that the host
+In `host`, the batch is so small that the GPU waits for the host. In `gpu`, the batch is so large that the host
 waits for the GPU.
 
 | variant | change from `base` |
@@ -31,7 +31,7 @@ STEPS = 4
 
 
 def cycles_of(milliseconds):
-    """Returns how many cycles the spinning kernel needs for that time."""
+    """Returns the number of cycles for which `torch.cuda._sleep` must spin to take `milliseconds`."""
     cycles = 10_000_000
     torch.cuda._sleep(cycles)
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))

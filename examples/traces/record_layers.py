@@ -5,7 +5,7 @@
 
 | program | variants |
 |---|---|
-| `gpt`: inference, 8 equal layers | `base`; `half`: every other layer is compiled; `more`: 12 layers; `gone`: the third layer is missing; `ranges`: `record_function` around some layers and some parts of layers |
+| `gpt`: inference, 8 equal layers | `base`; `half`: every second layer is compiled; `more`: 12 layers; `gone`: the third layer is missing; `ranges`: `record_function` around some layers and some submodules of layers |
 | `experts`: inference, 6 experts of different widths | `base`; `shuffled`: the experts run in a different order |
 | `optimizer`: training | `foreach`, `loop`: AdamW with and without multi-tensor ops |
 """

@@ -11,7 +11,7 @@ Each variant is recorded twice: a trace with `profile_memory=True`, and a memory
 | `checkpoint` | each block is recomputed in the backward pass (`torch.utils.checkpoint`) |
 | `batch` | twice as many sequences in a batch |
 | `empty_cache` | `torch.cuda.empty_cache()` after each step |
-| `leak` | the loss of each step is kept, which keeps the tensors for its backward pass alive |
+| `leak` | the loss of each step is kept, which also keeps the tensors for the backward pass alive |
 | `fragments` | tensors of many sizes are allocated before the first step, and every second tensor is freed |
 """
 

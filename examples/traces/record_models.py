@@ -1,4 +1,4 @@
-"""Records steps of four small models of different kinds on the CPU, each time with one common change.
+"""Records steps of four different small models on the CPU, each time with one common change.
 
     python record_models.py FOLDER                # all variants, each in a process of its own
     python record_models.py FOLDER unet silu      # one: FOLDER/unet_silu.pt.trace.json.gz
@@ -10,19 +10,19 @@ The bundled traces were recorded with PyTorch 2.15.0; a C++ compiler is needed f
 | `unet`: training | `silu` | SiLU instead of ReLU |
 | | `groups` | two groups in one convolution of each block |
 | | `upsample` | `Upsample` and a convolution instead of `ConvTranspose2d` |
-| | `frozen_norm` | `model.eval()`: the batch norms use their running statistics |
+| | `frozen_norm` | `model.eval()`: batch norms use running statistics |
 | | `bf16` | `torch.autocast` to bfloat16 |
-| | `channels_last` | model and images are channels_last |
+| | `channels_last` | the model and the images use the channels_last format |
 | | `accumulate` | each step runs two batches and adds their gradients |
 | | `compiled` | `torch.compile` of the model |
 | | `schedule` | a learning rate schedule |
 | `lstm`: training | `gru` | a GRU instead of an LSTM |
 | | `bidirectional` | `bidirectional=True` |
-| `dlrm`: training | `mean` | the embedding bags average vectors instead of adding them |
+| `dlrm`: training | `mean` | the embedding bags average the vectors instead of adding them up |
 | | `compiled` | `torch.compile` of the model |
 | `gpt`: decoding | `plain_attention` | attention is written out as matrix products and a softmax |
 | | `inference` | `torch.inference_mode` instead of `torch.no_grad` |
-| | `top_k` | samples from the 20 most likely words |
+| | `top_k` | the next word is sampled from the 20 most likely words |
 """
 
 import sys

@@ -3,8 +3,8 @@
     python record_serving.py FOLDER               # all, each in a process of its own
     python record_serving.py FOLDER reordered     # one: FOLDER/serving_reordered.pt.trace.json.gz
 
-Each forward pass is annotated like in vLLM (`execute_context_N(K)_generation_M(T)`) or, in `sglang`, like in
-SGLang (`step[DECODE bs=M]`). The traces contain no profiler steps.
+Each forward pass is annotated as in vLLM (`execute_context_N(K)_generation_M(T)`) or, in the variant `sglang`,
+as in SGLang (`step[DECODE bs=M]`). The traces contain no profiler steps.
 
 | variant | change from `base` |
 |---|---|
@@ -13,7 +13,7 @@ SGLang (`step[DECODE bs=M]`). The traces contain no profiler steps.
 | `fewer` | two fewer requests |
 | `math` | attention uses the math backend |
 | `chunked` | a long prompt is computed in chunks of 256 tokens, with decodes in between |
-| `sglang` | forward passes are annotated like in SGLang |
+| `sglang` | forward passes are annotated as in SGLang |
 """
 
 import sys
@@ -29,7 +29,7 @@ from record_cuda import record_given
 VARIANTS = ["base", "again", "reordered", "fewer", "math", "chunked", "sglang"]
 WIDTH, HEADS, LAYERS, WORDS, LONGEST, SLOTS = 512, 8, 4, 8000, 1024, 8
 
-# Length of the prompt and number of tokens to generate, by request.
+# The prompt length and the number of tokens to generate, for each request.
 REQUESTS = [(512, 6), (96, 4), (300, 5), (64, 3), (700, 4), (128, 6)]
 ORDERS = {"reordered": [4, 1, 5, 0, 3, 2], "fewer": [0, 1, 2, 3]}
 
@@ -81,7 +81,7 @@ class Model(nn.Module):
 
 
 class Engine:
-    """Admits one request per pass while there are free slots; all admitted requests decode together."""
+    """Admits one request per pass while there are free slots. All admitted requests decode together."""
 
     def __init__(self, variant):
         self.model = Model().cuda().bfloat16().eval()

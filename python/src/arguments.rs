@@ -1,10 +1,10 @@
-//! Arguments of methods that accept one value or several, with errors that name the parameter.
+//! Converts method arguments that can be one value or several values. Errors name the parameter.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-/// The strings of an argument: one, or those of a list or tuple; none for `None`.
+/// The strings in an argument, which is a string, a list or tuple of strings, or `None` (no strings).
 ///
 /// # Errors
 /// `TypeError` for everything else.

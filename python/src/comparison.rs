@@ -1,4 +1,4 @@
-//! The Python class of a comparison: all tables, both trees, the answer, the report.
+//! The Python class for a comparison: all tables, both trees, the summary and the report.
 
 use crate::arguments::texts;
 use crate::errors::{raise, usage};
@@ -29,11 +29,11 @@ use tracetree::trace::Nanos;
 use tracetree::tree::CallId;
 use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 
-/// The comparison of two traces, returned by `tracetree.diff`. It owns all its data: the files, profilers
-/// and buffers it was made from are no longer needed.
+/// The comparison of two traces, returned by `tracetree.diff`. A comparison owns all its data: the files,
+/// profilers and buffers passed to `diff` are no longer needed.
 ///
-/// Every table is an attribute. `print` shows what the command line prints, and `text()` all details; a
-/// notebook shows a card.
+/// Every table is an attribute. `print` shows what the command line prints, and `text()` returns all details.
+/// In a notebook, a comparison is shown as a card.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -45,13 +45,13 @@ use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 #[pyclass(frozen, weakref, module = "tracetree")]
 pub(crate) struct Comparison {
     comparison: tracetree::Comparison,
-    /// The arguments it was made from, to pickle it.
+    /// The arguments from which the comparison was made, used to pickle it.
     origin: Origin,
-    /// The page of the last report that has one.
+    /// Path of the HTML page in the latest report that has an HTML page.
     page: Mutex<Option<PathBuf>>,
 }
 
-/// Compares the runs of two sides.
+/// Compares the runs on the two sides.
 #[pyfunction]
 pub(crate) fn compare(
     py: Python<'_>,
@@ -68,7 +68,7 @@ pub(crate) fn compare(
     let options = options.cancel(watch.cancel.clone());
     let inputs = |runs: Vec<Source<'_>>| runs.into_iter().map(Source::into_input).collect();
     let runs: PerSide<Vec<Input>> = PerSide::new(inputs(baseline), inputs(candidate));
-    // One thread for each trace.
+    // The two traces are read in parallel, one thread for each.
     let compared = work::run(py, 2, &watch, move |teller| {
         let options = match tells {
             true => options.watch(move |stage| teller.tell(stage)),
@@ -80,10 +80,10 @@ pub(crate) fn compare(
     Ok(Comparison { comparison, origin: origin.map(Arc::new), page: Mutex::new(None) })
 }
 
-/// A node of the merged tree: name, uid on each side, id of the parent, and whether each side has it.
+/// A node in the merged tree: name, uid on each side, id of the parent node, and whether each side has the node.
 type Merged = (String, Option<u32>, Option<u32>, Option<usize>, bool, bool);
 
-/// The name of a table in Python: that of its file, shortened for the TraceLens-compatible tables.
+/// The name of a table in Python: the file name without extension, shortened for the TraceLens-compatible tables.
 fn name_of(kind: TableKind) -> &'static str {
     match kind {
         TableKind::Rows => "rows",
@@ -106,7 +106,7 @@ impl Comparison {
         let event = u32::try_from(uid).ok().and_then(|uid| tree.trace().event_at(Uid(uid)));
         event.and_then(|event| tree.call_of(event)).ok_or_else(|| {
             let message = format!(
-                "event {uid} of the {} is neither a host call nor a GPU event of the comparison",
+                "event {uid} in the {} is neither a host call nor a GPU event in the comparison",
                 crate::node::side_name(side)
             );
             let error = Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(
@@ -137,7 +137,7 @@ impl Comparison {
 
     /// The table with this name (`rows`) or file name (`diff_stats.csv`).
     ///
-    /// Raises `KeyError`, with the nearest name, if there is none.
+    /// Raises `KeyError`, with the most similar name, if there is no such table.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let is_named = |kind: &TableKind| {
             name_of(*kind) == name || name.strip_suffix(".csv") == Some(kind.name())
@@ -153,19 +153,19 @@ impl Comparison {
         }
     }
 
-    /// GPU time attributed to ops: a row for each op at its lowest common node (`diff_stats.csv`).
+    /// GPU time attributed to ops, with one row for each op at its lowest common node (`diff_stats.csv`).
     #[getter]
     fn rows(&self) -> Table {
         self.of_kind(TableKind::Rows)
     }
 
-    /// The rows grouped by name and arguments (`diff_stats_unique_args_summary.csv`).
+    /// The table `rows` grouped by op name and arguments (`diff_stats_unique_args_summary.csv`).
     #[getter]
     fn unique_args(&self) -> Table {
         self.of_kind(TableKind::UniqueArgs)
     }
 
-    /// The rows grouped by name, times in ms (`diff_stats_names_summary.csv`).
+    /// The table `rows` grouped by op name, with times in ms (`diff_stats_names_summary.csv`).
     #[getter]
     fn names(&self) -> Table {
         self.of_kind(TableKind::Names)
@@ -183,25 +183,25 @@ impl Comparison {
         self.of_kind(TableKind::Kernels)
     }
 
-    /// Kernels that both sides run below matched ops (`same_kernels.csv`).
+    /// Kernels that occur on both sides below matched ops (`same_kernels.csv`).
     #[getter]
     fn same_kernels(&self) -> Table {
         self.of_kind(TableKind::SameKernels)
     }
 
-    /// Categories of work in each phase (`categories.csv`).
+    /// GPU time by work category in each phase (`categories.csv`).
     #[getter]
     fn categories(&self) -> Table {
         self.of_kind(TableKind::Categories)
     }
 
-    /// Call sites at which the sides run different numbers of kernels (`fusion.csv`).
+    /// Call sites at which the two sides run different numbers of kernels (`fusion.csv`).
     #[getter]
     fn fusion(&self) -> Table {
         self.of_kind(TableKind::Fusion)
     }
 
-    /// Ops, ordered by the time that could be saved (`efficiency.csv`).
+    /// Ops ordered by the time that could be saved, largest first (`efficiency.csv`).
     #[getter]
     fn efficiency(&self) -> Table {
         self.of_kind(TableKind::Efficiency)
@@ -225,7 +225,7 @@ impl Comparison {
         self.of_kind(TableKind::StepPairs)
     }
 
-    /// The compared steps of inference engines, by phase and size of their batch (`batch_classes.csv`).
+    /// The compared steps of inference engines, grouped by phase and batch size (`batch_classes.csv`).
     #[getter]
     fn batch_classes(&self) -> Table {
         self.of_kind(TableKind::BatchClasses)
@@ -249,26 +249,26 @@ impl Comparison {
         self.of_kind(TableKind::LayerOps)
     }
 
-    /// Call sites of the program with their verdicts (`verdicts.csv`).
+    /// The verdict for each call site in the program (`verdicts.csv`).
     #[getter]
     fn verdicts(&self) -> Table {
         self.of_kind(TableKind::Verdicts)
     }
 
-    /// What changed and what it costs, most expensive first (`changes.csv`).
+    /// The changes and their costs, most expensive first (`changes.csv`).
     #[getter]
     fn changes(&self) -> Table {
         self.of_kind(TableKind::Changes)
     }
 
-    /// The calls of each change (`change_sites.csv`).
+    /// The calls that belong to each change (`change_sites.csv`).
     #[getter]
     fn change_sites(&self) -> Table {
         self.of_kind(TableKind::ChangeSites)
     }
 
-    /// What each change does to the step time, by replay, and what limits the step time (`whatif.csv`). It
-    /// can be called with a scenario: `d.what_if(host=0.0)`.
+    /// How each change affects the step time, computed by replay, and what limits the step time (`whatif.csv`).
+    /// The table can be called with a scenario: `d.what_if(host=0.0)`.
     #[getter]
     fn what_if(&self, py: Python<'_>) -> PyResult<Py<WhatIf>> {
         WhatIf::new(py, name_of(TableKind::WhatIf), &self.comparison, self.origin.clone())
@@ -280,7 +280,7 @@ impl Comparison {
         self.of_kind(TableKind::CriticalPath)
     }
 
-    /// Why the wall time differs: causes that add up to the difference, largest first (`causes.csv`).
+    /// The causes of the wall-time difference, largest first; they add up to the difference (`causes.csv`).
     #[getter]
     fn causes(&self) -> Table {
         self.of_kind(TableKind::Causes)
@@ -292,61 +292,61 @@ impl Comparison {
         self.of_kind(TableKind::Idle)
     }
 
-    /// Launches of captured graphs, and the captures their calls come from (`graphs.csv`).
+    /// Launches of captured graphs, and the captures that supply their calls (`graphs.csv`).
     #[getter]
     fn graphs(&self) -> Table {
         self.of_kind(TableKind::Graphs)
     }
 
-    /// All ops by name, those without GPU work included (`ops.csv`).
+    /// All ops by name, including ops without GPU work (`ops.csv`).
     #[getter]
     fn ops(&self) -> Table {
         self.of_kind(TableKind::Ops)
     }
 
-    /// All calls into the GPU runtime and driver by kind (`api_calls.csv`).
+    /// All calls into the GPU runtime and driver, grouped by kind (`api_calls.csv`).
     #[getter]
     fn api_calls(&self) -> Table {
         self.of_kind(TableKind::ApiCalls)
     }
 
-    /// The memory of each device by matched op and shapes (`memory.csv`).
+    /// Memory on each device, by matched op and shapes (`memory.csv`).
     #[getter]
     fn memory(&self) -> Table {
         self.of_kind(TableKind::Memory)
     }
 
-    /// The memory of each device by step (`memory_timeline.csv`).
+    /// Memory on each device, by step (`memory_timeline.csv`).
     #[getter]
     fn memory_timeline(&self) -> Table {
         self.of_kind(TableKind::MemoryTimeline)
     }
 
-    /// What is live at the peak of each side (`memory_peaks.csv`).
+    /// The allocations that are live at each side's memory peak (`memory_peaks.csv`).
     #[getter]
     fn memory_peaks(&self) -> Table {
         self.of_kind(TableKind::MemoryPeaks)
     }
 
-    /// The ranges that the programs mark with `record_function` (`regions.csv`).
+    /// The ranges that the two programs mark with `record_function` (`regions.csv`).
     #[getter]
     fn regions(&self) -> Table {
         self.of_kind(TableKind::Regions)
     }
 
-    /// How much GPU work of each step runs at once (`overlap.csv`).
+    /// How much GPU work runs concurrently in each step (`overlap.csv`).
     #[getter]
     fn overlap(&self) -> Table {
         self.of_kind(TableKind::Overlap)
     }
 
-    /// The compared part of the baseline's trace.
+    /// The part of the baseline trace that was compared.
     #[getter]
     fn baseline(&self) -> Trace {
         Trace::of_tree(self.comparison.tree(Side::Baseline))
     }
 
-    /// The compared part of the candidate's trace.
+    /// The part of the candidate trace that was compared.
     #[getter]
     fn candidate(&self) -> Trace {
         Trace::of_tree(self.comparison.tree(Side::Candidate))
@@ -357,14 +357,14 @@ impl Comparison {
         Ok(Tree::new(self.comparison.tree(side_of(side)?).clone()))
     }
 
-    /// What happened end to end, in one sentence.
+    /// The overall result of the comparison, in one sentence.
     #[getter]
     fn answer(&self, py: Python<'_>) -> String {
         py.detach(|| Narrative::of(self.comparison.analysis()).answer())
     }
 
-    /// The uid of the event in the other trace that corresponds to `uid` of `side`; `None` if it has no
-    /// counterpart.
+    /// The uid of the counterpart, in the other trace, of the event with `uid` on `side`; `None` if the event
+    /// has no counterpart.
     ///
     /// >>> import tracetree
     /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -379,9 +379,9 @@ impl Comparison {
         Ok(partner.map(|uid| uid.0))
     }
 
-    /// The call of the event at position `uid` in `traceEvents` of `side`, with its counterpart.
+    /// The call for the event at position `uid` in `traceEvents` on `side`, with its counterpart.
     ///
-    /// Raises `UsageError` if there is no such event or it is not part of the comparison.
+    /// Raises `UsageError` if there is no such event or the event is not part of the comparison.
     #[pyo3(signature = (uid, side="baseline"))]
     fn node(&self, py: Python<'_>, uid: i64, side: &str) -> PyResult<Node> {
         let side = side_of(side)?;
@@ -389,8 +389,8 @@ impl Comparison {
         Ok(Node::of_comparison(self.comparison.analysis(), side, call))
     }
 
-    /// The calls of `side` that match a path query, in the order of the trace. A query lists calls from
-    /// the outside in; other calls may occur between them, and `*` matches any text.
+    /// The calls on `side` that match a path query, in trace order. A query lists calls from the outermost
+    /// inwards; other calls may occur between the listed calls, and `*` matches any characters.
     ///
     /// Raises `UsageError` if the query is invalid.
     ///
@@ -408,9 +408,9 @@ impl Comparison {
         Ok(calls.into_iter().map(node).collect())
     }
 
-    /// What the op with this name became on each side: its ops and kernels with counts and times in µs.
+    /// What the op with this name runs on each side: ops and kernels with counts and times in µs.
     ///
-    /// Raises `KeyError`, with the nearest name, if no row has this name.
+    /// Raises `KeyError`, with the most similar name, if no row has this name.
     ///
     /// >>> import tracetree
     /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -433,9 +433,10 @@ impl Comparison {
         Ok(all)
     }
 
-    /// Why the event at position `baseline` (or `candidate`) is matched to its counterpart.
+    /// Why the event at position `baseline` in the baseline trace, or at position `candidate` in the candidate
+    /// trace, is matched to its counterpart.
     ///
-    /// Raises `TypeError` unless exactly one of the two is given, `UsageError` if there is no such call.
+    /// Raises `TypeError` unless exactly one of the two arguments is given, `UsageError` if there is no such call.
     #[pyo3(signature = (*, baseline=None, candidate=None))]
     fn explain(
         &self,
@@ -458,10 +459,10 @@ impl Comparison {
 
     /// Writes the report folder: every table as CSV, the merged tree, `summary.json`, and the formats
     /// named in `emit` (`html`, `md`, `xlsx`, `svg`, `perfetto`, `all` or `none`; by default `html` and
-    /// `md`). Returns the paths of the files.
+    /// `md`). Returns the paths of the written files.
     ///
-    /// Raises `OSError` if the folder cannot be written, `UsageError` if it is a file, a format is unknown, or
-    /// the folder contains files of the same names that tracetree did not write (`force` overwrites them).
+    /// Raises `OSError` if the folder cannot be written. Raises `UsageError` if `folder` is a file, if a format is
+    /// unknown, or if tracetree would overwrite files that it did not write (`force=True` overwrites them).
     #[pyo3(signature = (folder, emit=None, *, force=false))]
     fn report(
         &self,
@@ -484,7 +485,7 @@ impl Comparison {
         let written = work::run(py, work::all_cores(), &watch, move |_| {
             comparison.report(options).write(target)
         });
-        // Remove the unfinished folder if the caller was interrupted.
+        // If the caller was interrupted, remove the unfinished folder.
         let written = written.inspect_err(|_| unfinished.remove())?;
         let names = written.map_err(|error| raise(py, &error))?;
         if has_page {
@@ -494,8 +495,7 @@ impl Comparison {
         Ok(names.iter().map(|name| folder.join(name)).collect())
     }
 
-    /// The result as a dictionary: the content of `summary.json`, as printed by
-    /// `tracetree diff --format json`.
+    /// The comparison as a dictionary: the content of `summary.json`, which `tracetree diff --format json` prints.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let json = py.detach(|| {
             let mut json = Vec::new();
@@ -504,7 +504,7 @@ impl Comparison {
         py.import("json")?.call_method1("loads", (json?,))
     }
 
-    /// The merged call tree as text. Line `n` is the node with id `n - 1`.
+    /// The merged call tree as text. Line `n` shows the node with id `n - 1`.
     fn merged_tree(&self, py: Python<'_>) -> PyResult<String> {
         let text = py.detach(|| {
             let mut text = Vec::new();
@@ -513,7 +513,7 @@ impl Comparison {
         Ok(String::from_utf8_lossy(&text?).into_owned())
     }
 
-    /// The nodes of the merged tree, by id.
+    /// The nodes in the merged tree, ordered by id.
     fn _merged_nodes(&self) -> Vec<Merged> {
         let (analysis, merged) = (self.comparison.analysis(), self.comparison.diff().merged());
         let uid = |side: Side, node: MergedNode| {
@@ -533,14 +533,14 @@ impl Comparison {
         merged.nodes().map(node).collect()
     }
 
-    /// The answer with all details, as printed by `tracetree diff --verbose`: for a screen of `width` columns,
-    /// with the `top` largest differences.
+    /// The output of `tracetree diff --verbose`: the result with all details and the `top` largest differences,
+    /// for a terminal `width` columns wide.
     #[pyo3(signature = (top=10, width=100))]
     fn text(&self, py: Python<'_>, top: usize, width: usize) -> String {
         py.detach(|| summary_text(&self.comparison, top, width)).trim_end().to_owned()
     }
 
-    /// What `tracetree diff` prints, for a screen of 100 columns.
+    /// What `tracetree diff` prints on a terminal 100 columns wide.
     fn _screen(&self, py: Python<'_>) -> String {
         py.detach(|| answer_text(&self.comparison, 100)).trim_end().to_owned()
     }
@@ -549,9 +549,9 @@ impl Comparison {
         slf.py().import("tracetree._notes")?.call_method1("screen", (slf,))
     }
 
-    /// Warnings and remarks about the traces and the comparison: a dictionary with `code`, `severity`
+    /// Warnings and remarks about the traces and the comparison: a list of dictionaries with `code`, `severity`
     /// (`warning` or `info`), `side` (`baseline`, `candidate`, or `None` for both), `count`, `message`, `hint`
-    /// and `text`, which is all of it in one line.
+    /// and `text`; `text` combines code, message and hint in one line.
     #[getter]
     fn notes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tracetree._notes")?.call_method1("of_comparison", (slf,))
@@ -563,24 +563,24 @@ impl Comparison {
         slf.py().import("tracetree._plots")?.call_method1("Plots", (slf,))
     }
 
-    /// The flame graph of the difference, as an SVG image that a notebook shows.
+    /// The differential flame graph, as an SVG image that a notebook can show.
     fn flamegraph<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tracetree._plots")?.call_method1("flamegraph", (slf,))
     }
 
-    /// Writes the page to a temporary folder, unless a report has one already, and opens it in the browser.
-    /// Returns its path.
+    /// Opens the HTML page in the browser and returns the page's path. If no report contains a page yet, the page
+    /// is written to a temporary folder.
     fn open<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tracetree._plots")?.call_method1("open_page", (slf,))
     }
 
-    /// The page of the last report that has one.
+    /// Path of the HTML page in the latest report that has an HTML page.
     #[getter]
     fn _page(&self) -> Option<PathBuf> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The arguments it was made from.
+    /// The arguments from which the comparison was made.
     #[getter]
     fn _origin(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.origin.as_ref().map(|origin| origin.clone_ref(py))
@@ -605,7 +605,7 @@ impl Comparison {
         slf.py().import("tracetree._card")?.call_method1("comparison", (slf,))
     }
 
-    /// The content of the notebook card.
+    /// The data shown on the notebook card.
     fn _card<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let analysis = self.comparison.analysis();
         let (summary, (causes, rest), narrative) =
@@ -653,7 +653,7 @@ impl Comparison {
     }
 }
 
-/// Maximum number of lines of each layer of the notebook card.
+/// Maximum number of lines in each section of the notebook card.
 const CARD_LINES: usize = 6;
 
 fn side_card<'py>(
@@ -689,7 +689,7 @@ fn lowered<'py>(py: Python<'py>, side: &LoweringSide) -> PyResult<Bound<'py, PyD
     Ok(all)
 }
 
-/// The formats of a report.
+/// Parses the names of report formats.
 fn formats(py: Python<'_>, names: Vec<String>) -> PyResult<Vec<Emit>> {
     let mut formats = Vec::new();
     for name in names {

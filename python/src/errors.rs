@@ -1,4 +1,4 @@
-//! [`tracetree::Error`] → a Python exception with the file, the position in it and the remedy.
+//! Converts a [`tracetree::Error`] to a Python exception that names the file, the position in the file and the remedy.
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -6,11 +6,11 @@ use pyo3::types::PyDict;
 use std::error::Error as _;
 use tracetree::{Error, ErrorKind};
 
-/// The exception for an error: an `OSError` of the right class if the system reported one, otherwise a
-/// `TraceError`.
+/// The exception for an error: the matching `OSError` subclass if the operating system reported the error,
+/// otherwise a `TraceError`.
 pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     match system_code(error) {
-        // From the code, Python chooses FileNotFoundError, PermissionError, …
+        // Python derives the subclass from the error code: FileNotFoundError, PermissionError, …
         Some(code) => {
             let message = error.message().replace(&format!(" (os error {code})"), "");
             PyOSError::new_err((code, message, path(error)))
@@ -19,7 +19,7 @@ pub(crate) fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// The file that the error concerns; empty if it concerns the request.
+/// The file that caused the error; empty if the request itself is invalid.
 fn path(error: &Error) -> String {
     error.path().map_or_else(String::new, |path| path.to_string_lossy().into_owned())
 }
@@ -49,7 +49,7 @@ fn trace_error(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call((error.to_string(),), Some(&about))?))
 }
 
-/// The exception for a request that cannot be met.
+/// The exception for an invalid request.
 pub(crate) fn usage(py: Python<'_>, what: impl AsRef<str>, message: String) -> PyErr {
     raise(py, &Error::usage(what.as_ref(), message))
 }

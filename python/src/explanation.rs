@@ -8,8 +8,8 @@ use tracetree::cli::explanation_text;
 use tracetree::diff::{self, Confidence, PairEvidence, Pass};
 use tracetree::{Analysis, Comparison};
 
-/// Why a call is matched to its counterpart, with the other candidates. Prints as `tracetree explain`
-/// does.
+/// Why a call is matched to its counterpart, and which other candidates were considered. `print` shows the
+/// same text as `tracetree explain`.
 #[pyclass(frozen, module = "tracetree")]
 pub(crate) struct Explanation {
     comparison: Comparison,
@@ -32,13 +32,13 @@ impl Explanation {
 
 #[pymethods]
 impl Explanation {
-    /// The call that is explained.
+    /// The call whose match is explained.
     #[getter]
     fn node(&self) -> Node {
         Node::of_comparison(self.analysis(), self.explanation.side, self.explanation.call)
     }
 
-    /// Its counterpart; `None` if there is none.
+    /// The call's counterpart in the other trace; `None` if there is none.
     #[getter]
     fn partner(&self) -> Option<Node> {
         self.explanation.partner.as_ref().map(|evidence| self.other(evidence))
@@ -57,8 +57,8 @@ impl Explanation {
         self.analysis().diff().confidence(side, call).map(Confidence::label)
     }
 
-    /// The pass of the alignment that made the match, such as `siblings`; `None` if there is no counterpart.
-    /// The printed explanation says what the pass rests on.
+    /// The alignment pass that made the match, such as `siblings`; `None` if there is no counterpart.
+    /// The printed explanation describes what evidence this pass uses.
     #[getter]
     fn matched_by(&self) -> Option<&'static str> {
         self.explanation.pass.map(Pass::name)
@@ -70,7 +70,7 @@ impl Explanation {
         self.explanation.partner.as_ref().map(|found| evidence(py, found)).transpose()
     }
 
-    /// The best other candidates at this call site, best first: `(node, why it is not the match)`.
+    /// The best other candidates at this call site, best first: `(node, reason why it is not the match)`.
     #[getter]
     fn others(&self) -> Vec<(Node, String)> {
         let others = self.explanation.others.iter();

@@ -1,4 +1,4 @@
-//! The gate: checks runs against other runs or a baseline file, by rules.
+//! The gate: checks runs against other runs or a baseline file according to rules.
 
 use crate::errors::raise;
 use crate::read::open;
@@ -14,7 +14,7 @@ use tracetree::{Cancel, Error, Input, Result};
 /// File name extension of baseline files.
 const BASELINE: &str = "ttb";
 
-/// The result of the gate: `pass`, `fail` or `inconclusive`, then its report as text and as JSON.
+/// The outcome (`pass`, `fail` or `inconclusive`), then the report as text and as JSON.
 #[pyfunction]
 pub(crate) fn gate(
     py: Python<'_>,
@@ -47,7 +47,7 @@ fn chosen(rules: Option<&Path>, inconclusive: Option<&str>) -> Result<Rules> {
     Ok(rules)
 }
 
-/// The runs of a side, and the source of their graph captures.
+/// The runs on one side, and where their graph captures come from.
 type Runs<'a> = (Vec<Input>, &'a CaptureSource);
 
 fn check(
@@ -59,7 +59,8 @@ fn check(
     let baseline = match baseline.as_slice() {
         [Input::File(path)] if path.extension().is_some_and(|end| end == BASELINE) => {
             if !matches!(before, CaptureSource::Beside) {
-                let message = "the captures of a baseline file are chosen when it is recorded";
+                let message =
+                    "a baseline file already includes the captures chosen when it was recorded";
                 return Err(Error::usage(path.display().to_string(), message)
                     .remedy("omit baseline_captures, or record with `baseline record --capture`"));
             }
@@ -76,13 +77,13 @@ fn check(
     };
     let write = |format: GateFormat| {
         let mut text = Vec::new();
-        gate.write(format, &mut text).expect("memory takes every text");
+        gate.write(format, &mut text).expect("writing to memory cannot fail");
         String::from_utf8_lossy(&text).into_owned()
     };
     Ok((outcome, write(GateFormat::Text), write(GateFormat::Json)))
 }
 
-/// Reads the runs of one side in sequence and records them.
+/// Reads the runs on one side one after another and records them.
 fn record(runs: Vec<Input>, captures: &CaptureSource, reading: &ReadOptions) -> Result<Recording> {
     let mut recorder = Recorder::default().captures(captures.clone());
     for run in runs {

@@ -1,7 +1,7 @@
-//! The native half of the Python package `tracetree`: Python objects that own values of the library.
+//! The native half of the Python package `tracetree`: Python classes that wrap the library's types.
 //!
-//! Nothing is computed here. `docs/guides/python.md` documents the interface for users. The other half of the
-//! package, in Python, converts arguments for this half and draws the notebook cards.
+//! All computation is done by the library. `docs/guides/python.md` documents the interface for users. The half of
+//! the package written in Python prepares the arguments for the native half and draws the notebook cards.
 
 mod arguments;
 mod comparison;
@@ -21,7 +21,7 @@ mod work;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 
-/// The native half of tracetree.
+/// The native half of the Python package tracetree.
 #[pymodule(gil_used = false)]
 mod _native {
     #[pymodule_export]

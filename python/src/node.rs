@@ -1,4 +1,4 @@
-//! The Python class of a call in a tree: its surroundings and, in a comparison, its counterpart.
+//! The Python class for a call in a tree, with its parent and children and, in a comparison, its counterpart.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -25,7 +25,7 @@ use tracetree::{Analysis, CallTree, Side};
 pub(crate) struct Node {
     tree: Arc<CallTree>,
     call: CallId,
-    /// The comparison it belongs to, and its side there.
+    /// The comparison that contains the call, and the call's side in it.
     within: Option<(Arc<Analysis>, Side)>,
 }
 
@@ -42,12 +42,12 @@ impl Hash for Node {
 }
 
 impl Node {
-    /// A call of one tree.
+    /// A call in the tree of a single trace.
     pub(crate) fn of_tree(tree: &Arc<CallTree>, call: CallId) -> Node {
         Node { tree: tree.clone(), call, within: None }
     }
 
-    /// A call of one side of a comparison.
+    /// A call on one side of a comparison.
     pub(crate) fn of_comparison(analysis: &Arc<Analysis>, side: Side, call: CallId) -> Node {
         let within = Some((analysis.clone(), side));
         Node { tree: analysis.tree(side).clone(), call, within }
@@ -58,7 +58,7 @@ impl Node {
     }
 }
 
-/// The name of a side in Python.
+/// The name for a side in Python.
 pub(crate) fn side_name(side: Side) -> &'static str {
     match side {
         Side::Baseline => "baseline",
@@ -68,13 +68,13 @@ pub(crate) fn side_name(side: Side) -> &'static str {
 
 #[pymethods]
 impl Node {
-    /// Position of its event in `traceEvents`, from 0; `None` for roots, which have no event.
+    /// Position of the call's event in `traceEvents`, counted from 0; `None` for roots, which have no event.
     #[getter]
     fn uid(&self) -> Option<u32> {
         self.tree.event(self.call).map(|event| self.tree.trace().uid(event).0)
     }
 
-    /// Its name; for a thread, the recorded name.
+    /// The call's name; for a thread, the name recorded in the trace.
     #[getter]
     fn name(&self) -> &str {
         self.tree.name(self.call)
@@ -93,7 +93,7 @@ impl Node {
         }
     }
 
-    /// Start time in µs, on the clock of its trace; `None` for roots.
+    /// Start time in µs, on the clock of the trace; `None` for roots.
     #[getter]
     fn start_us(&self) -> Option<f64> {
         self.tree.event(self.call).map(|event| self.tree.trace().start(event).as_micros())
@@ -105,7 +105,7 @@ impl Node {
         self.tree.duration(self.call).as_micros()
     }
 
-    /// Sum of the durations of the GPU events at or below it, in µs.
+    /// Sum of the durations in µs of all GPU events at or below this call.
     #[getter]
     fn kernel_time_us(&self) -> f64 {
         let gpu = self.tree.subtree(self.call).filter(|&c| self.tree.kind(c) == CallKind::Gpu);
@@ -118,13 +118,13 @@ impl Node {
         self.tree.parent(self.call).map(|call| self.with(call))
     }
 
-    /// The child calls, ordered by start.
+    /// The child calls, ordered by start time.
     #[getter]
     fn children(&self) -> Vec<Node> {
         self.tree.children(self.call).map(|call| self.with(call)).collect()
     }
 
-    /// The calls above, outermost first.
+    /// The calls that enclose this call, outermost first.
     #[getter]
     fn ancestors(&self) -> Vec<Node> {
         let mut above: Vec<Node> =
@@ -133,7 +133,7 @@ impl Node {
         above
     }
 
-    /// The GPU events at or below it.
+    /// The GPU events at or below this call.
     #[getter]
     fn kernels(&self) -> Vec<Node> {
         let below = self.tree.subtree(self.call);
@@ -141,14 +141,14 @@ impl Node {
         gpu.map(|call| self.with(call)).collect()
     }
 
-    /// Name of the innermost `nn.Module` around it, with its instance number; `None` if there is none.
+    /// Name of the innermost enclosing `nn.Module`, with its instance number; `None` if there is none.
     #[getter]
     fn module(&self) -> Option<&str> {
         let module = self.tree.module(self.call)?;
         Some(ModuleName::instance_or_name(self.tree.name(module)))
     }
 
-    /// Names of the calls above it, outermost first: the call stack.
+    /// The call stack: names of the enclosing calls, outermost first.
     #[getter]
     fn stack(&self) -> Vec<&str> {
         let mut names: Vec<&str> =
@@ -157,8 +157,8 @@ impl Node {
         names
     }
 
-    /// The recorded arguments of an op, as text from the trace: `input_shape`, `input_type`,
-    /// `input_strides`, `concrete_inputs`. Empty if none were recorded.
+    /// The recorded arguments of an op, as the strings in the trace: `input_shape`, `input_type`,
+    /// `input_strides`, `concrete_inputs`. Empty if no arguments were recorded.
     #[getter]
     fn arguments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
@@ -184,7 +184,7 @@ impl Node {
         self.within.as_ref().map(|(_, side)| side_name(*side))
     }
 
-    /// Its counterpart in the other trace; `None` if there is none, and outside of a comparison.
+    /// The call's counterpart in the other trace; `None` if there is no counterpart or no comparison.
     #[getter]
     fn partner(&self) -> Option<Node> {
         let (analysis, side) = self.within.as_ref()?;
@@ -199,14 +199,14 @@ impl Node {
         Some(analysis.diff().relation(*side, self.call).label())
     }
 
-    /// How sure the match is: `firm`, `likely` or `interchangeable`; `None` without a counterpart.
+    /// How certain the match is: `firm`, `likely` or `interchangeable`; `None` without a counterpart.
     #[getter]
     fn confidence(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;
         analysis.diff().confidence(*side, self.call).map(Confidence::label)
     }
 
-    /// The pass of the alignment that made the match, such as `siblings`; `None` without a counterpart.
+    /// The alignment pass that made the match, such as `siblings`; `None` without a counterpart.
     #[getter]
     fn matched_by(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;

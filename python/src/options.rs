@@ -1,4 +1,4 @@
-//! The keyword arguments of `tracetree.diff` → the options of the library, as on the command line.
+//! Converts the keyword arguments of `tracetree.diff` to library options, as the command line does with its options.
 
 use crate::errors::{raise, usage};
 use crate::source::{Capture, captures};
@@ -37,7 +37,7 @@ pub(crate) struct Options<'py> {
 }
 
 impl Options<'_> {
-    /// The options of the library. Reads the rule files they name.
+    /// Converts the arguments to library options, and reads the rule files named in them.
     pub(crate) fn of_comparison(mut self, py: Python<'_>) -> PyResult<ComparisonOptions> {
         let frames = if self.python { Frames::Kept } else { Frames::LeftOut };
         let repeats = if self.repeats { RepeatDetection::Found } else { RepeatDetection::Off };

@@ -1,7 +1,7 @@
-//! What a value was made from, so that a pickled one can be made again.
+//! The arguments from which a value was made, so that unpickling can make the value again.
 
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// The arguments that a value was made from. A pickled value is made again from them.
+/// The arguments from which a value was made; unpickling makes the value again from these arguments.
 pub(crate) type Origin = Option<Arc<Py<PyAny>>>;

@@ -1,4 +1,4 @@
-//! An input from Python → a trace.
+//! Reads an input passed from Python as a trace.
 
 use crate::errors::raise;
 use crate::options::reading;
@@ -48,6 +48,6 @@ pub(crate) fn open(
             tracetree::Trace::from_reader(&name, reader, options).map(Arc::new)
         }
         Input::Trace(trace) => Ok(trace),
-        _ => unreachable!("the sources are files, readers and traces"),
+        _ => unreachable!("every source is a file, a reader or a trace"),
     }
 }

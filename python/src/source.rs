@@ -1,4 +1,4 @@
-//! Trace arguments from Python → inputs of the library.
+//! Converts trace arguments from Python to library inputs.
 
 use crate::trace::Trace;
 use pyo3::prelude::*;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tracetree::Input;
 use tracetree::program::CaptureSource;
 
-/// A trace: one that is already read; bytes with their name in messages; the same with a function that
-/// returns further bytes; or a file.
+/// A trace argument: a trace that was already read; bytes, with the name to use in messages; a name, the first
+/// bytes and a function that returns further bytes; or a file.
 #[derive(FromPyObject)]
 pub(crate) enum Source<'py> {
     Trace(Bound<'py, Trace>),
@@ -20,7 +20,7 @@ pub(crate) enum Source<'py> {
 }
 
 impl Source<'_> {
-    /// The input of the library. Bytes are shared with Python, not copied.
+    /// Converts the source to a library input. Bytes are shared with Python, not copied.
     pub(crate) fn into_input(self) -> Input {
         match self {
             Source::Trace(trace) => Input::from(trace.get().trace().clone()),
@@ -33,17 +33,17 @@ impl Source<'_> {
     }
 }
 
-/// A capture of graphs: a file or folder, or a trace that is already read.
+/// A graph capture: a file or folder, or a trace that was already read.
 #[derive(FromPyObject)]
 pub(crate) enum Capture<'py> {
     Trace(Bound<'py, Trace>),
     File(PathBuf),
 }
 
-/// The source of captures: `None` is the folder next to the trace, an empty list means that there are no captures.
+/// Where graph captures come from: `None` means the folder next to the trace, an empty list means no captures.
 ///
 /// # Errors
-/// If traces and files are mixed and a file cannot be read.
+/// If the list contains both traces and files, and one of the files cannot be read.
 pub(crate) fn captures(given: Option<Vec<Capture<'_>>>) -> tracetree::Result<CaptureSource> {
     let Some(given) = given else { return Ok(CaptureSource::Beside) };
     if given.is_empty() {
@@ -77,7 +77,7 @@ impl Read for Bytes {
     }
 }
 
-/// Reads a Python file object piece by piece. The waiting caller has released the interpreter.
+/// Reads a Python file object piece by piece. The caller waits, and has released the interpreter.
 struct Pieces {
     current: Bytes,
     next: Py<PyAny>,
@@ -95,7 +95,7 @@ impl Read for Pieces {
     }
 }
 
-/// An error raised by the file object, with its message.
+/// Converts an exception raised by the file object to an error with the same message.
 fn failed(error: PyErr) -> io::Error {
     io::Error::other(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The Python class of a table: as Arrow, as CSV and as Python values.
+//! The Python class for a table, which provides the table as Arrow, as CSV and as Python values.
 
 use crate::errors::raise;
 use crate::origin::Origin;
@@ -18,8 +18,8 @@ use tracetree::write_file;
 /// A table of a comparison.
 ///
 /// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream can read it directly.
-/// `to_pylist`, `column` and `to_csv` need no package. `columns` and `schema` describe the columns.
-/// Undefined and unknown values are null. The name of a column ends in its unit, if it has one.
+/// `to_pylist`, `column` and `to_csv` need no other package. `columns` and `schema` describe the columns.
+/// Undefined and unknown values are null. A column with a unit has the unit at the end of its name.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -32,7 +32,7 @@ use tracetree::write_file;
 pub(crate) struct Table {
     name: &'static str,
     table: tables::Table,
-    /// The arguments of its comparison, to pickle it.
+    /// The arguments from which the comparison was made, used to pickle the table.
     origin: Origin,
     arrow: OnceLock<ArrowTable>,
 }
@@ -42,7 +42,7 @@ impl Table {
         Table { name, table, origin, arrow: OnceLock::new() }
     }
 
-    /// The table in memory. It is built once, with the interpreter released.
+    /// The table in memory. It is built on first use, with the interpreter released.
     fn arrow(&self, py: Python<'_>) -> &ArrowTable {
         match self.arrow.get() {
             Some(arrow) => arrow,
@@ -71,19 +71,19 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// Name of the table, which is also the attribute of the comparison.
+    /// Name of the table, which is also the name of the comparison's attribute.
     #[getter]
     fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Name of its file in the report folder.
+    /// Name of the table's file in the report folder.
     #[getter]
     fn csv_name(&self) -> String {
         format!("{}.csv", self.table.name())
     }
 
-    /// What a row represents, and the order of the rows.
+    /// What a row represents, and how the rows are ordered.
     #[getter]
     fn description(&self) -> &'static str {
         self.table.about()
@@ -97,8 +97,8 @@ impl Table {
 
     /// A dictionary with `name`, `type`, `unit`, `description` and `csv_name` for each column.
     ///
-    /// Types are `text`, `word` (one of a few), `names` (a list of texts), `json`, `int`, `float` and
-    /// `bool`.
+    /// Types are `text`, `word` (one of a fixed set of words), `names` (a list of strings), `json`, `int`, `float`
+    /// and `bool`.
     #[getter]
     fn schema<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let columns = self.table.columns().iter().map(|column| {
@@ -133,7 +133,7 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The rows, for readers of the Arrow C stream interface, which share the memory of this table. A
+    /// The rows, for readers of the Arrow C stream interface, without copying the table's memory. A
     /// requested schema is ignored; the reader has to cast.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
@@ -148,7 +148,7 @@ impl Table {
 
     /// The values of one column as a list; `None` for undefined and unknown values.
     ///
-    /// Raises `KeyError`, with the nearest name, if there is no such column.
+    /// Raises `KeyError`, with the most similar name, if there is no such column.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let values = PyList::empty(py);
         let mut one = OneColumn {
@@ -165,7 +165,7 @@ impl Table {
         Ok(values)
     }
 
-    /// A column by its name, a row by its position, or a list of rows by a slice.
+    /// Returns a column for a name, a row for a position, or a list of rows for a slice.
     fn __getitem__<'py>(
         slf: &Bound<'py, Self>,
         key: Bound<'py, PyAny>,
@@ -173,12 +173,12 @@ impl Table {
         slf.py().import("tracetree._frames")?.call_method1("item", (slf, key))
     }
 
-    /// The rows, as dictionaries.
+    /// Iterates over the rows, as dictionaries.
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.to_pylist(py, None)?.call_method0("__iter__")
     }
 
-    /// The table for readers of the data frame interchange protocol. Raises `ImportError` if pyarrow is
+    /// The table in the data frame interchange protocol. Raises `ImportError` if pyarrow is
     /// not installed.
     #[pyo3(signature = (nan_as_null=false, allow_copy=true))]
     fn __dataframe__<'py>(
@@ -195,7 +195,7 @@ impl Table {
         slf.py().import("tracetree._frames")?.call_method1("to_parquet", (slf, path))
     }
 
-    /// The arguments it was made from.
+    /// The arguments from which the comparison was made.
     #[getter]
     fn _origin(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.origin.as_ref().map(|origin| origin.clone_ref(py))
@@ -216,7 +216,7 @@ impl Table {
         slf
     }
 
-    /// The rows as a list of dictionaries; the first `limit` rows if it is given.
+    /// The rows as a list of dictionaries; only the first `limit` rows if `limit` is given.
     #[pyo3(signature = (limit=None))]
     fn to_pylist<'py>(
         &self,
@@ -242,14 +242,14 @@ impl Table {
         let visited = self.visit(&mut dictionaries);
         match (dictionaries.failed, dictionaries.left) {
             (Some(error), _) => Err(error),
-            // The visit was stopped after the last wanted row.
+            // The visitor stopped after the last requested row.
             (None, 0) => Ok(rows),
             (None, _) => visited.map(|()| rows),
         }
     }
 
     /// The table as a pandas data frame: whole numbers as `Int64` with `<NA>`, enumerations as
-    /// categories. It is faster if pyarrow is installed.
+    /// categories. The conversion is faster if pyarrow is installed.
     ///
     /// Raises `ImportError` if pandas is not installed.
     fn to_pandas<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -266,11 +266,11 @@ impl Table {
         slf.py().import("tracetree._frames")?.call_method1("to_arrow", (slf,))
     }
 
-    /// The table as CSV, with the columns of the file in the report folder. Returns the text, or writes
-    /// it to `path` and returns `None`.
+    /// The table as CSV, with the same columns as the file in the report folder. Returns a string, or writes
+    /// to `path` and returns `None`.
     ///
-    /// As in the report folder, texts that a spreadsheet would take for a formula get a leading `'`, and
-    /// control characters are escaped; `raw` keeps all texts as they are in the trace.
+    /// As in the report folder, a string that a spreadsheet would treat as a formula is prefixed with `'`, and
+    /// control characters are escaped. `raw=True` keeps all strings as they are in the trace.
     #[pyo3(signature = (path=None, *, raw=false))]
     fn to_csv(&self, py: Python<'_>, path: Option<PathBuf>, raw: bool) -> PyResult<Option<String>> {
         let texts = if raw { CsvTexts::AsTheyAre } else { CsvTexts::default() };
@@ -299,7 +299,7 @@ fn type_name(kind: ColumnType) -> &'static str {
     }
 }
 
-/// The Python value of a cell, equal to its Arrow value.
+/// Converts a cell to a Python value that equals the Arrow value.
 fn value<'py>(py: Python<'py>, cell: &Cell<'_>, unit: &str) -> PyResult<Bound<'py, PyAny>> {
     let text = |text: &str| match text {
         "" => Ok(py.None().into_bound(py)),
@@ -377,7 +377,7 @@ impl RowSink for Dictionaries<'_, '_> {
     }
 }
 
-/// Ends a visit if no more rows are wanted.
+/// Stops the visitor when enough rows have been collected.
 fn stop_if(enough: bool) -> io::Result<()> {
     if enough { Err(io::Error::other("no more rows are wanted")) } else { Ok(()) }
 }

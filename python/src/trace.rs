@@ -1,4 +1,4 @@
-//! The Python classes of a trace and its call tree, which own their data.
+//! The Python classes for a trace and its call tree. They own their data.
 
 use crate::errors::usage;
 use crate::node::Node;
@@ -12,7 +12,7 @@ use tracetree::program::TraceInfo;
 use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::Uid;
 
-/// Number of reported ops that are farthest from their roofline.
+/// Maximum number of ops to report, those farthest from their roofline first.
 const FURTHEST: usize = 10;
 
 /// A trace, returned by `tracetree.open` and accepted by `tracetree.diff`.
@@ -27,7 +27,7 @@ const FURTHEST: usize = 10;
 pub(crate) struct Trace {
     trace: Arc<tracetree::Trace>,
     tree: OnceLock<Arc<CallTree>>,
-    /// The arguments it was read from, to pickle it.
+    /// The arguments from which the trace was read, used to pickle it.
     origin: Origin,
 }
 
@@ -36,7 +36,7 @@ impl Trace {
         Trace { trace, tree: OnceLock::new(), origin }
     }
 
-    /// The trace of a tree that is already built.
+    /// The trace of a tree that was already built.
     pub(crate) fn of_tree(tree: &Arc<CallTree>) -> Trace {
         Trace { trace: tree.trace().clone(), tree: OnceLock::from(tree.clone()), origin: None }
     }
@@ -53,7 +53,7 @@ impl Trace {
 
 #[pymethods]
 impl Trace {
-    /// The file, as it was passed, or a placeholder such as `<bytes>`.
+    /// The path as it was passed, or a placeholder such as `<bytes>`.
     #[getter]
     fn source(&self) -> &str {
         self.trace.source()
@@ -64,8 +64,8 @@ impl Trace {
         self.trace.total_events() as usize
     }
 
-    /// Warnings and remarks about the file: a dictionary with `code`, `severity` (`warning` or `info`),
-    /// `count`, `message`, `hint` and `text`, which is all of it in one line.
+    /// Warnings and remarks about the file: a list of dictionaries with `code`, `severity` (`warning` or `info`),
+    /// `count`, `message`, `hint` and `text`; `text` combines code, message and hint in one line.
     #[getter]
     fn notes<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let shared = py.import("tracetree._notes")?;
@@ -83,7 +83,7 @@ impl Trace {
         notes.collect()
     }
 
-    /// The call tree: thread, Python frame, op, launch, kernel. It is built once.
+    /// The call tree: thread, Python frame, op, launch, kernel. The tree is built on the first call only.
     fn tree(&self, py: Python<'_>) -> Tree {
         Tree { tree: self.call_tree(py).clone() }
     }
@@ -107,7 +107,7 @@ impl Trace {
         py.import("json")?.call_method1("loads", (json?,))?.get_item(0)
     }
 
-    /// The arguments it was made from.
+    /// The arguments from which the trace was read.
     #[getter]
     fn _origin(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         self.origin.as_ref().map(|origin| origin.clone_ref(py))
@@ -152,7 +152,7 @@ impl Tree {
 
 #[pymethods]
 impl Tree {
-    /// The trace it was built from.
+    /// The trace from which the tree was built.
     #[getter]
     fn trace(&self) -> Trace {
         Trace::of_tree(&self.tree)
@@ -164,9 +164,9 @@ impl Tree {
         self.tree.roots().map(|call| Node::of_tree(&self.tree, call)).collect()
     }
 
-    /// The call of the event with this uid: its position in `traceEvents` of a Kineto trace.
+    /// The call for the event with this uid, which is the event's position in `traceEvents` of a Kineto trace.
     ///
-    /// Raises `UsageError` if there is no such event or it is not part of the tree.
+    /// Raises `UsageError` if there is no such event or the event is not part of the tree.
     fn node(&self, py: Python<'_>, uid: i64) -> PyResult<Node> {
         let known = u32::try_from(uid).ok();
         let event = known.and_then(|uid| self.tree.trace().event_at(Uid(uid)));
@@ -178,7 +178,7 @@ impl Tree {
         Ok(Node::of_tree(&self.tree, call))
     }
 
-    /// Number of calls, roots and GPU events included.
+    /// Number of calls, including roots and GPU events.
     fn __len__(&self) -> usize {
         self.tree.len()
     }
@@ -193,7 +193,7 @@ impl Tree {
     }
 }
 
-/// Iterator over the calls of a tree.
+/// Iterator over the calls in a tree.
 #[pyclass]
 struct Calls {
     tree: Arc<CallTree>,

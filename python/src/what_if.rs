@@ -1,4 +1,4 @@
-//! The Python class of the table `what_if`, which can be called with a scenario.
+//! The Python class for the table `what_if`, which can also be called with a scenario.
 
 use crate::arguments::texts;
 use crate::errors::raise;
@@ -13,7 +13,7 @@ use tracetree::program::Query;
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, Error, Side};
 
-/// The table `what_if`. A call replays both sides in a scenario, like `tracetree what-if`.
+/// The table `what_if`. Call it to replay both sides in a scenario, as `tracetree what-if` does.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -40,12 +40,12 @@ impl WhatIf {
 
 #[pymethods]
 impl WhatIf {
-    /// The step time of each side in a scenario, by replay: `recorded_us`, `replayed_us` (with nothing
-    /// changed) and `scenario_us`.
+    /// The step time on each side: as recorded (`recorded_us`), replayed without a change (`replayed_us`)
+    /// and replayed in the scenario (`scenario_us`).
     ///
-    /// `scale` multiplies the time of the GPU work at and below the calls that a path query finds, `host`
-    /// multiplies all host times, and `without` names calls at which the host does not wait for the GPU
-    /// (`"sync"` for all, or queries). A query must find a call on both sides.
+    /// `scale` multiplies the duration of the GPU work at and below the calls that a path query finds, `host`
+    /// multiplies all host times, and `without` selects calls at which the host is not to wait for the GPU
+    /// (`"sync"` for all such calls, or queries). Every query must find a call on both sides.
     ///
     /// Raises `UsageError` if a trace cannot be replayed, a query is invalid or finds nothing, or a factor is
     /// not from 0 to 1000000.

@@ -1,4 +1,4 @@
-//! Runs long work on other threads while the interpreter keeps running, until it ends or Ctrl-C stops it.
+//! Runs long work on other threads while the interpreter keeps running. Ctrl-C stops the work.
 //!
 //! ```text
 //! caller   ─ start ─ wait … check for Ctrl-C … report progress … ─ take the result
@@ -19,13 +19,13 @@ use tracetree::{Cancel, Side, Stage};
 /// How often the caller checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A message from the threads to the caller.
+/// A message from the worker threads to the caller.
 enum Message<T> {
     Told(Stage),
     Done(std::thread::Result<T>),
 }
 
-/// Reports the stages of the work to the caller.
+/// Reports to the caller which stage the work has reached.
 pub(crate) struct Teller<T>(Sender<Message<T>>);
 
 impl<T> Teller<T> {
@@ -35,16 +35,16 @@ impl<T> Teller<T> {
     }
 }
 
-/// How the caller follows and cancels a piece of work.
+/// How the caller follows the progress of the work and cancels it.
 pub(crate) struct Watch<'py> {
-    /// Called with the name of a stage, the side and the number of bytes read.
+    /// Called with the name of the stage, the side and the number of bytes read.
     pub(crate) progress: Option<Bound<'py, PyAny>>,
     /// Cancels the work.
     pub(crate) cancel: Cancel,
 }
 
 /// Runs `work` on `threads` new threads while the caller waits. Ctrl-C cancels the work, and the caller
-/// returns without waiting for it.
+/// returns without waiting for the work to end.
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     threads: usize,
@@ -72,7 +72,9 @@ pub(crate) fn run<T: Send + 'static>(
             Ok(Message::Done(Err(panic))) => return Err(broken(panic.as_ref())),
             Ok(Message::Told(stage)) => tell(watch, stage).and_then(|()| py.check_signals()),
             Err(RecvTimeoutError::Timeout) => py.check_signals(),
-            Err(RecvTimeoutError::Disconnected) => return Err(broken(&"its thread has ended")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(broken(&"the worker thread ended without a result"));
+            }
         };
         answer.inspect_err(|_| watch.cancel.request())?;
     }
@@ -98,12 +100,12 @@ fn tell(watch: &Watch<'_>, stage: Stage) -> PyResult<()> {
     progress.call1((name, side, bytes)).map(drop)
 }
 
-/// The exception for a bug in this library. The interpreter keeps running.
+/// The exception raised for a bug in this library, instead of ending the interpreter.
 fn broken(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");
     PyRuntimeError::new_err(format!(
-        "internal error in tracetree; please report it, with the traces if you can: {text}"
+        "internal error in tracetree; please report this error, with the traces if possible: {text}"
     ))
 }
 

@@ -1,4 +1,4 @@
-"""Shared fixtures: the bundled pair, its comparison, and the real traces if they are available."""
+"""Shared fixtures: the bundled pair of traces, the comparison of this pair, and the real traces if available."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FIXTURES = ROOT / "tests" / "fixtures"
 
 @pytest.fixture(scope="session")
 def pair() -> tuple[Path, Path]:
-    """The bundled pair: the same training on ROCm and on CUDA."""
+    """The bundled pair of traces: the same training program on ROCm and on CUDA."""
     return EXAMPLES / "resnet.rocm.json.gz", EXAMPLES / "resnet.cuda.json.gz"
 
 
@@ -28,7 +28,7 @@ def d(pair: tuple[Path, Path]) -> tracetree.Comparison:
 
 @pytest.fixture(scope="session")
 def real() -> Path:
-    """The folder of real traces, which are too large for the repository."""
+    """The folder with real traces, which are too large for the repository."""
     folder = os.environ.get("TRACETREE_TRACES")
     if not folder:
         pytest.skip("TRACETREE_TRACES is not set: no real traces")

@@ -1,4 +1,4 @@
-"""The tables of all calls and of memory, recounted from the raw JSON."""
+"""Checks the tables of all calls and of memory against counts made from the raw JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def events(path: Path) -> list[dict[str, Any]]:
 
 
 def counts(path: Path, *categories: str) -> Counter[str]:
-    """The calls of each name in a trace."""
+    """The calls in a trace, grouped by name."""
     return Counter(event["name"] for event in events(path) if event.get("ph") == "X" and event.get("cat") in categories)
 
 

@@ -45,7 +45,7 @@ def test_a_trace_can_be_a_path_bytes_a_file_or_a_dict(
         assert same(tracetree.diff(trace, candidate), d), type(trace)
     with baseline.open("rb") as file:
         assert same(tracetree.diff(file, candidate), d)
-    # A gzip file that was opened as text.
+    # A gzip file that was opened in text mode.
     with baseline.open() as text:
         assert same(tracetree.diff(text, candidate), d)
 
@@ -81,7 +81,7 @@ def test_a_file_object_that_fails_midway_is_an_error(pair: tuple[Path, Path]) ->
 
 def test_one_open_file_cannot_be_both_traces(pair: tuple[Path, Path]) -> None:
     with pair[0].open("rb") as file, pytest.raises(tracetree.TraceError, match=r"resnet\.rocm"):
-        # Reading the file a second time would return an empty trace, so it has to be an error.
+        # A second read of the file object would return an empty trace, so it has to raise an error.
         tracetree.diff(file, file)
 
 
@@ -100,9 +100,9 @@ def test_the_answer_is_what_the_command_line_prints(
     compared = tracetree.diff(*paths)
     # The command prints warnings to standard error.
     shown = [line for line in repr(compared).splitlines() if not line.startswith("warning: ")]
-    # The last line of the screen names the report, which differs.
+    # The last line of the output names the report folder, which differs.
     assert len(shown) > 15 and shown[:-1] == printed()[: len(shown) - 1]
-    # Output to a screen is shortened, output to a pipe is not.
+    # Output to a terminal is shortened, output to a pipe is not.
     whole = [line for line in compared.text().splitlines() if "…" not in line]
     assert len(whole) > 40 and [line for line in whole if line not in printed("-v")] == []
     assert d.answer.split(":")[0] in shown[1]
@@ -194,7 +194,7 @@ def test_a_node_knows_its_surroundings(d: tracetree.Comparison) -> None:
     assert all(kernel.kind == "gpu" and node in kernel.ancestors for kernel in node.kernels)
     assert node.kernel_time_us == pytest.approx(sum(k.duration_us for k in node.kernels))
     row = next(row for row in d.rows.to_pylist() if row["uid_baseline"] == 38)
-    # Kernels below a nested op that has its own counterpart are in the row of that op.
+    # Kernels below a nested op that has its own counterpart are in the row for the nested op.
     names = [kernel.name for kernel in sorted(node.kernels, key=lambda k: k.start_us or 0.0)]
     left = iter(names)
     assert all(name in left for name in row["kernel_names_baseline"])
@@ -333,7 +333,7 @@ def test_options_are_those_of_the_command_line(pair: tuple[Path, Path], tmp_path
         (b"{}", tracetree.TraceError, "traceEvents"),
         (b"\x1f\x8b\x08", tracetree.TraceError, "<bytes>"),
         ({"events": []}, tracetree.TraceError, "'events'"),
-        ({"traceEvents": [{1, 2}]}, TypeError, "cannot be written as JSON"),
+        ({"traceEvents": [{1, 2}]}, TypeError, "cannot be converted to JSON"),
         ({"traceEvents": []}, tracetree.TraceError, "nothing to compare"),
         ("missing.json", FileNotFoundError, "cannot open the trace.*missing.json"),
         ("examples", tracetree.UsageError, "examples: matches no trace.*a folder of traces"),
@@ -401,7 +401,7 @@ def test_an_error_has_a_position(pair: tuple[Path, Path]) -> None:
     [
         ({"steps": "9..3"}, tracetree.UsageError, "contains no step"),
         ({"steps": 99}, tracetree.UsageError, "no work in steps 99"),
-        ({"steps": -1}, ValueError, "positions from 0"),
+        ({"steps": -1}, ValueError, "a position of at least 0"),
         ({"steps": range(0, 9, 2)}, ValueError, "without gaps"),
         ({"steps": 1.5}, TypeError, "steps must be a number, a range or a string, not 1.5 \\(float\\)"),
         ({"phase": "training"}, tracetree.UsageError, "expected one of prefill"),
@@ -421,7 +421,7 @@ def test_bad_options_are_reported(
 
 def test_a_node_that_does_not_exist_is_reported(d: tracetree.Comparison) -> None:
     for uid in (10**6, -1, 2**40):
-        with pytest.raises(tracetree.UsageError, match=f"event {uid} of the baseline is neither a host call"):
+        with pytest.raises(tracetree.UsageError, match=f"event {uid} in the baseline is neither a host call"):
             d.node(uid)
     with pytest.raises(ValueError, match='use "baseline" or "candidate"'):
         d.node(38, side="left")
@@ -438,11 +438,11 @@ def test_ten_comparisons_of_one_program_have_the_same_headline(real: Path) -> No
         text = " ".join(d.text().split())
         assert "medians of 5 runs each" in text and "not significant" in d.answer, f"seed {seed}"
         assert "The programs are identical" in text, f"seed {seed}"
-        # The times are those of other runs; what is said of them is the same.
+        # The times come from other runs, but the verdicts are the same.
         headline = d._card()["headline"]
         headlines.add(re.sub(r"\(.*?\)|[\d.]+ → [\d.]+ ms", "…", headline))
         assert headline.count("…") == 0
         assert all(change["change"] is None for change in d.changes.to_pylist()), f"seed {seed}"
-        # The order of the runs of a side has no meaning.
+        # The order of the runs on a side has no meaning.
         assert tracetree.diff(runs[4::-1], runs[:4:-1]).answer == d.answer
     assert headlines == {"No significant difference …: … per step, and the programs are identical"}

@@ -1,4 +1,4 @@
-"""Runs the examples in docstrings and in the pages about Python, and checks the notebook and the stubs."""
+"""Runs the examples in docstrings and in the Python pages of the docs, and checks the notebook and the type stubs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_examples_in_docstrings_are_correct(name: str) -> None:
 
 
 def native_examples(module: ModuleType) -> list[doctest.DocTest]:
-    """The examples in docstrings of native classes, which doctest does not search."""
+    """The examples in docstrings of native classes, which doctest does not find by itself."""
     parser = doctest.DocTestParser()
     documented: list[tuple[str, Any]] = []
     for name, kind in inspect.getmembers(module, inspect.isclass):

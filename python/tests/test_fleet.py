@@ -1,4 +1,4 @@
-"""Fleets: the local and the Ray backend write the same bytes, even if workers or the driver are killed."""
+"""Fleet comparisons: the local and Ray backends write the same bytes, even if workers or the driver are killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RANKS = 8
 
 @pytest.fixture(scope="session")
 def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight ranks before and after a change, one of which is broken after the change, and a plan."""
+    """Traces of eight ranks before and after a change, and a plan. After the change, one trace is damaged."""
     examples = Path(__file__).resolve().parents[2] / "examples" / "traces"
     place = tmp_path_factory.mktemp("job")
     for folder, name in (("before", "resnet.rocm.json.gz"), ("after", "resnet.cuda.json.gz")):
@@ -95,7 +95,7 @@ def test_ray_writes_the_same_bytes(job: Path, expected: dict[str, bytes], tmp_pa
 
 
 class Killing(fleet.Ray):
-    """A Ray back end that kills its workers during some pairs: once, or every time."""
+    """A Ray backend whose workers are killed during some pairs, either once or every time."""
 
     def __init__(self, marks: Path, retries: int, always: bool) -> None:
         super().__init__(retries=retries)
@@ -146,7 +146,7 @@ def test_a_killed_driver_resumes_and_repeats_nothing(job: Path, expected: dict[s
         time.sleep(0.02)
     driver.kill()
     driver.wait()
-    time.sleep(2)  # The workers of a killed driver end as well.
+    time.sleep(2)  # When the driver is killed, its workers end as well.
     before = {path: path.stat().st_mtime_ns for path in shards.glob("*.parquet")}
     assert before
     fleet.run(job / "plan.json", out=tmp_path)

@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol, through the client of its SDK over standard input and output."""
+"""Tests the Model Context Protocol server with the SDK's client, over standard input and output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SIDES = {"baseline": "resnet.rocm.json.gz", "candidate": "resnet.cuda.json.gz"}
 
 
 def asked(root: Path, calls: Sequence[tuple[str, dict[str, Any]]]) -> list[tuple[bool, str]]:
-    """Calls tools in one session; returns for each call whether it failed, and its text."""
+    """Calls tools in one session; returns, for each call, whether the call failed and the returned text."""
 
     async def session() -> list[tuple[bool, str]]:
         parameters = mcp.StdioServerParameters(
@@ -77,7 +77,7 @@ def test_the_tools_answer_in_pages(root: Path, d: tracetree.Comparison) -> None:
     (compare, second, changes, site, short, subtree, found, roots, explained, failing, passing) = (
         text for _, text in answers
     )
-    assert "5.336 → 5.024 ms per step" in compare and re.search(r"\(page 1 of 2; the next is page=2\)$", compare)
+    assert "5.336 → 5.024 ms per step" in compare and re.search(r"\(page 1 of 2; for the next page, pass page=2\)$", compare)
     assert "warning: LAUNCH_NOT_CAPTURED" in second
     assert "change 0: -0.630 ms per step environment: The environments differ" in changes
     assert site.startswith("change=0") and len(short.encode()) <= 1000
@@ -108,7 +108,7 @@ def test_errors_are_answers(root: Path) -> None:
         "is not below an allowed folder",
         "is not below an allowed folder",
         "missing.json",
-        "there is no page 9: the answer has 2",
+        "there is no page 9: the last page is 2",
         "there is no change 99",
         "event 99999999",
         "record with profile_memory=True",
@@ -131,7 +131,7 @@ def test_every_line_is_on_exactly_one_page() -> None:
         page = served.paged(lines, len(pages) + 1, 4000)
         assert len(page.encode()) <= 4000
         pages.append(page)
-        if "the next is" not in page:
+        if "for the next page" not in page:
             break
     shown = [line for page in pages for line in page.splitlines() if not line.startswith("(page ")]
     assert shown[:500] == lines[:500] and "".join(shown[500:]) == lines[500]

@@ -17,12 +17,12 @@ from conftest import EXAMPLES, ROOT
 import tracetree
 
 PAGE = ROOT / "docs" / "guides" / "python-errors.md"
-#: The longest message: no argument may be repeated in full, however large it is.
+#: Maximum length of a message: no argument may be repeated in full, however large it is.
 LONGEST = 2000
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """The code, the exception and the message of each row of the table of mistakes."""
+    """The code, the exception and the message in each row of the table of common mistakes."""
     table = PAGE.read_text(encoding="utf-8").split("## Common mistakes")[1]
     found = re.findall(r"^\| `(.+?)` \| `(\w+)` \| (.+) \|$", table, re.MULTILINE)
     return [(code, exception, unescape(message)) for code, exception, message in found]

@@ -1,4 +1,4 @@
-"""Notes reach Python: as values, as warnings, in the text and on the card."""
+"""Notes are available in Python as values, as warnings, in the text and on the card."""
 
 from __future__ import annotations
 

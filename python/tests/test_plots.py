@@ -1,4 +1,4 @@
-"""Plots, with either plotting package, show the values of the tables; flame graph and HTML page."""
+"""Plots show the values in the tables, with either plotting package; also tests the flame graph and the HTML page."""
 
 from __future__ import annotations
 

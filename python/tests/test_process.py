@@ -81,7 +81,7 @@ def test_no_reference_to_a_large_input_is_kept(
     trace = pair[0].read_bytes()
     before = sys.getrefcount(trace)
     d = tracetree.diff(trace, pair[1])
-    # The threads that read the trace may not have released it yet.
+    # The threads that read the trace may not have released its memory yet.
     for _ in range(100):
         if sys.getrefcount(trace) == before:
             break
@@ -106,7 +106,7 @@ def test_a_forked_process_can_compare(pair: tuple[Path, Path]) -> None:
     d = tracetree.diff(*pair)
     child = os.fork()
     if child == 0:
-        # No code of pytest may run in the child.
+        # No pytest code may run in the child process.
         try:
             again = tracetree.diff(*pair)
             os._exit(0 if repr(again) == repr(d) and len(d.causes) == len(again.causes) else 1)

@@ -1,4 +1,4 @@
-"""Profilers as input and recording, with a stand-in; test_torch.py has the tests with PyTorch."""
+"""Profilers as input and for recording, with a stand-in for PyTorch; test_torch.py has the tests with PyTorch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import tracetree
 
 
 class StandIn:
-    """A stand-in for torch.profiler.profile with the members that tracetree uses, for one trace."""
+    """A stand-in for torch.profiler.profile that has the members that tracetree uses and exports one given trace."""
 
     def __init__(self, trace: Path, *, started: bool = True, stopped: bool = True) -> None:
         self.trace = trace
@@ -68,7 +68,7 @@ def test_the_handler_writes_a_file_for_each_rank_and_step(
         handler(profiler)
     files = sorted(path.name for path in (tmp_path / "runs").iterdir())
     assert files == ["rank3.step10.json.gz", "rank3.step5.json.gz"]
-    # Without a schedule, one trace is written, however often the program calls step().
+    # Without a schedule, only one trace is written, however often the program calls step().
     profiler.record_steps = False
     handler(profiler)
     assert len(tracetree.open(tmp_path / "runs" / "rank3.json.gz")) == len(tracetree.open(pair[0]))

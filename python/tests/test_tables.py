@@ -1,4 +1,4 @@
-"""Every table equals its CSV file, in every package that reads Arrow."""
+"""Every table has the same values as its CSV file, in every package that reads Arrow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pairs(fixtures: Path) -> list[tuple[Path, Path]]:
 
 
 def shown(value: object, column: dict[str, str], decimals: int | None) -> str:
-    """Returns the text of a table value as it appears in the CSV file."""
+    """Formats a table value as in the CSV file."""
     is_uid = column["name"].endswith("_uid") or column["name"].startswith("uid_")
     if value is None:
         return "-1" if is_uid else ""
@@ -34,7 +34,7 @@ def shown(value: object, column: dict[str, str], decimals: int | None) -> str:
 
 
 def assert_equals_csv(table: tracetree.Table, text: str) -> int:
-    """Compares every table cell with the CSV file, and returns the cell count."""
+    """Compares every table cell with the CSV file, and returns the number of cells."""
     titles, *lines = list(csv.reader(io.StringIO(text)))
     schema = table.schema
     assert titles == [column["csv_name"] for column in schema]
@@ -122,7 +122,7 @@ def test_kernels_have_their_place_and_time(d: tracetree.Comparison) -> None:
     for kernel in kernels:
         assert kernel["start_us"] >= 0.0 and kernel["stream"] is not None
         assert kernel["phase"] and kernel["category"]
-    # The times of the kernels attributed to a row add up to the time of the row.
+    # The times of the kernels attributed to a row add up to the row's time.
     sums = [0.0] * len(names)
     for kernel in kernels:
         if kernel["source"] == "trace1":
@@ -216,7 +216,7 @@ def test_a_stream_can_be_read_again_or_dropped(d: tracetree.Comparison) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     rows = d.rows
     for _ in range(100):
-        # These Arrow capsules are not consumed; their memory is released with the capsules.
+        # These Arrow capsules are never consumed, so their memory is released with them.
         rows.__arrow_c_stream__()
         rows.__arrow_c_schema__()
     assert pyarrow.table(rows).equals(pyarrow.table(rows))

@@ -1,4 +1,4 @@
-"""The recorder with PyTorch: steps, files, failures, and two functions compared. `python/test-torch` runs it."""
+"""Recording with PyTorch: steps, files, failures, and the comparison of two functions. `python/test-torch` runs it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: run python/
 
 @pytest.fixture(scope="module")
 def step() -> Callable[[], None]:
-    """One training step of a small model."""
+    """One training step for a small model."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 10))
@@ -140,7 +140,7 @@ def test_profilers_can_be_compared() -> None:
 
 
 def changed(d: tracetree.Comparison) -> list[str]:
-    """Returns the kinds of the program changes in a comparison."""
+    """Returns the kinds of program changes in a comparison."""
     return [change["kind"] for change in d.changes.to_pylist() if change["change"] is not None]
 
 

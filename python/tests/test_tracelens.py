@@ -1,4 +1,4 @@
-"""Compatibility with TraceLens: its examples run with a changed import, and its frames keep their meaning."""
+"""Compatibility with TraceLens: its examples run with a changed import, and its data frames keep their meaning."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_the_frame_has_a_row_for_each_kernel_below_an_op(ran: dict[str, Any], ra
 
 
 def union(spans: list[tuple[float, float]]) -> float:
-    """Returns the length of the union of intervals, summed over the pieces between their end points."""
+    """Returns the total length of the union of intervals, summed piece by piece between their end points."""
     ends = sorted({end for span in spans for end in span})
     return sum(b - a for a, b in zip(ends, ends[1:]) if any(s <= a and b <= e for s, e in spans))
 
@@ -176,7 +176,7 @@ def test_launches_of_two_platforms_are_no_common_ancestor(ran: dict[str, Any]) -
     frame = ran["df_stats"]
     names = set(frame["lowest_common_ancestor_name"].dropna())
     assert not [name for name in names if name.startswith(("hip", "cuda", "cu"))]
-    # Only backward ops whose names differ directly below the thread have no common ancestor.
+    # Only GPU events below unmatched backward ops, whose parent is the thread, have no common ancestor.
     without = frame[frame["lowest_common_ancestor_name"].isna()]
     assert set(without["cpu_op_name"]) == {"aten::miopen_batch_norm_backward", "aten::cudnn_batch_norm_backward"}
 
@@ -334,7 +334,7 @@ def test_the_merged_tree_can_be_pruned(ran: dict[str, Any], tmp_path: Path) -> N
 
 
 def below_has_none(td: Any, node: dict[str, Any]) -> bool:
-    """Returns whether no event of a merged node is or contains a GPU event."""
+    """Returns whether none of a merged node's events is, or contains, a GPU event."""
     events = [tree.events[node[key]] for tree, key in ((td.baseline, "uid1"), (td.variant, "uid2")) if node[key] is not None]
     return all(event.get("non_gpu_path", False) for event in events)
 
@@ -356,7 +356,7 @@ def test_a_call_is_found_by_name_and_drawn_on_both_sides(
     ran: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     td = ran["td"]
-    # Every element of the file has a name, those without a place in the tree included.
+    # Every element in the file has a name, including elements that are not in the tree.
     found = next(event for event in td.baseline.events if event["name"] == "aten::miopen_convolution")
     twin = td.variant.get_UID2event(td.get_corresponding_uid(1, found["UID"]))
     assert twin["name"] == "aten::cudnn_convolution"

@@ -1,4 +1,4 @@
-"""``d.what_if`` as a table and as a call gives the figures of ``tracetree what-if``."""
+"""``d.what_if``, used as a table or as a function, returns the same figures as ``tracetree what-if``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tracetree
 
 
 def printed(*arguments: object) -> dict[str, list[float]]:
-    """The figures of each side that the command prints for a scenario."""
+    """The figures that the command prints for each side in a scenario."""
     program = [sys.executable, "-m", "tracetree", "what-if", *map(str, arguments), "-q"]
     done = subprocess.run(program, check=True, capture_output=True, text=True).stdout
     found = re.findall(r"^(baseline|candidate) +([\d.]+) +([\d.]+) +([\d.]+)$", done, re.MULTILINE)
@@ -36,7 +36,7 @@ def test_a_scenario_has_the_figures_of_the_command(pair: tuple[Path, Path], d: t
 
 
 def test_a_scenario_obeys_the_laws_of_a_replay() -> None:
-    # GPU-bound, so that the duration of GPU work matters.
+    # The steps are GPU-bound, so that the duration of GPU work matters.
     trace = H100 / "tfm_math.pt.trace.json.gz"
     d = tracetree.diff(trace, trace)
     recording = d.what_if()
@@ -48,7 +48,7 @@ def test_a_scenario_obeys_the_laws_of_a_replay() -> None:
         return d.what_if(scale={'kernel("*")': by})["baseline"]["scenario_us"]
 
     assert scaled(0.5) <= scaled(1.0) == recording["baseline"]["scenario_us"] < scaled(2.0) < scaled(4.0)
-    # Twice a factor of 2 is a factor of 4.
+    # Applying a factor of 2 twice is the same as a factor of 4.
     twice = d.what_if(scale={'kernel("*")': 2.0, 'op("*") / kernel("*")': 2.0})
     assert twice["baseline"]["scenario_us"] == pytest.approx(scaled(4.0), rel=0.02)
     assert d.what_if(host=0.0)["baseline"]["scenario_us"] < recording["baseline"]["scenario_us"]
@@ -79,7 +79,7 @@ def test_scenarios_are_checked(d: tracetree.Comparison) -> None:
             d.what_if(host=factor)
         with pytest.raises(tracetree.UsageError, match="pass a factor from 0 to 1000000"):
             d.what_if(scale={'kernel("*")': factor})
-    with pytest.raises(tracetree.UsageError, match="does not find runtime calls.*use `sync`"):
+    with pytest.raises(tracetree.UsageError, match="does not select runtime calls.*use `sync`"):
         d.what_if(without='kernel("*")')
     with pytest.raises(TypeError, match="without must be a string or a list of strings, not 3 .int"):
         d.what_if(without=3)  # type: ignore[arg-type]

@@ -6,8 +6,8 @@
 >>> print(d.answer)
 5.8% faster: 5.336 → 5.024 ms per step; GPU busy −0.629 ms, GPU idle +0.317 ms; the device was idle 22 → 30% of the step
 
-pandas, polars, pyarrow and DuckDB can read every table of ``d`` directly. Differences are candidate −
-baseline, more time is worse, and the name of a column ends in its unit, if it has one.
+pandas, polars, pyarrow and DuckDB can read every table in ``d`` directly. Every difference is candidate −
+baseline, so a positive time difference is a slowdown. A column with a unit has the unit at the end of its name.
 """
 
 from typing import TYPE_CHECKING
@@ -62,8 +62,8 @@ __all__ = [
     "trace_handler",
 ]
 
-#: Names that are imported when they are first used, because what they import takes half of the time of
-#: ``import tracetree``, and their modules.
+#: Public names and the modules that define them. These modules are imported on first use, because importing them
+#: would double the time of ``import tracetree``.
 _LATER = {
     "Finding": "_gate",
     "GateOutcome": "_gate",

@@ -8,7 +8,7 @@ from tracetree import _native
 
 
 def main() -> int:
-    """Runs the command line with the arguments of the process and returns its exit code."""
+    """Runs the command line with the process's arguments and returns the exit code."""
     return _native.main(["tracetree", *sys.argv[1:]])
 
 

@@ -1,4 +1,4 @@
-"""Arguments of the public functions, checked, with errors that name the parameter and its type."""
+"""Checks the arguments of the public functions; errors name the parameter and the expected type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from tracetree._names import kind, shortened
 
 
-#: No path, query or name is longer, and no message repeats a text of this length.
+#: Maximum length of a path, query or name. Longer strings are shortened in messages.
 LONGEST = 4096
 
 
@@ -18,12 +18,12 @@ def steps(option: str, steps: int | str | range | None) -> str | None:
         return text(option, steps)
     if isinstance(steps, range):
         if steps.step != 1 or not steps or steps.start < 0:
-            raise ValueError(f"{option} must be an ascending range without gaps, from 0 on, not {steps}")
+            raise ValueError(f"{option} must be an ascending range without gaps that starts at 0 or later, not {steps}")
         return f"{steps.start}..{steps.stop}"
     if isinstance(steps, bool) or not hasattr(steps, "__index__"):
         raise TypeError(f"{option} must be a number, a range or a string, not {kind(steps)}")
     if steps < 0:
-        raise ValueError(f"{option} must be positions from 0 on, not {shortened(steps)}")
+        raise ValueError(f"{option} must be a position of at least 0, not {shortened(steps)}")
     return str(operator.index(steps))
 
 
@@ -35,7 +35,7 @@ def names(names: tuple[str, str] | None) -> tuple[str, str] | None:
     baseline, candidate = (str(name).strip() for name in names)
     for name in (baseline, candidate):
         if not name or len(name) > 40 or not name.isprintable():
-            raise ValueError(f"the name {shortened(name)} of a side must have 1 to 40 printable characters")
+            raise ValueError(f"the side name {shortened(name)} must have 1 to 40 printable characters")
     if baseline == candidate:
         raise ValueError(f"both sides have the name {baseline!r}: give them different names")
     return (baseline, candidate)

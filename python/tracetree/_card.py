@@ -1,4 +1,4 @@
-"""HTML for notebooks: the card of a comparison, the first rows of a table."""
+"""HTML for notebooks: the card for a comparison and the first rows of a table."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ROWS = 10
 COLUMNS = 14
 TEXT = 80
 
-# No style sheet and no script, because an untrusted notebook drops both. Text keeps the colour of the
-# notebook's theme, light or dark.
+# The card uses no style sheet and no script, because an untrusted notebook drops both. Text is drawn in the
+# colour of the notebook's theme, light or dark.
 BOX = "border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:10px 14px;max-width:76em"
 DIM = "opacity:.65"
 WARNING = "#b26a00"
@@ -27,7 +27,7 @@ PLAIN = "border-collapse:collapse;margin:6px 0"
 
 
 def comparison(d: Comparison) -> str:
-    """The card of a comparison: the headline, what changed, the causes, the totals, a link to the page."""
+    """The card for a comparison: headline, changes, causes, totals and a link to the page."""
     card = d._card()
     parts = [inputs(card), f'<div style="font-size:1.2em"><b>{escape(card["headline"])}</b></div>']
     parts.append(f"<div>{escape(card['leading'])}</div>")
@@ -52,7 +52,7 @@ def points(count: int) -> str:
 
 
 def layers(card: _Card) -> str:
-    """What changed for certain, then the same program at another speed."""
+    """The definite program changes first, then differences in speed of the unchanged program."""
     parts = []
     for number, (title, shown, rest) in enumerate(card["layers"]):
         measure = f": {card['measure_of_changes']}" if number == 0 else ""
@@ -77,7 +77,7 @@ def layer_line(cost: str, attributed: str, sentence: str, detail: str, worse: bo
 
 
 def following(card: _Card) -> str:
-    """What to do next."""
+    """The list of suggested next steps."""
     rows = []
     for text, command in card["next"]:
         code = f": <code>{escape(command)}</code>" if command else ""
@@ -104,7 +104,7 @@ def causes(card: _Card) -> str:
 def account(card: _Card) -> str:
     what = "GPU time" if card["measure"] == "gpu_time" else "host self time of ops"
     heads = [f"{what}, ms", "matched", "unmatched", "launch not in trace", "total"]
-    # Without a GPU nothing is launched.
+    # Without GPU events there are no launches.
     shown = [at for at in range(4) if at != 2 or card["measure"] == "gpu_time"]
     heads = [heads[0], *(heads[1 + at] for at in shown)]
     head = "".join(f'<th style="{NUMBER}">{text}</th>' for text in heads)
@@ -121,7 +121,7 @@ def page(path: os.PathLike[str] | None) -> str:
     if path is None:
         return f'<div style="{DIM}">Full report as a page: <code>.report("report/")</code></div>'
     shown = os.fspath(path)
-    # Relative, so that the link works if the notebook server runs in the current folder.
+    # A relative link works if the notebook server runs in the current folder.
     link = os.path.relpath(shown) if not os.path.isabs(shown) else shown
     return f'<div><a href="{escape(link)}" target="_blank">{escape(shown)}</a></div>'
 

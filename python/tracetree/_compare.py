@@ -55,34 +55,35 @@ def diff(
 ) -> Comparison:
     """Compares two traces.
 
-    Each is a path, bytes, a file object, a dict, a stopped ``torch.profiler.profile``, or a trace returned by
-    ``tracetree.open``. A folder, a pattern (``"runs/*.json.gz"``) or a list of these contains several runs of
-    one program: tables describe the median run, verdicts use all runs if both sides have several. If the
-    files of a folder are named by ranks, ``rank`` chooses one; ``tracetree.fleet`` compares all of them.
+    Each trace is a path, bytes, a file object, a dict, a stopped ``torch.profiler.profile``, or a trace returned
+    by ``tracetree.open``. To pass several runs of one program, use a folder, a pattern (``"runs/*.json.gz"``) or a
+    list of traces: tables describe the median run, and verdicts use all runs if both sides have several. If the
+    file names in a folder contain ranks, ``rank`` selects one rank; ``tracetree.fleet`` compares all ranks.
 
-    The options are those of ``tracetree diff``:
+    The options are the same as for ``tracetree diff``:
 
     - ``python=False`` ignores Python frames; ``repeats=False`` compares a trace without recorded
       steps as a whole;
-    - ``aliases`` is a TOML file with names that count as equal;
-    - ``match`` matches the calls that two path queries find, first with first, before anything else is
-      aligned: ``'module("Block_1") = module("Block_2")'``, or a list of such texts;
-    - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) select what is compared;
+    - ``aliases`` is a TOML file that lists names to treat as equal;
+    - ``match`` is a string such as ``'module("Block_1") = module("Block_2")'``, or a list of such strings: before
+      anything else is aligned, the calls that the two path queries find are matched in order;
+    - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) select which part of the traces is compared;
     - ``names`` are the display names of the two sides;
-    - ``baseline_captures`` and ``candidate_captures`` are traces recorded while the graphs of that side were
-      captured: paths, folders, or traces returned by ``tracetree.open``. The default is the folder
+    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the graphs on
+      that side were captured: paths, folders, or traces returned by ``tracetree.open``. The default is the folder
       ``capture_traces`` next to the trace; ``False`` uses none;
-    - ``categories``, ``efficiency``, ``peaks`` are TOML files with your own rules;
+    - ``categories``, ``efficiency``, ``peaks`` are TOML files with custom rules;
     - ``stacks`` is the number of Python stacks reported for each op and kernel;
-    - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us`` are the smallest differences that
-      matter;
-    - ``strict=True`` refuses damaged traces; ``max_unpacked`` limits their unpacked size in bytes.
+    - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us`` are thresholds: smaller differences are
+      ignored;
+    - ``strict=True`` rejects damaged traces; ``max_unpacked`` limits the uncompressed size of a trace in bytes.
 
-    ``progress`` is called with the stage, the progress and the total (in bytes, or ``None``). The default is a
-    bar if tqdm is installed and standard error is a terminal; ``False`` disables it.
+    ``progress`` is a function that is called with the stage, the number of bytes read so far and the total number
+    of bytes (or ``None``). By default, a progress bar is shown if tqdm is installed and standard error is a
+    terminal; ``False`` disables the bar.
 
-    Other Python threads keep running, and Ctrl-C stops the comparison. Raises ``TraceError`` if an input is not
-    a trace, ``OSError`` if a file cannot be read, ``TypeError`` if an argument has the wrong type.
+    Other Python threads keep running during the comparison, and Ctrl-C stops it. Raises ``TraceError`` if an input
+    is not a trace, ``OSError`` if a file cannot be read, ``TypeError`` if an argument has the wrong type.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"
@@ -157,7 +158,7 @@ def open(
 def _told(
     progress: Progress | bool | None, sources: tuple[_native._Source, ...]
 ) -> tuple[Callable[[str, str | None, int], object] | None, Callable[[], None]]:
-    """The callback for the native half, and a function that finishes the display."""
+    """The progress callback for the native half, and a function that closes the progress bar."""
     if progress is not None and not callable(progress) and not isinstance(progress, bool):
         raise TypeError(f"progress must be a function, True or False, not {kind(progress)}")
     if callable(progress):

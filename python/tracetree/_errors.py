@@ -4,20 +4,20 @@ from __future__ import annotations
 
 
 class TraceError(Exception):
-    """A trace cannot be read or compared. The message names the file, the position in it and what to do.
+    """A trace cannot be read or compared. The message names the file, the position in the file and the remedy.
 
-    If the system cannot open a file, ``OSError`` (``FileNotFoundError``, ``PermissionError``, …) is raised
-    instead.
+    If the operating system cannot open a file, an ``OSError`` such as ``FileNotFoundError`` or
+    ``PermissionError`` is raised instead.
     """
 
     kind: str
     """``malformed``, ``not_a_trace``, ``limit_exceeded``, ``usage`` or ``io``."""
     path: str | None
-    """The file, as it was passed."""
+    """The path as it was passed."""
     offset: int | None
-    """Byte offset in the unpacked text, if known."""
+    """Byte offset in the uncompressed file, if known."""
     event: int | None
-    """Position in ``traceEvents``, if known."""
+    """Position of the event in ``traceEvents``, if known."""
 
     def __init__(
         self,
@@ -35,19 +35,19 @@ class TraceError(Exception):
         self.event = event
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Makes the exception picklable, so that it can be passed between processes.
+        # Make the exception picklable, so that it can be passed between processes.
         return (_restored, (type(self), str(self), dict(self.__dict__)))
 
 
 class UsageError(TraceError, ValueError):
-    """The request cannot be met: a uid that a trace does not have, an unknown format."""
+    """The request is invalid: for example, a trace has no such uid, or a format is unknown."""
 
 
 class TraceWarning(UserWarning):
     """A finding about a trace or a comparison that affects what the figures mean.
 
-    The message starts with the code of the note, such as ``NO_PYTHON_STACKS``, which a filter of ``warnings``
-    can match.
+    The message starts with the warning code, such as ``NO_PYTHON_STACKS``, so that a filter in ``warnings`` can
+    select it.
     """
 
 

@@ -1,4 +1,4 @@
-"""A source of a trace → its events as Python values, for what the native half does not keep."""
+"""Reads a trace's events as Python values, for data that the native half does not keep."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 def load(source: Any) -> list[dict[str, Any]]:
     """The elements of ``traceEvents``, in the order of the file.
 
-    Raises ``TraceError`` if the source cannot be read again or is not valid JSON; the native half repairs
-    some of what Python's parser refuses.
+    Raises ``TraceError`` if the source cannot be read again or is not valid JSON. The native half repairs some
+    damage that Python's parser rejects.
     """
     if isinstance(source, tuple):
         name = source[0]
@@ -33,21 +33,21 @@ def load(source: Any) -> list[dict[str, Any]]:
         name = os.fspath(source)
         content = Path(source).read_bytes()
     try:
-        # Old recordings have bytes that are not UTF-8 in names of kernels.
+        # Kernel names in old recordings contain bytes that are not UTF-8.
         document = json.loads(unpacked(name, content).decode("utf-8-sig", "replace"), strict=False)
     except ValueError as error:
         raise TraceError(f"{name}: not valid JSON: {error}", kind="malformed", path=name) from error
     events = document.get("traceEvents") if isinstance(document, dict) else document
     if not isinstance(events, list):
-        raise TraceError(f"{name}: has no list traceEvents", kind="not_a_trace", path=name)
+        raise TraceError(f"{name}: has no traceEvents list", kind="not_a_trace", path=name)
     return events
 
 
 def unpacked(name: str, content: bytes) -> bytes:
-    """The text of a file that may be packed."""
+    """The content of a file, decompressed if it is compressed."""
     if content.startswith(GZIP):
         text = bytearray()
-        # Several members, and whatever follows the last one.
+        # A gzip file may have several members; anything after the last member is ignored.
         while content.startswith(GZIP):
             member = zlib.decompressobj(31)
             try:

@@ -1,4 +1,4 @@
-"""Tables → data frames of optional packages."""
+"""Converts tables to the data frames of optional packages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def to_arrow(table: Table) -> Any:
-    """The table as a ``pyarrow.Table`` that shares its memory."""
+    """The table as a ``pyarrow.Table``, without copying the data."""
     try:
         import pyarrow
     except ImportError:
@@ -56,22 +56,22 @@ def to_parquet(table: Table, path: str | os.PathLike[str]) -> None:
 
 
 def dataframe(table: Table, nan_as_null: bool, allow_copy: bool) -> Any:
-    """The table for readers of the data frame interchange protocol."""
+    """The table in the data frame interchange protocol."""
     return to_arrow(table).__dataframe__(nan_as_null=nan_as_null, allow_copy=allow_copy)
 
 
 def item(table: Table, key: Any) -> Any:
-    """A column by its name, a row by its position, rows by a slice."""
+    """Returns a column for a name, a row for a position, or a list of rows for a slice."""
     if isinstance(key, str):
         return table.column(key)
     if isinstance(key, slice):
         start, stop, step = key.indices(len(table))
-        # The rows are made in order: only as many as the slice reaches.
+        # Rows are created from the first one on, so stop after the last row in the slice.
         rows = table.to_pylist((start if step < 0 else stop - 1) + 1)
         return [rows[at] for at in range(start, stop, step)]
     if isinstance(key, bool) or not hasattr(key, "__index__"):
         raise TypeError(
-            "a table takes the name of a column, the position of a row or a slice, "
+            "a table is indexed by a column name, a row position or a slice, "
             f"not {type(key).__name__}"
         )
     at, count = operator.index(key), len(table)
@@ -81,12 +81,12 @@ def item(table: Table, key: Any) -> Any:
 
 
 def as_list(names: Any) -> Any:
-    """Names as a list, which can be compared with ``==``; ``None`` stays ``None``."""
+    """Converts names to a list, which can be compared with ``==``; ``None`` stays ``None``."""
     return None if names is None else list(names)
 
 
 def without_pyarrow(table: Table, pandas: Any) -> Any:
-    """The same data frame, built from Python values."""
+    """The data frame that ``to_pandas`` returns, built from Python values."""
     columns = {}
     for column in table.schema:
         values = table.column(column["name"])

@@ -1,4 +1,4 @@
-"""``tracetree.gate`` and ``tracetree.assert_no_regression``: the gate as a value and as an assertion."""
+"""``tracetree.gate`` returns the gate outcome; ``tracetree.assert_no_regression`` raises an exception for a failure."""
 
 from __future__ import annotations
 
@@ -17,62 +17,62 @@ from tracetree._notes import depth
 
 @dataclass(frozen=True)
 class Site:
-    """One call site of a finding."""
+    """One call site where a finding occurs."""
 
-    #: The modules or calls around it, such as ``CNN_0.Sequential_0.Block_1``.
+    #: The modules or calls around the call site, such as ``CNN_0.Sequential_0.Block_1``.
     place: str
-    #: Its phase, such as ``train.forward``.
+    #: The phase of the call site, such as ``train.forward``.
     phase: str
-    #: What changed there.
+    #: What changed at the call site.
     what: str
-    #: The number of calls.
+    #: How many calls have this call site.
     calls: int
-    #: The source file of the innermost Python frame around it, if frames were recorded.
+    #: The source file of the innermost enclosing Python frame, if frames were recorded.
     file: str | None
-    #: The line in this file, from 1.
+    #: The line number in ``file``, counted from 1.
     line: int | None
-    #: The function of this frame.
+    #: The function that this Python frame runs.
     function: str | None
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One change, or one time or count that exceeds its limit."""
+    """A change, or a time or count that exceeds a limit."""
 
     #: ``failed``, ``warned``, ``allowed`` or ``inconclusive``.
     state: Literal["failed", "warned", "allowed", "inconclusive"]
-    #: The kind of the change, as in ``changes.csv``; empty for a time or a count.
+    #: The kind of change, as in ``changes.csv``; empty if the finding is a time or a count.
     kind: str
-    #: The rules that it violates.
+    #: The rules that the finding violates.
     rules: tuple[str, ...]
-    #: The change, in one line.
+    #: The finding in one line.
     change: str
-    #: The values of a time or a count, with their units; empty for a change.
+    #: The values of a time or a count, with units; empty for a change.
     before: str
     after: str
     #: The limit that was exceeded; empty for a change.
     limit: str
-    #: What it costs, and where it occurs first.
+    #: The cost of the finding, and its first call site.
     evidence: tuple[str, ...]
     #: The call sites.
     sites: tuple[Site, ...]
-    #: The command that shows it.
+    #: A command that shows the finding.
     command: str
 
     @property
     def file(self) -> str | None:
-        """The source file of the first call site that has one."""
+        """The source file of the first call site with a known source file."""
         return next((site.file for site in self.sites if site.file is not None), None)
 
     @property
     def line(self) -> int | None:
-        """The line in this file."""
+        """The line number in ``file``."""
         return next((site.line for site in self.sites if site.file is not None), None)
 
 
 @dataclass(frozen=True)
 class GateOutcome:
-    """The outcome of a gate. True if it passed."""
+    """The outcome of a gate. It is true if the gate passed."""
 
     #: ``pass``, ``fail`` or ``inconclusive``.
     outcome: Literal["pass", "fail", "inconclusive"]
@@ -80,11 +80,11 @@ class GateOutcome:
     headline: str
     #: What was found.
     findings: tuple[Finding, ...]
-    #: What could not be tested, and why.
+    #: The checks that could not be made, and why.
     not_tested: tuple[str, ...]
-    #: The report, as ``tracetree gate`` prints it.
+    #: The report that ``tracetree gate`` prints.
     report: str = field(repr=False)
-    #: The document that ``--format json`` writes.
+    #: The JSON document that ``tracetree gate --format json`` writes.
     document: dict[str, Any] = field(repr=False)
 
     @property
@@ -94,7 +94,7 @@ class GateOutcome:
 
     @property
     def inconclusive(self) -> bool:
-        """Whether the traces do not suffice to decide."""
+        """Whether the traces are insufficient for a decision."""
         return self.outcome == "inconclusive"
 
     def __bool__(self) -> bool:
@@ -105,7 +105,7 @@ class GateOutcome:
 
 
 class RegressionError(AssertionError):
-    """A gate failed or is inconclusive. The message is its report."""
+    """A gate failed or is inconclusive. The message is the gate report."""
 
     def __init__(self, outcome: GateOutcome) -> None:
         super().__init__(outcome.report)
@@ -131,10 +131,10 @@ def gate(
     baseline_captures: Captures = None,
     candidate_captures: Captures = None,
 ) -> GateOutcome:
-    """Checks ``candidate`` against ``baseline`` by the rules of ``tracetree gate``, and returns the outcome.
+    """Checks ``candidate`` against ``baseline`` with the rules of ``tracetree gate`` and returns the outcome.
 
-    The arguments are those of ``tracetree.assert_no_regression``. A violated rule is a result, not an
-    exception.
+    The arguments are the same as for ``tracetree.assert_no_regression``. A violated rule makes the outcome ``fail``
+    and raises no exception.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"
@@ -171,18 +171,18 @@ def assert_no_regression(
     baseline_captures: Captures = None,
     candidate_captures: Captures = None,
 ) -> dict[str, Any]:
-    """Checks ``candidate`` against ``baseline`` by the rules of ``tracetree gate``.
+    """Checks ``candidate`` against ``baseline`` with the rules of ``tracetree gate``.
 
-    Each side is anything that ``tracetree.diff`` accepts: a trace, a folder or a pattern with runs, or a list
-    of these. The baseline can also be a file written by ``tracetree baseline record`` (``base.ttb``).
-    If the files of a folder are named by ranks, ``rank`` chooses one.
-    ``rules`` is a TOML file; without it the default rules apply. ``inconclusive="pass"`` accepts an
-    inconclusive result. Captures are passed as to ``tracetree.diff``; those of a baseline file were chosen
-    when it was recorded.
+    Each side is anything that ``tracetree.diff`` accepts: a trace, a folder or pattern that contains runs, or a
+    list of traces. The baseline can also be a file written by ``tracetree baseline record`` (``base.ttb``).
+    If the file names in a folder contain ranks, ``rank`` selects one rank.
+    ``rules`` is a TOML file; without this argument the default rules apply. ``inconclusive="pass"`` accepts an
+    inconclusive result. Graph captures are passed as for ``tracetree.diff``, except that the captures of a baseline
+    file are chosen when the file is recorded.
 
-    Returns the document that ``--format json`` writes. Raises ``RegressionError``, an ``AssertionError`` with
-    the report of the gate and ``.findings``, if a rule is violated or the result is inconclusive. What could
-    not be tested is issued as a ``TraceWarning``, which pytest lists.
+    Returns the JSON document that ``tracetree gate --format json`` writes. Raises ``RegressionError`` if a rule is
+    violated or the result is inconclusive; this ``AssertionError`` has the gate report and ``.findings``. Checks
+    that could not be made are reported with a ``TraceWarning``, which pytest lists.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"
@@ -207,7 +207,7 @@ def assert_no_regression(
 
 
 def finding(found: dict[str, Any]) -> Finding:
-    """A finding of the document."""
+    """Converts a finding in the JSON document."""
     return Finding(
         state=found["state"],
         kind=found["kind"],
@@ -223,7 +223,7 @@ def finding(found: dict[str, Any]) -> Finding:
 
 
 def site(found: dict[str, Any]) -> Site:
-    """A call site of the document."""
+    """Converts a call site in the JSON document."""
     source = found["site"] or {}
     return Site(
         place=found["place"],
@@ -237,7 +237,7 @@ def site(found: dict[str, Any]) -> Site:
 
 
 def not_tested(document: dict[str, Any]) -> list[str]:
-    """What the traces do not suffice to test."""
+    """The checks for which the traces are insufficient."""
     untested = list(document["reasons"])
     untested += [
         f"{check['rule']}: {check['message']}"

@@ -1,4 +1,4 @@
-"""Trace arguments of any accepted type → what the native half reads."""
+"""Converts trace arguments of any accepted type to inputs for the native half."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Readable(Protocol):
     """A file object, binary or text."""
 
     def read(self, size: int, /) -> bytes | bytearray | memoryview | str:
-        """The next bytes; empty at the end."""
+        """Returns the next bytes; empty at the end of the file."""
 
 
 class Profiler(Protocol):
@@ -35,43 +35,43 @@ class Profiler(Protocol):
 
 
 class Named:
-    """Bytes of a trace with the name that messages show."""
+    """A trace as bytes, with the name that messages show."""
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
         self.content = content
 
 
-#: One trace, or a folder or a pattern of traces.
+#: One trace, or a folder or pattern that contains traces.
 TraceInput = Union[
     str, "os.PathLike[str]", bytes, bytearray, memoryview, Mapping[str, object], Readable, Profiler, Trace, Named
 ]
-#: One side: a trace, or its runs.
+#: One side of a comparison: a trace, or several runs.
 TraceInputs = Union[TraceInput, Sequence[TraceInput]]
-#: A recording of captured graphs: a file, a folder, or a trace that is already read.
+#: A graph capture: a file, a folder, or a trace that was already read.
 Capture = Union[str, "os.PathLike[str]", Trace]
-#: The captures of one side; ``False`` for none, ``None`` for the folder next to the trace.
+#: The graph captures on one side; ``False`` means none, ``None`` means the folder next to the trace.
 Captures = Union[Capture, Sequence[Capture], Literal[False], None]
 
-#: File name endings of the traces in a folder.
+#: Extensions of the files in a folder that are read as traces.
 ENDS = (".json", ".json.gz", ".json.zst", ".json.tar.gz")
 
 
 def source(given: Any) -> _Source:
-    """The trace given by an argument."""
+    """Converts an argument to one trace."""
     if isinstance(given, Trace):
         return given
     if isinstance(given, (str, os.PathLike)):
         path = os.fspath(given)
         if len(path) > LONGEST:
-            raise ValueError(f"a path of {len(path)} characters: {shortened(path)} (pass the text of a trace as bytes)")
+            raise ValueError(f"a path of {len(path)} characters: {shortened(path)} (pass the content of a trace as bytes)")
         return path
     if isinstance(given, Named):
         return (given.name, given.content)
     if isinstance(given, bytes):
         return ("<bytes>", given)
     if isinstance(given, (bytearray, memoryview)):
-        # A copy, because the caller could change the buffer in the meantime.
+        # Copy the buffer, because the caller could change it in the meantime.
         return ("<bytes>", bytes(given))
     if isinstance(given, dict):
         return ("<dict>", of_dict(given))
@@ -83,34 +83,34 @@ def source(given: Any) -> _Source:
     raise TypeError(f"a trace must be {KINDS}, not {type(given).__name__}")
 
 
-#: Larger buffers are not kept for pickling: they would take memory that most users never need.
+#: Larger buffers are not kept for pickling, because most users never pickle and would only lose the memory.
 KEPT = 1 << 26
 
 
 def kept(given: _Source) -> _Kept:
-    """What to keep of a source, so that it can be read again."""
+    """The data to keep from a source so that the trace can be read again."""
     if isinstance(given, tuple):
-        # A file object was read to its end, and cannot be read again.
+        # A file object that was read to its end cannot be read again.
         return given if len(given) == 2 and len(given[1]) <= KEPT else (given[0],)
     return given
 
 
 def runs(given: Any) -> list[_Source]:
-    """The traces given by an argument: one, those of a folder or a pattern, or a list of these."""
+    """Converts an argument to traces: the argument is a trace, a folder, a pattern, or a list of these."""
     if not isinstance(given, (list, tuple)):
         return [source(one) for one in files(given)]
     if not given:
         raise ValueError("the list of runs is empty: pass at least one trace for each side")
     if isinstance(given[0], dict) and "ph" in given[0]:
         raise TypeError(
-            "a list contains the runs of a side, but this one contains events: "
+            "a list must contain the runs on one side, but this list contains events: "
             'pass {"traceEvents": events}'
         )
     return [source(one) for run in given for one in files(run)]
 
 
 def files(given: Any) -> list[Any]:
-    """The files of a folder or a pattern, sorted by name; anything else as it is."""
+    """The files in a folder or matching a pattern, sorted by name; other arguments are returned unchanged."""
     if not isinstance(given, (str, os.PathLike)):
         return [given]
     path = os.fspath(given)
@@ -135,9 +135,9 @@ def files(given: Any) -> list[Any]:
 
 
 def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
-    """The files of one rank. Raises ``UsageError`` if there are several ranks and none is chosen.
+    """The files of one rank. Raises ``UsageError`` if there are several ranks and ``rank`` is ``None``.
 
-    A baseline file of the gate is the same for every rank.
+    A baseline file is used for every rank.
     """
     if rank is not None and (isinstance(rank, bool) or not isinstance(rank, int)):
         raise TypeError(f"rank must be a whole number, not {kind(rank)}")
@@ -172,7 +172,7 @@ def is_baseline_file(sources: list[_Source]) -> bool:
 
 
 def rank_of(given: _Source) -> int | None:
-    """The rank in the name of a file; ``None`` if there is none."""
+    """The rank in a file name; ``None`` if the name contains no rank."""
     if not isinstance(given, (str, os.PathLike)):
         return None
     import re
@@ -188,7 +188,7 @@ def first_name(sources: list[_Source]) -> str:
 
 
 def captures(given: Any) -> list[Trace | str] | None:
-    """The captures of graphs: ``None`` for the folder next to the trace, an empty list for none."""
+    """The graph captures: ``None`` means the folder next to the trace, an empty list means none."""
     if given is None:
         return None
     if given is False:
@@ -211,7 +211,7 @@ def _capture(given: Any) -> Trace | str:
 
 
 def refuse_shared(sources: list[_Source]) -> None:
-    """Raises if one file object was passed for two traces, because each would get only a part of it."""
+    """Raises if one file object was passed for two traces, because each trace would be read only in part."""
     seen: set[int] = set()
     for given in sources:
         if isinstance(given, tuple) and len(given) == 3:
@@ -223,7 +223,7 @@ def refuse_shared(sources: list[_Source]) -> None:
 
 
 def of_dict(trace: dict[Any, Any]) -> bytes:
-    """The bytes of a trace that is already parsed."""
+    """Converts a parsed trace back to bytes."""
     import json
 
     if "traceEvents" not in trace:
@@ -236,30 +236,30 @@ def of_dict(trace: dict[Any, Any]) -> bytes:
     try:
         return json.dumps(trace, separators=(",", ":")).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError) as error:
-        raise TypeError(f"the dict cannot be written as JSON: {error}") from error
+        raise TypeError(f"the dict cannot be converted to JSON: {error}") from error
 
 
 def name_of(file: Any) -> str:
-    """The name of a file object in messages."""
+    """The name that messages show for a file object."""
     name = getattr(file, "name", None)
     return name if isinstance(name, str) else f"<{type(file).__name__}>"
 
 
 class Pieces:
-    """The rest of a file object, binary or text: each call returns the next piece, empty at the end.
+    """The rest of a file object, binary or text: each call returns the next piece, empty at the end of the file.
 
-    The native half calls it from its own threads while it reads, so a file of any size, local or remote,
-    takes only the memory of one piece.
+    The native half calls this object from its own threads while it reads, so reading a file of any size, local or
+    remote, needs memory for one piece only.
     """
 
-    #: Bytes per piece. fsspec fetches this much at once, and more ahead.
+    #: Bytes per piece. fsspec fetches at least this many bytes per request.
     SIZE = 1 << 20
 
     def __init__(self, file: Any) -> None:
         self.name = name_of(file)
         if getattr(file, "closed", False):
             raise ValueError(f"{self.name}: the file is closed: open it again, or pass its path")
-        # Read the bytes below a text file, because a packed trace cannot be decoded as text.
+        # Read a text file's underlying bytes, because a compressed trace cannot be decoded as text.
         self.file = getattr(file, "buffer", file)
 
     def __call__(self) -> bytes:
@@ -269,7 +269,7 @@ class Pieces:
         if isinstance(content, str):
             return content.encode("utf-8", "surrogatepass")
         try:
-            # bytearray, memoryview, and buffers of other packages.
+            # Accepts bytearray, memoryview, and buffers from other packages.
             return bytes(memoryview(content))
         except TypeError:
             raise TypeError(
@@ -282,7 +282,7 @@ def of_profiler(profiler: Any) -> bytes:
     import tempfile
 
     refuse_unready(profiler)
-    # A temporary folder, because the profiler can export only to a path.
+    # Export to a temporary folder, because the profiler can export only to a path.
     with tempfile.TemporaryDirectory(prefix="tracetree-") as folder:
         path = os.path.join(folder, "trace.json")
         try:
@@ -291,7 +291,7 @@ def of_profiler(profiler: Any) -> bytes:
             if "already saved" not in str(error):
                 raise
             raise UsageError(
-                "the profiler's trace was exported before, and it can be exported only once: pass that file",
+                "the profiler's trace was already exported, which is possible only once: pass the exported file",
                 kind="usage",
                 path="<profiler>",
             ) from error

@@ -1,4 +1,4 @@
-"""Messages for unknown names, with the nearest known one."""
+"""Error messages for unknown names, with the most similar known name."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> str:
-    """A message for a name that is not in ``known``."""
+    """The error message for a name that is not in ``known``."""
     import difflib
 
-    # The search takes time in proportion to the length.
+    # The search time is proportional to the length of the name.
     nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.5) if len(name) < 300 else []
     if nearest:
         return f"there is no {what} {shortened(name)}; did you mean {nearest[0]!r}?"
@@ -17,7 +17,7 @@ def unknown(what: str, name: str, known: Sequence[str]) -> str:
     return f"there is no {what} {shortened(name)}; available: {listed}"
 
 
-#: Longer values are shortened in messages.
+#: Maximum length of a value in a message; longer values are shortened.
 SHOWN = 40
 
 
@@ -27,9 +27,9 @@ def kind(value: object) -> str:
 
 
 def shortened(value: object) -> str:
-    """The value in a message, at most some forty characters long."""
+    """The value for a message, shortened to about forty characters."""
     if isinstance(value, (str, bytes)):
-        # Cut before repr: the value may be a whole file.
+        # Shorten before calling repr, because the value may be a whole file.
         return repr(value) if len(value) <= SHOWN else repr(value[:SHOWN]) + "…"
     if isinstance(value, (int, float, type(None))):
         return repr(value)[:SHOWN]

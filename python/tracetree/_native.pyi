@@ -1,4 +1,4 @@
-"""The native half of tracetree."""
+"""The native half of the Python package tracetree."""
 
 from collections.abc import Callable, Iterator
 from os import PathLike
@@ -35,9 +35,9 @@ _Kept: TypeAlias = Trace | _Path | tuple[str, bytes] | tuple[str]
 _Source: TypeAlias = Trace | _Path | tuple[str, bytes] | tuple[str, bytes, Pieces]
 _Captures: TypeAlias = list[Trace | str] | None
 _Progress: TypeAlias = Callable[[str, str | None, int], object] | None
-# A JSON document: docs/reference/schemas describes summaries and gates.
+# A JSON document. The schemas for summaries and gate reports are in docs/reference/schemas.
 _Json: TypeAlias = dict[str, Any]
-# A cell has the type of its column, which Table.schema names: str, int, float, bool, list[str] or None.
+# Table.schema gives the type of each column; a cell is str, int, float, bool, list[str] or None.
 _Cell: TypeAlias = Any
 _Severity: TypeAlias = Literal["warning", "info"]
 

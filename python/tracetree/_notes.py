@@ -1,4 +1,4 @@
-"""The notes of a comparison: as values, as warnings of Python, and as lines of text."""
+"""The notes on a comparison: as values, as Python warnings, and as lines of text."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tracetree._errors import TraceWarning
 if TYPE_CHECKING:
     from tracetree._native import Comparison, _ComparisonNote, _Severity
 
-#: Codes that say how a trace was read, or what differs between the machines, which is what a comparison of
-#: two platforms is about. Every other code limits what the figures mean.
+#: Codes that describe how a trace was read, or how the two machines differ. A comparison of two platforms expects
+#: such differences. All other codes mean that the figures have limited validity.
 REMARKS = frozenset(
     {
         "CAPTURE_ANNOTATED",
@@ -32,19 +32,19 @@ REMARKS = frozenset(
     }
 )
 
-#: Lines of warnings below the text of a comparison.
+#: Maximum number of warning lines below the text of a comparison.
 SHOWN = 3
 
 SIDES: dict[str | None, Literal["baseline", "candidate"]] = {"trace1": "baseline", "trace2": "candidate"}
 
 
 def severity(code: str) -> _Severity:
-    """Whether a note limits what the figures mean."""
+    """``warning`` if a note limits the validity of the figures, otherwise ``info``."""
     return "info" if code in REMARKS else "warning"
 
 
 def of_comparison(d: Comparison) -> list[_ComparisonNote]:
-    """The notes of a comparison, warnings first."""
+    """The notes on a comparison, warnings first."""
     notes: list[_ComparisonNote] = []
     for note in d.summary()["notes"]:
         side = SIDES.get(note["side"])
@@ -64,14 +64,14 @@ def of_comparison(d: Comparison) -> list[_ComparisonNote]:
 
 
 def line(code: str, message: str, hint: str, side: str | None = None) -> str:
-    """A note in one line."""
+    """Formats a note as one line."""
     told = f"{side}: " if side else ""
     remedy = f" ({hint})" if hint else ""
     return " ".join(f"{code}: {told}{message}{remedy}".split())
 
 
 def lines(d: Comparison) -> list[str]:
-    """The warnings of a comparison, a line for each, shortened to a screenful."""
+    """The warnings about a comparison, one line for each, shortened to a screenful."""
     found = [note["text"] for note in of_comparison(d) if note["severity"] == "warning"]
     if len(found) > SHOWN:
         more = len(found) - SHOWN
@@ -80,12 +80,12 @@ def lines(d: Comparison) -> list[str]:
 
 
 def screen(d: Comparison) -> str:
-    """What ``print`` shows: the screen of the command line and the warnings."""
+    """What ``print`` shows: the output of the command line, followed by the warnings."""
     return with_warnings(d, d._screen())
 
 
 def text(d: Comparison) -> str:
-    """The answer with all details and the warnings."""
+    """The result with all details, followed by the warnings."""
     return with_warnings(d, d.text())
 
 
@@ -95,14 +95,14 @@ def with_warnings(d: Comparison, shown: str) -> str:
 
 
 def warn(d: Comparison) -> None:
-    """Issues the warnings of a comparison, at the line outside of this package that asked for it."""
+    """Issues the warnings about a comparison, attributed to the line outside this package that requested it."""
     for note in of_comparison(d):
         if note["severity"] == "warning":
             warnings.warn(TraceWarning(note["text"]), stacklevel=depth())
 
 
 def depth() -> int:
-    """The ``stacklevel`` of the innermost frame outside of this package, seen from the caller."""
+    """The ``stacklevel`` of the innermost frame outside this package, counted from the caller."""
     here = os.path.dirname(os.path.abspath(__file__)) + os.sep
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(here):

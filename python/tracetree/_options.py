@@ -1,4 +1,4 @@
-"""The keyword arguments of ``tracetree.diff`` and ``tracetree.gate``, for functions that pass them on."""
+"""The keyword arguments of ``tracetree.diff`` and ``tracetree.gate``, for functions that forward these arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Union
 if TYPE_CHECKING:
     from tracetree._inputs import Captures
 
-#: Called with the stage (``reading baseline``, ``aligning``, …), the progress and the total.
+#: A progress callback. Its arguments are the stage (``reading baseline``, ``aligning``, …), the bytes read and the
+#: total number of bytes.
 Progress = Callable[[str, int, Union[int, None]], object]
 
 _Path = Union[str, "os.PathLike[str]"]
@@ -17,7 +18,7 @@ _Steps = Union[int, str, range, None]
 
 
 class RecordedOptions(TypedDict, total=False):
-    """Those of ``tracetree.diff`` except ``steps``, which is something else in ``tracetree.compare_steps``."""
+    """The options of ``tracetree.diff`` except ``steps``, which means something else in ``tracetree.compare_steps``."""
 
     rank: int | None
     python: bool
@@ -42,13 +43,13 @@ class RecordedOptions(TypedDict, total=False):
 
 
 class DiffOptions(RecordedOptions, total=False):
-    """Those of ``tracetree.diff``."""
+    """The options of ``tracetree.diff``."""
 
     steps: _Steps
 
 
 class GateOptions(TypedDict, total=False):
-    """Those of ``tracetree.gate``."""
+    """The options of ``tracetree.gate``."""
 
     rules: _Path | None
     inconclusive: Literal["fail", "pass"] | None

@@ -1,6 +1,6 @@
-"""Pickles traces, comparisons and tables as the bytes and options they were made from.
+"""Pickles traces, comparisons and tables as the bytes and options from which they were made.
 
-What is read back is computed again from these bytes, so it has the same figures wherever it is loaded.
+Unpickling computes the value again from these bytes, so the figures are the same on every machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tracetree._native import Comparison, Table, Trace
 if TYPE_CHECKING:
     from tracetree._native import _Files, _Kept, _Options, _Origin, _Source
 
-#: Options that name files: their content is pickled.
+#: Options whose values are file names. The content of these files is pickled.
 FILES: tuple[Literal["aliases", "categories", "efficiency", "peaks"], ...] = (
     "aliases",
     "categories",
@@ -30,11 +30,11 @@ CAPTURES: tuple[Literal["baseline_captures", "candidate_captures"], ...] = (
     "candidate_captures",
 )
 
-#: The folder of captures next to a trace, which is read by default.
+#: Name of the folder next to a trace from which graph captures are read by default.
 BESIDE = "capture_traces"
 
 def content(given: _Kept) -> Trace | tuple[str, bytes]:
-    """The bytes of a source, with its name; a trace stays as it is."""
+    """The bytes and name of a source; a trace is returned unchanged."""
     if isinstance(given, Trace):
         return given
     if isinstance(given, tuple):
@@ -83,9 +83,9 @@ def table(given: Table) -> tuple[Callable[..., Table], tuple[object, ...]]:
 
 
 def state(origin: _Origin) -> tuple[list[_Kept], list[_Kept], _Options, _Files]:
-    """The arguments of a comparison, with the content of all files."""
+    """The arguments from which a comparison was made, with the content of all files."""
     if len(origin) == 4:
-        # It was unpickled, and contains the files.
+        # The comparison was unpickled, so its arguments already contain the files.
         return origin
     baseline, candidate, options = origin
     files: _Files = {name: file_bytes(path) for name in FILES if (path := options[name]) is not None}
@@ -99,7 +99,7 @@ def state(origin: _Origin) -> tuple[list[_Kept], list[_Kept], _Options, _Files]:
 
 
 def beside(source: _Kept) -> str | None:
-    """The folder of captures that is read with a file by default."""
+    """The folder from which the graph captures for a trace file are read by default."""
     if isinstance(source, (Trace, tuple)):
         return None
     folder = os.path.join(os.path.dirname(os.path.abspath(source)), BESIDE)
@@ -107,7 +107,7 @@ def beside(source: _Kept) -> str | None:
 
 
 def files_of(captured: Trace | str) -> list[Trace | str]:
-    """The files of a capture: those of a folder, or itself."""
+    """The files in a capture folder, or the capture itself if it is not a folder."""
     if isinstance(captured, str) and os.path.isdir(captured):
         return [entry.path for entry in sorted(os.scandir(captured), key=lambda e: e.name) if entry.is_file()]
     return [captured]
@@ -131,12 +131,12 @@ def restored_comparison(
 
 
 def stored(folder: str, name: str, at: int, given: Trace | tuple[str, bytes]) -> Trace | str:
-    """A file with this content; a trace stays as it is."""
+    """Writes the content to a file and returns its path; a trace is returned unchanged."""
     return given if isinstance(given, Trace) else written(folder, name, at, given)
 
 
 def written(folder: str, name: str, at: int, given: tuple[str, bytes]) -> str:
-    """A file with this content."""
+    """Writes the content to a file and returns its path."""
     path = os.path.join(folder, name, str(at), os.path.basename(given[0]))
     os.makedirs(os.path.dirname(path))
     Path(path).write_bytes(given[1])

@@ -1,4 +1,4 @@
-"""Plots of a comparison, with matplotlib or altair, whichever is installed; the flame graph and the page."""
+"""Plots of a comparison with matplotlib or altair, whichever is installed; also the flame graph and the page."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tracetree._errors import UsageError
 if TYPE_CHECKING:
     from tracetree._native import Comparison, Trace
 
-#: As on the page: red is more time, blue is less.
+#: The colours used on the HTML page: red for more time, blue for less time.
 WORSE, BETTER = "#d1383d", "#2f74d0"
 SIDES = ("#6b7280", "#0f766e")
-#: Bars of a chart; the rest is one bar.
+#: Maximum number of bars in a chart; the remaining changes share one bar.
 BARS = 12
 TEXT = 60
 
@@ -39,10 +39,10 @@ class Series:
 
 
 class Plots:
-    """The plots of a comparison. Each returns a figure of matplotlib, or a chart of altair.
+    """The plots of a comparison. Each method returns a matplotlib figure or an altair chart.
 
-    ``engine="matplotlib"`` or ``engine="altair"`` chooses one; by default it is matplotlib if it is installed,
-    otherwise altair. Raises ``ImportError`` if neither is.
+    ``engine="matplotlib"`` or ``engine="altair"`` selects the package. The default is matplotlib if it is installed,
+    otherwise altair. Raises ``ImportError`` if neither package is installed.
     """
 
     def __init__(self, d: Comparison) -> None:
@@ -52,7 +52,7 @@ class Plots:
         return "<tracetree plots: changes(), steps(), memory(), roofline()>"
 
     def changes(self, *, engine: Engine | None = None) -> Any:
-        """The cost of each change as a bar, the largest first, in ms per step; red is more time."""
+        """A bar chart with the cost of each change in ms per step, largest first; red means more time."""
         bars = [
             (shortened(label(row)), row["cost_us"] / 1e3)
             for row in self._d.changes
@@ -65,12 +65,12 @@ class Plots:
         return chosen(engine).bars(bars, "What changed", "ms per step")
 
     def steps(self, *, engine: Engine | None = None) -> Any:
-        """The wall time of each step of both sides, in ms; the GPU time where steps have no wall time."""
+        """The wall time of each step on both sides in ms, or the GPU time if steps have no wall time."""
         rows = [row for row in self._d.steps if row["step_baseline"] is not None or row["step_candidate"] is not None]
         if not rows:
             raise missing("the traces have no steps", "call the profiler's step() after each step")
         has_wall = any(row["wall_baseline_us"] is not None for row in rows)
-        column, what = ("wall", "step time") if has_wall else ("kernel_time", "GPU time of the step")
+        column, what = ("wall", "step time") if has_wall else ("kernel_time", "GPU time per step")
         lines = []
         for side, name in zip(("baseline", "candidate"), side_names(self._d)):
             times = [
@@ -82,7 +82,7 @@ class Plots:
         return chosen(engine).lines(lines, "Steps", "step", f"{what}, ms")
 
     def memory(self, *, engine: Engine | None = None) -> Any:
-        """The allocated memory over time of both sides, in MB, for each device that allocates.
+        """The allocated memory in MB over time, on both sides, for each device with allocations.
 
         Needs traces recorded with ``profile_memory=True``.
         """
@@ -96,7 +96,7 @@ class Plots:
         return chosen(engine).lines(lines, "Memory", "ms since the first event", "allocated, MB", held=True)
 
     def roofline(self, *, engine: Engine | None = None) -> Any:
-        """The rate of each op over its arithmetic intensity, both logarithmic.
+        """The FLOP rate of each op against its arithmetic intensity, both on logarithmic axes.
 
         Needs traces recorded with ``record_shapes=True``.
         """
@@ -114,7 +114,7 @@ class Plots:
 
 
 def label(row: dict[str, Any]) -> str:
-    """The sentence of a change; the kind of a difference that is not a change of the program."""
+    """The sentence for a program change; the kind for a difference that is not a program change."""
     if row["change"] is None:
         return f"Same program: {row['kind'].replace('_', ' ')}"
     return str(row["sentence"])
@@ -134,7 +134,7 @@ def side_names(d: Comparison) -> tuple[str, str]:
 
 
 def allocated(d: Comparison, side: int) -> dict[str, list[tuple[float, float]]]:
-    """For each device, times in ms and allocated memory in MB, of the first run of a side."""
+    """For each device, the times in ms and the allocated memory in MB in the first run on one side."""
     from tracetree._events import load
     from tracetree._native import Trace
 
@@ -149,7 +149,7 @@ def allocated(d: Comparison, side: int) -> dict[str, list[tuple[float, float]]]:
     for event in events:
         arguments = event.get("args")
         if event.get("name") == "[memory]" and isinstance(arguments, dict) and "Total Allocated" in arguments:
-            # 0 is the CPU, 1 is CUDA and ROCm.
+            # Device type 0 is the CPU; type 1 is CUDA and ROCm.
             kind, number = arguments.get("Device Type", 0), arguments.get("Device Id", -1)
             device = "CPU" if kind == 0 else f"GPU {number}"
             point = ((float(event["ts"]) - begin) / 1e3, arguments["Total Allocated"] / 1e6)
@@ -164,13 +164,13 @@ def origin_of(trace: Trace) -> Any:
 
 
 class Matplotlib:
-    """Draws with matplotlib, without a window and without a global state."""
+    """Draws with matplotlib, without a window and without global state."""
 
     def axes(self, title: str, x: str, y: str, height: float = 4.0) -> tuple[Any, Any]:
         from matplotlib.figure import Figure
 
         class Shown(Figure):  # type: ignore[misc, unused-ignore]
-            """A figure that a notebook shows without pyplot."""
+            """A figure that a notebook can show without pyplot."""
 
             def _repr_png_(self) -> bytes:
                 image = io.BytesIO()
@@ -278,7 +278,7 @@ class Altair:
 
 
 def chosen(engine: Engine | None) -> Any:
-    """The engine asked for, or the one that is installed."""
+    """The requested plotting package, or the installed one if none was requested."""
 
     engines: dict[str, type[Any]] = {"matplotlib": Matplotlib, "altair": Altair}
     if engine is not None and engine not in engines:
@@ -291,18 +291,18 @@ def chosen(engine: Engine | None) -> Any:
 
 
 class Image:
-    """An SVG image. A notebook shows it; ``save`` writes it to a file."""
+    """An SVG image, which a notebook can show and ``save`` writes to a file."""
 
     def __init__(self, svg: str) -> None:
         self.svg = svg
-        """The text of the image."""
+        """The SVG source of the image."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the image to ``path``."""
         Path(path).write_text(self.svg, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        # In a frame of its own: its script can zoom the image, but cannot reach the notebook.
+        # A separate frame lets the SVG's script zoom the image but not access the notebook.
         page = f'<!DOCTYPE html><body style="margin:0">{self.svg[self.svg.find("<svg"):]}</body>'
         return (
             f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" '
@@ -318,7 +318,7 @@ def flamegraph(d: Comparison) -> Image:
 
 
 def open_page(d: Comparison) -> Path:
-    """Opens the page of the last report in the browser; writes one if there is none."""
+    """Opens the page of the latest report in the browser; writes a page if there is none."""
     import webbrowser
 
     path = d._page

@@ -15,9 +15,9 @@ from tracetree._errors import TraceWarning
 def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
     """A handler for ``torch.profiler.profile(on_trace_ready=…)`` that writes traces to ``folder``.
 
-    Each rank writes its own compressed files: ``rank0.json.gz``, or ``rank0.step5.json.gz`` if the schedule
-    of the profiler has several cycles. ``tracetree diff runs/old runs/new`` matches them. A file appears only
-    when it is complete.
+    Each rank writes its own compressed files: ``rank0.json.gz``, or ``rank0.step5.json.gz`` if the profiler's
+    schedule has several cycles. ``tracetree diff runs/old runs/new`` matches these files by rank and step. A
+    file appears only when it is complete.
     """
 
     def write(profiler: Any) -> None:
@@ -28,9 +28,10 @@ def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
             target = trace_path(folder, rank(), step)
         place, name = os.path.split(target)
         os.makedirs(place, exist_ok=True)
-        # In a folder of its own: no planted link can have the name, and no partial file looks like a trace.
+        # Write to a new temporary folder: an attacker cannot plant a link there, and a partial file cannot be mistaken
+        # for a trace.
         with tempfile.TemporaryDirectory(prefix=".tracetree-", dir=place) as aside:
-            # The profiler compresses files named .gz.
+            # The profiler compresses files whose name ends in .gz.
             exported = os.path.join(aside, name)
             profiler.export_chrome_trace(exported)
             if write.ending:  # type: ignore[attr-defined]
@@ -44,7 +45,7 @@ def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
 
 
 def trace_path(folder: str | os.PathLike[str], rank: int, step: int) -> str:
-    """The file of a rank and a step; step 0 means a profiler without cycles."""
+    """The file for a rank and a step; step 0 means a profiler without cycles."""
     name = f"rank{rank}.step{step}.json.gz" if step else f"rank{rank}.json.gz"
     return os.path.join(os.fspath(folder), name)
 
@@ -52,8 +53,8 @@ def trace_path(folder: str | os.PathLike[str], rank: int, step: int) -> str:
 def forget_empty_step(profiler: Any, path: str) -> None:
     """Renames the step that begins with the last call of ``step()`` and contains no op.
 
-    PyTorch opens a step at every call of ``step()``, the last one included, so that a loop of 5 steps would
-    be a trace of 6, one of them empty.
+    PyTorch opens a step at every call of ``step()``, including the last call. Without the renaming, a loop of 5
+    steps would produce a trace with 6 steps, of which one is empty.
     """
     last = f"ProfilerStep#{profiler.step_num}"
     events = profiler.profiler.kineto_results.events()
@@ -74,12 +75,12 @@ def is_frame(name: str) -> bool:
     return "): " in name or name.startswith("<built-in")
 
 
-#: Steps in which a second cycle is expected. Schedules of real runs repeat within fewer.
+#: Number of steps within which a repeating schedule must begin a second cycle. Real schedules repeat sooner.
 HORIZON = 10_000
 
 
 def has_cycles(profiler: Any) -> bool:
-    """Whether the schedule of the profiler writes more than one trace."""
+    """Whether the profiler's schedule writes more than one trace."""
     if not getattr(profiler, "record_steps", False):
         return False
     ends = (step for step in range(HORIZON) if action(profiler, step) == "RECORD_AND_SAVE")
@@ -87,15 +88,15 @@ def has_cycles(profiler: Any) -> bool:
 
 
 def action(profiler: Any, step: int) -> str:
-    """What the schedule of the profiler does in a step: ``NONE``, ``WARMUP``, ``RECORD`` or ``RECORD_AND_SAVE``."""
+    """What the profiler's schedule does in a step: ``NONE``, ``WARMUP``, ``RECORD`` or ``RECORD_AND_SAVE``."""
     return str(profiler.schedule(step).name)
 
 
 def rank() -> int:
-    """The rank of this process from ``torch.distributed``, otherwise from the launcher, otherwise 0."""
+    """The rank of this process according to ``torch.distributed``, else according to the launcher, else 0."""
     import sys
 
-    # Only if torch is already imported, because importing it takes seconds.
+    # Ask torch only if it is already imported, because importing it takes seconds.
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank())
@@ -103,24 +104,24 @@ def rank() -> int:
     return int(told) if told.isdecimal() else 0
 
 
-#: Stands for the schedule made from ``wait``, ``warmup``, ``active`` and ``repeat``.
+#: Placeholder for the schedule built from ``wait``, ``warmup``, ``active`` and ``repeat``.
 OF_COUNTS: Any = object()
 
 
 class profile:
-    """Records the steps in its block to ``folder``, with everything that a comparison needs.
+    """Records the steps in a ``with`` block to ``folder``, with everything that a comparison needs.
 
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python
     stacks, and writes one file for each rank. Call ``p.step()`` after each step of the program. The first
-    ``wait`` steps run without the profiler, the next ``warmup`` steps with it but unrecorded, and the next
-    ``active`` steps are recorded; later steps run without the profiler. ``repeat`` cycles of these are
-    recorded, each to a file of its own; 0 repeats to the end of the block. ``schedule=None`` records the whole
-    block instead, and any other ``schedule`` is passed to ``torch.profiler.profile``, as are all other keyword
-    arguments.
+    ``wait`` steps run without the profiler. The next ``warmup`` steps run under the profiler without being
+    recorded, and the next ``active`` steps are recorded. ``repeat`` such cycles are recorded, each to its own file;
+    0 repeats to the end of the block. ``schedule=None`` records the whole block instead. Any other ``schedule`` is
+    passed to ``torch.profiler.profile``, as are all other keyword arguments.
 
-    ``p.path`` is the last file. The profiler waits for the GPU before and after the recorded steps, so that
-    the trace contains no earlier work and all work of these steps. If the block raises, no file is written
-    for the unfinished cycle. If the block has too few steps to record any, ``TraceWarning`` is issued.
+    ``p.path`` is the file written last. The profiler waits for the GPU before and after the recorded steps, so
+    that the trace contains all work from these steps and no earlier work. If the block raises an exception, no
+    file is written for the unfinished cycle. If the block has too few steps for a recording, a ``TraceWarning`` is
+    issued.
 
     Raises ``ImportError`` if torch is not installed, ``ValueError`` for a negative number of steps.
     """
@@ -154,7 +155,7 @@ class profile:
             self._unrecorded = wait + warmup
             schedule = profiler.schedule(**counts)
         elif schedule is None:
-            # PyTorch marks steps only if there is a schedule.
+            # PyTorch records step boundaries only if there is a schedule.
             everything = profiler.ProfilerAction.RECORD
             schedule = lambda step: everything  # noqa: E731
         self._handler = trace_handler(folder)
@@ -177,7 +178,7 @@ class profile:
         return paths[-1] if paths else None
 
     def step(self) -> None:
-        """Ends a step of the program."""
+        """Marks the end of a program step."""
         now, following = (action(self.profiler, self._steps + more) for more in (0, 1))
         is_first = following.startswith("RECORD") and not now.startswith("RECORD")
         if is_first or now == "RECORD_AND_SAVE":
@@ -200,7 +201,7 @@ class profile:
             synchronise()
         self._handler.ending = True  # type: ignore[attr-defined]
         if error is not None or 0 < self._steps <= self._unrecorded:
-            # Unfinished work, or only the beginning of the first step to be recorded, is not a trace.
+            # Write no trace if the work was interrupted, or if the first recorded step had only just begun.
             self.profiler.on_trace_ready = None
         self.profiler.__exit__(kind, error, traceback)
         if error is None and not self.paths:
@@ -218,7 +219,7 @@ class profile:
 
 
 def check_counts(counts: dict[str, int]) -> None:
-    """Raises unless these are numbers of steps."""
+    """Raises an exception unless all values are valid numbers of steps."""
     for name, count in counts.items():
         if isinstance(count, bool) or not hasattr(count, "__index__"):
             raise TypeError(f"{name} must be a whole number, not {type(count).__name__}")

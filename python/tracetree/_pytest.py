@@ -1,7 +1,7 @@
-"""The pytest plugin: checks recordings against stored baselines, and sums up the results.
+"""The pytest plugin, which checks recordings against stored baselines and summarizes the results.
 
-``pytest`` loads it through the entry point ``pytest11``. It provides the fixture ``tracetree``, the option
-``--tracetree-update``, and a section of the summary with a line for each check.
+``pytest`` loads the plugin through the entry point ``pytest11``. The plugin provides the fixture ``tracetree``, the
+option ``--tracetree-update``, and a summary section with one line for each check.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from tracetree._native import _Source
     from tracetree._options import DiffOptions, GateOptions
 
-#: The name of a result in ``user_properties``, which reach the summary from other processes, too.
+#: The key for a result in ``user_properties``, which the summary receives even from other processes.
 PROPERTY = "tracetree"
 
-#: The folder of baselines next to the test file.
+#: Name of the baseline folder next to the test file.
 FOLDER = "tracetree_baselines"
 
 
@@ -39,20 +39,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--tracetree-update",
         action="store_true",
         default=False,
-        help="record the baselines of the tracetree fixture again instead of checking against them",
+        help="record new baselines for the tracetree fixture instead of checking against the stored baselines",
     )
 
 
 @pytest.fixture
 def tracetree(request: pytest.FixtureRequest, tmp_path: Path) -> Checks:
-    """Checks recordings against baselines that are stored next to the test: see ``Checks``."""
+    """Checks recordings against baselines stored next to the test file: see ``Checks``."""
     return Checks(request, tmp_path)
 
 
 class Checks:
     """The fixture ``tracetree``.
 
-    ``tracetree.check(candidate)`` checks the runs of a candidate against the baseline of this test, which
+    ``tracetree.check(candidate)`` checks the candidate's runs against the baseline for this test, which
     ``pytest --tracetree-update`` writes to ``tracetree_baselines/`` next to the test file.
     """
 
@@ -66,14 +66,14 @@ class Checks:
         return bool(self._request.config.getoption("--tracetree-update"))
 
     def baseline(self, name: str | None = None) -> Path:
-        """The file of the baseline: named after the test, or ``name``."""
+        """The baseline file, which is called ``name`` or, by default, named after the test."""
         wanted = re.sub(r"[^\w.-]+", "_", name or self._request.node.name).strip("_")
         return self._request.path.parent / FOLDER / f"{wanted}.ttb"
 
     def record(self, step: Callable[[], object], *, runs: int = 3, steps: int = 5, warmup: int = 3) -> list[str]:
-        """Records runs of a function that runs one step, as ``tracetree.compare_steps`` does.
+        """Records several runs of ``step``, a function for one step, as ``tracetree.compare_steps`` does.
 
-        Returns the files, which are in the temporary folder of the test.
+        Returns the paths of the recorded files, which are in the test's temporary folder.
         """
         from tracetree._profiling import check_counts
         from tracetree._steps import record
@@ -85,9 +85,9 @@ class Checks:
         return [record(step, str(folder / f"run{run}"), steps, warmup, {}) for run in range(runs)]
 
     def check(self, candidate: TraceInputs, *, name: str | None = None, **options: Unpack[GateOptions]) -> GateOutcome | None:
-        """Checks a candidate against the baseline of this test, or records the baseline.
+        """Checks a candidate against the baseline for this test, or records the baseline.
 
-        ``options`` are those of ``tracetree.gate``. Raises ``RegressionError`` if the gate fails or is
+        ``options`` are the options of ``tracetree.gate``. Raises ``RegressionError`` if the gate fails or is
         inconclusive. Returns the outcome; ``None`` if the baseline was recorded.
         """
         __tracebackhide__ = True
@@ -117,7 +117,7 @@ class Checks:
         return outcome
 
     def diff(self, baseline: TraceInputs, candidate: TraceInputs, **options: Unpack[DiffOptions]) -> Comparison:
-        """Compares two sides, as ``tracetree.diff`` does, and adds the answer to the summary."""
+        """Compares two sides, as ``tracetree.diff`` does, and adds the result to the summary."""
         from tracetree import diff
 
         d = diff(baseline, candidate, **options)
@@ -129,7 +129,7 @@ class Checks:
 
 
 def record_baseline(candidate: TraceInputs, target: Path) -> None:
-    """Writes the baseline file of the runs of a candidate."""
+    """Writes a baseline file from the candidate's runs."""
     from tracetree import TraceError, _native
     from tracetree._inputs import runs
 
@@ -144,7 +144,7 @@ def record_baseline(candidate: TraceInputs, target: Path) -> None:
 
 
 def stored(source: _Source, folder: str, at: int) -> str:
-    """The file of a source; bytes are written to one."""
+    """The path of a source; if the source is bytes, they are written to a file first."""
     from tracetree._pickle import content
     from tracetree._native import Trace
 
@@ -152,7 +152,7 @@ def stored(source: _Source, folder: str, at: int) -> str:
         return os.fspath(source)
     if isinstance(source, Trace):
         if source._origin is None:
-            raise TypeError("a compared part of a trace cannot be recorded as a baseline: pass its file")
+            raise TypeError("the compared part of a trace cannot be recorded as a baseline: pass the trace file")
         again = content(source._origin[0])
         assert isinstance(again, tuple)
         text = again[1]
@@ -167,7 +167,7 @@ def stored(source: _Source, folder: str, at: int) -> str:
 
 @contextlib.contextmanager
 def streams_to(path: Path) -> Iterator[None]:
-    """Redirects both output streams of the process, which the native half writes to."""
+    """Redirects standard output and standard error of the process, to which the native half writes."""
     saved = [os.dup(1), os.dup(2)]
     try:
         with open(path, "wb") as file:
@@ -181,7 +181,7 @@ def streams_to(path: Path) -> Iterator[None]:
 
 
 def shown(path: Path) -> str:
-    """The path as messages show it, relative if it is below the current folder."""
+    """The path for messages: relative if it is below the current folder."""
     with contextlib.suppress(ValueError):
         return str(path.relative_to(Path.cwd()))
     return str(path)

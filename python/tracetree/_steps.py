@@ -1,4 +1,4 @@
-"""``tracetree.compare_steps``: records two functions in turn and compares the recordings as runs."""
+"""``tracetree.compare_steps``: records two functions alternately and compares the recordings as runs."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def compare_steps(
 ) -> Comparison:
     """Records ``before`` and ``after``, each of which runs one step, and compares them.
 
-    Both are first called ``warmup`` times without the profiler. Then ``runs`` recordings of each are made in
-    the order A B B A A B B A …, so that a machine that slows down or speeds up affects both alike. A
-    recording contains ``steps`` steps, after ``warmup`` more that the profiler runs through but does not
-    record. The recordings of a side are compared as its runs, so the verdicts know the noise between runs.
+    Both functions are first called ``warmup`` times without the profiler. Then each function is recorded ``runs``
+    times, in the order A B B A A B B A …, so that a machine that slows down or speeds up affects both functions
+    alike. Each recording consists of ``warmup`` unrecorded steps under the profiler and ``steps`` recorded steps. The
+    recordings of each function are compared as runs, so the verdicts take the noise between runs into account.
 
-    ``folder`` keeps the recordings, as ``before.run0.json.gz``, ``after.run0.json.gz``, …; the default is a
-    temporary folder. ``profiler`` are keyword arguments of ``torch.profiler.profile``, such as
-    ``{"profile_memory": True}``. Other keyword arguments are those of ``tracetree.diff``; the sides are named
+    The recordings are written to ``folder`` as ``before.run0.json.gz``, ``after.run0.json.gz``, …; the default is a
+    temporary folder. ``profiler`` is a dictionary of keyword arguments for ``torch.profiler.profile``, such as
+    ``{"profile_memory": True}``. All other keyword arguments are passed to ``tracetree.diff``; the sides are named
     ``before`` and ``after`` unless ``names`` is given.
 
-    Raises ``ImportError`` if torch is not installed, ``TypeError`` if a side cannot be called. An exception in
-    a step is raised as it is.
+    Raises ``ImportError`` if torch is not installed, ``TypeError`` if a side cannot be called. An exception
+    raised in a step is passed on unchanged.
     """
     for name, function in (("before", before), ("after", after)):
         if not callable(function):
@@ -63,7 +63,7 @@ def compare_steps(
                 function()
         traces: dict[str, list[str]] = {name: [] for name in sides}
         for run in range(runs):
-            # A B, then B A: a drift within two runs cancels out.
+            # Alternating A B and B A cancels out a linear drift.
             for name in list(sides) if run % 2 == 0 else list(sides)[::-1]:
                 place = os.path.join(aside, f"{name}{run}")
                 path = record(sides[name], place, steps, warmup, profiler or {})
@@ -77,12 +77,12 @@ def compare_steps(
 def record(
     function: Callable[[], object], folder: str, steps: int, warmup: int, options: dict[str, Any]
 ) -> str:
-    """Records steps of a function and returns the file."""
-    # At least one step of warm-up: the first step would otherwise include the start of the profiler.
+    """Records steps of a function and returns the path of the recording."""
+    # Run at least one warm-up step, because the first step would otherwise include the profiler's start.
     with profile(folder, wait=0, warmup=max(warmup, 1), active=steps, **options) as recorded:
         for _ in range(max(warmup, 1) + steps):
             function()
-            # Work in flight would be launched in one step and be waited for in the next.
+            # Otherwise, work launched in one step would still be running in the next.
             synchronise()
             recorded.step()
     assert recorded.path is not None
@@ -90,7 +90,7 @@ def record(
 
 
 def read(paths: list[str]) -> list[Named]:
-    """The recordings with their names, because the files are temporary."""
+    """The names and contents of the recordings, because the files are temporary."""
     runs = []
     for path in paths:
         with open(path, "rb") as file:

@@ -6,8 +6,8 @@
 >>> result.findings[0]["message"]                                           # doctest: +SKIP
 
 Each pair of traces is one task, which writes a shard of a few kilobytes below ``out``. The shards are merged
-at the end. A pair that has a shard is not compared again, so a stopped run can be resumed. The engine
-schedules and retries tasks and moves data.
+at the end. A pair that already has a shard is not compared again, so a stopped run can be resumed. The engine
+schedules tasks, retries them and moves data.
 """
 
 from __future__ import annotations
@@ -29,42 +29,42 @@ __all__ = ["Answer", "Engine", "FleetResult", "Local", "Ray", "Task", "WorkerLos
 
 
 class WorkerLost(RuntimeError):
-    """The process of a pair was killed, for example because memory ran out. The task can be retried."""
+    """The process that compared a pair was killed, for example because memory ran out. The task can be retried."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """One pair of a plan, with everything that a worker needs."""
+    """One pair in a plan, with everything that a worker needs."""
 
     #: A plan that contains only this pair, as JSON.
     plan: str
-    #: The folder or address for shards, as the worker sees it.
+    #: The folder or address for shards, as the worker accesses it.
     out: str
-    #: Name of the shard.
+    #: The shard's name.
     key: str
-    #: Number of threads for the comparison.
+    #: How many threads the comparison uses.
     threads: int
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The result for a pair. A broken trace is a result with a code, and is not retried."""
+    """The result for a pair. A pair with a damaged trace has a result with an error code and is not retried."""
 
     key: str
     #: ``ok`` or ``failed``.
     status: str
-    #: Why it failed: ``TRUNCATED``, ``NOT_A_TRACE``, …; ``WORKER_LOST`` if the engine gave up.
+    #: Why the comparison failed: ``TRUNCATED``, ``NOT_A_TRACE``, …; ``WORKER_LOST`` if the engine gave up.
     code: str
     message: str
-    #: Whether the shard already existed, so that nothing was done.
+    #: Whether the pair was skipped because its shard already existed.
     was_there: bool = False
 
 
 class Engine(Protocol):
-    """Runs the tasks. Executors of ``concurrent.futures`` and Dask clients work as well."""
+    """Runs the tasks. ``concurrent.futures`` executors and Dask clients can be used as an engine, too."""
 
     def map(self, fn: Callable[[Task], Answer], items: Sequence[Task], /) -> Iterable[Answer]:
-        """Returns ``fn`` of each item, in order."""
+        """Applies ``fn`` to each item and returns the results in order."""
 
 
 class Local:
@@ -85,9 +85,9 @@ class Local:
 
 
 class Ray:
-    """Uses a Ray cluster: that of ``RAY_ADDRESS`` or of this process, otherwise one on this machine.
+    """Uses the Ray cluster at ``RAY_ADDRESS`` or the cluster this process uses, else starts one on this machine.
 
-    Ray starts a task for each pair and retries it if its worker or node is lost or runs out of memory.
+    Ray starts a task for each pair and retries the task if its worker or node is lost or runs out of memory.
     """
 
     def __init__(self, cpus_per_pair: int = 1, retries: int = 3) -> None:
@@ -117,12 +117,12 @@ class Ray:
 
 @dataclass(frozen=True)
 class FleetResult:
-    """The result of a fleet comparison. By default, the tables are Parquet files in ``folder``."""
+    """The result of a fleet comparison. The tables are files in ``folder``, by default in Parquet format."""
 
     folder: Path
     #: The content of ``fleet.json``.
     document: dict[str, Any]
-    #: 0, or 3 if less was compared than ``min_coverage`` requires.
+    #: 0, or 3 if the coverage is below ``min_coverage``.
     exit_code: int
 
     @property
@@ -143,9 +143,9 @@ class FleetResult:
 
 def plan(baseline: str | os.PathLike[str], candidate: str | os.PathLike[str], *,
          out: str | os.PathLike[str] = "plan.json", **options: Any) -> Path:
-    """Matches the traces of two folders, reading only the start of each file. Returns the path of the plan.
+    """Matches the traces in two folders, reading only the start of each file. Returns the path of the plan.
 
-    ``options`` are those of ``tracetree fleet plan``: ``no_python=True``, ``phase="decode"``,
+    ``options`` are the options of ``tracetree fleet plan``: ``no_python=True``, ``phase="decode"``,
     ``steps="3..8"``, ``reports=True``, …
 
     Raises ``UsageError`` if no trace has a counterpart.
@@ -161,11 +161,11 @@ def plan(baseline: str | os.PathLike[str], candidate: str | os.PathLike[str], *,
 def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: str | os.PathLike[str] | None = None,
         backend: str | Engine = "local", cpus_per_pair: int = 1, retries: int = 3, min_coverage: float = 0.0,
         tables: str = "parquet") -> FleetResult:
-    """Compares all pairs of a plan on an engine, and merges the results.
+    """Compares all pairs in a plan on an engine, and merges the results.
 
     ``backend`` is ``"local"``, ``"ray"`` or any object with ``map(fn, items)``. ``out`` is the folder for the
-    result. ``shards`` (default ``out``) must be accessible to all workers under the same name. It is a folder,
-    or an address (``"s3://bucket/fleet"``) if ``TRACETREE_COMMAND`` names a command that supports addresses.
+    result. ``shards`` (default ``out``) is a folder that all workers can access under the same name. It can be an
+    address such as ``"s3://bucket/fleet"`` if ``TRACETREE_COMMAND`` names a command that supports addresses.
 
     Raises ``TraceError`` if a result cannot be written.
     """
@@ -202,7 +202,7 @@ def compare_pair(task: Task) -> Answer:
 
 
 def _place(folder: str | os.PathLike[str]) -> str:
-    """The absolute path of a folder, because workers may run in another one. Addresses stay unchanged."""
+    """The absolute path of a folder, because a worker may have another working directory; addresses stay unchanged."""
     text = os.fspath(folder)
     return text if "://" in text else str(Path(text).resolve())
 
@@ -221,7 +221,7 @@ def _command(*arguments: str, threads: int | None = None,
              allowed: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
     """Runs the command line in a separate process, so that a crash does not end this one.
 
-    ``TRACETREE_COMMAND`` names another command to use, because that of this package does not support addresses.
+    ``TRACETREE_COMMAND`` can name another command, because the command in this package does not support addresses.
     """
     environment = {**os.environ, **({"RAYON_NUM_THREADS": str(threads)} if threads else {})}
     named = os.environ.get("TRACETREE_COMMAND")

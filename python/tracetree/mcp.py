@@ -1,8 +1,8 @@
-"""A server of the Model Context Protocol: agents compare traces through it.
+"""A Model Context Protocol server, through which agents compare traces.
 
-``python -m tracetree.mcp --root runs/`` serves on standard input and output. Every answer is text of at most
-4 kB, in pages. Only files below the given folders can be read, and none is written. Needs the package ``mcp``
-(``pip install 'tracetree-diff[mcp]'``).
+``python -m tracetree.mcp --root runs/`` serves on standard input and output. Results are text, split into pages of
+at most 4 kB. Only files below the given folders can be read, and no files are written. The server needs the
+package ``mcp`` (``pip install 'tracetree-diff[mcp]'``).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from tracetree._plots import allocated, side_names
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-#: Bytes of an answer unless the agent asks for more, and at most.
+#: Default and maximum number of bytes on one page of a result.
 USUAL, MOST = 4000, 16000
 
-#: Comparisons kept in memory.
+#: Maximum number of comparisons kept in memory.
 KEPT = 4
 
-#: Calls that a search lists.
+#: Maximum number of calls that a search lists.
 LISTED = 200
 
 Side = Literal["baseline", "candidate"]
 
 
 class Traces:
-    """Comparisons of files below the allowed folders, the last ones kept in memory."""
+    """Compares files below the allowed folders, and keeps the latest comparisons in memory."""
 
     def __init__(self, roots: Sequence[str | os.PathLike[str]]) -> None:
         self.roots = [Path(root).resolve() for root in roots]
@@ -51,9 +51,9 @@ class Traces:
         self._known: OrderedDict[tuple[Any, ...], Comparison] = OrderedDict()
 
     def found(self, given: str) -> list[str]:
-        """The files of a path, a folder or a pattern. Raises ``UsageError`` if one is not below a root."""
+        """The files for a path, folder or pattern. Raises ``UsageError`` if a file is not below a root."""
         path = given if os.path.isabs(given) else os.path.join(self.roots[0], given)
-        # Before the lookup, so that the answer does not reveal whether a file outside exists.
+        # Check before the lookup, so that the result does not reveal whether a file outside the folders exists.
         self._refuse_outside(given, os.path.dirname(path) if any(mark in path for mark in "*?[") else path)
         found = [str(one) for one in files(path)]
         for one in found:
@@ -81,7 +81,7 @@ class Traces:
 
 
 def paged(lines: Sequence[str], page: int, max_bytes: int) -> str:
-    """One page of an answer, and how to get the next one."""
+    """One page of a result, followed by a line that says how to request the next page."""
     room = max(200, min(max_bytes, MOST)) - 80
     pages: list[list[str]] = [[]]
     used = 0
@@ -93,24 +93,24 @@ def paged(lines: Sequence[str], page: int, max_bytes: int) -> str:
         pages[-1].append(line)
         used += size
     if not 1 <= page <= len(pages):
-        raise UsageError(f"there is no page {page}: the answer has {len(pages)}", kind="usage")
+        raise UsageError(f"there is no page {page}: the last page is {len(pages)}", kind="usage")
     body = "\n".join(pages[page - 1])
     if len(pages) == 1:
         return body
-    following = f"; the next is page={page + 1}" if page < len(pages) else ""
+    following = f"; for the next page, pass page={page + 1}" if page < len(pages) else ""
     return f"{body}\n(page {page} of {len(pages)}{following})"
 
 
 def pieces(line: str, room: int) -> list[str]:
-    """A line in pieces of at most ``room`` bytes."""
+    """Splits a line into pieces of at most ``room`` bytes."""
     if len(line.encode()) < room:
         return [line]
-    # A quarter, because a character takes at most four bytes.
+    # Divide by four, because a character takes at most four bytes.
     return [line[at : at + room // 4] for at in range(0, len(line), room // 4)]
 
 
 def change_lines(d: Comparison) -> list[str]:
-    """A line for each change, most expensive first."""
+    """One line for each change, most expensive change first."""
     lines = []
     for row in d.changes:
         number = "same program" if row["change"] is None else f"change {row['change']}"
@@ -121,7 +121,7 @@ def change_lines(d: Comparison) -> list[str]:
 
 
 def site_lines(d: Comparison, change: int) -> list[str]:
-    """The calls of one change."""
+    """The call sites of one change."""
     rows = [row for row in d.change_sites if row["change"] == change]
     if not rows:
         known = sorted({row["change"] for row in d.change_sites if row["change"] is not None})
@@ -130,7 +130,7 @@ def site_lines(d: Comparison, change: int) -> list[str]:
 
 
 def tree_lines(node: Node, depth: int, prefix: str = "") -> list[str]:
-    """A call and what it contains, to a depth."""
+    """A call and the calls it contains, down to the given depth."""
     uid = "" if node.uid is None else f" uid={node.uid}"
     partner = node.partner
     counterpart = "" if partner is None else f" counterpart={partner.uid}"
@@ -146,7 +146,7 @@ def tree_lines(node: Node, depth: int, prefix: str = "") -> list[str]:
 
 
 def memory_lines(d: Comparison) -> list[str]:
-    """Peak and final allocation of each device on each side."""
+    """Peak and final allocated memory on each device, for each side."""
     lines = []
     for side, name in zip((0, 1), side_names(d)):
         for device, points in allocated(d, side).items():
@@ -161,7 +161,7 @@ def memory_lines(d: Comparison) -> list[str]:
 
 
 def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
-    """The server for files below these folders."""
+    """Creates a server for files below the given folders."""
     try:
         from mcp.server.mcpserver import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
@@ -169,7 +169,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         raise ImportError("tracetree.mcp needs mcp 2: pip install 'tracetree-diff[mcp]'") from None
 
     def told(tool: Callable[..., str]) -> Callable[..., str]:
-        """Answers with the message of an error; the SDK drops that of every other exception."""
+        """Converts an exception to one whose message the SDK passes on to the client."""
 
         @functools.wraps(tool)
         def answered(*arguments: Any, **named: Any) -> str:
@@ -185,27 +185,27 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         "tracetree",
         version=VERSION,
         instructions=(
-            "Compares PyTorch profiler traces. Differences are candidate - baseline, more time is worse. "
-            "A side is a trace file, or a folder or a pattern with the runs of one program. Begin with compare."
+            "Compares PyTorch profiler traces. Every difference is candidate - baseline, and more time is worse. "
+            "A side is a trace file, or a folder or pattern with several runs of one program. Begin with compare."
         ),
     )
 
     @serving.tool()
     @told
     def compare(baseline: str, candidate: str, page: int = 1, max_bytes: int = USUAL) -> str:
-        """What happened end to end, what changed, where the time went, and warnings."""
+        """The overall result, what changed, where the time went, and warnings."""
         return paged(text(traces.compared(baseline, candidate)).splitlines(), page, max_bytes)
 
     @serving.tool()
     @told
     def changes(baseline: str, candidate: str, page: int = 1, max_bytes: int = USUAL) -> str:
-        """Every change with its number, cost and place, most expensive first."""
+        """Every change with its number, cost and call site, most expensive first."""
         return paged(change_lines(traces.compared(baseline, candidate)), page, max_bytes)
 
     @serving.tool()
     @told
     def call_site(baseline: str, candidate: str, change: int, page: int = 1, max_bytes: int = USUAL) -> str:
-        """The calls of one change: names, modules, files, uids. `change` is a number from `changes`."""
+        """The calls that one change affects: names, modules, files, uids. `change` is a number from `changes`."""
         return paged(site_lines(traces.compared(baseline, candidate), change), page, max_bytes)
 
     @serving.tool()
@@ -221,7 +221,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         max_bytes: int = USUAL,
     ) -> str:
         """The calls below the event `uid`, or the calls that match the path query `find`, such as
-        `op("aten::_convolution") / kernel("*")`; the roots if neither is given."""
+        `op("aten::_convolution") / kernel("*")`; the roots if neither `uid` nor `find` is given."""
         d = traces.compared(baseline, candidate)
         if find is not None:
             nodes, inner = d.find(find, side), 0
@@ -231,7 +231,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
             nodes, inner = d.tree(side).roots, min(depth, 1)
         lines = [line for node in nodes[:LISTED] for line in tree_lines(node, inner)]
         if len(nodes) > LISTED:
-            lines.append(f"… {len(nodes) - LISTED} more: make the query narrower")
+            lines.append(f"… {len(nodes) - LISTED} more calls: narrow the query")
         return paged(lines or ["no call matches"], page, max_bytes)
 
     @serving.tool()
@@ -239,7 +239,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     def explain(
         baseline: str, candidate: str, uid: int, side: Side = "baseline", page: int = 1, max_bytes: int = USUAL
     ) -> str:
-        """Why the event `uid` of one side is matched to its counterpart, or has none."""
+        """Why the event `uid` on one side is matched to its counterpart, or why it has no counterpart."""
         d = traces.compared(baseline, candidate)
         found = d.explain(baseline=uid) if side == "baseline" else d.explain(candidate=uid)
         return paged(str(found).splitlines(), page, max_bytes)
@@ -249,9 +249,9 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     def gate(
         baseline: str, candidate: str, rules: str | None = None, page: int = 1, max_bytes: int = USUAL
     ) -> str:
-        """Checks the candidate by the rules of the gate: PASS, FAIL or INCONCLUSIVE, and the findings.
+        """Checks the candidate against the gate rules: PASS, FAIL or INCONCLUSIVE, and the findings.
 
-        `rules` is a rule file below an allowed folder."""
+        `rules` is the path of a rule file below an allowed folder."""
         paths = None if rules is None else traces.found(rules)[0]
         outcome = check(traces.found(baseline), traces.found(candidate), rules=paths)
         lines = str(outcome).splitlines() + [f"not tested: {untested}" for untested in outcome.not_tested]
@@ -260,23 +260,23 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
     @serving.tool()
     @told
     def memory(baseline: str, candidate: str, page: int = 1, max_bytes: int = USUAL) -> str:
-        """Peak and final allocated memory of each device, if the traces have memory events."""
+        """Peak and final allocated memory on each device, if the traces have memory events."""
         return paged(memory_lines(traces.compared(baseline, candidate)), page, max_bytes)
 
     return serving
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serves on standard input and output until the client leaves."""
+    """Serves on standard input and output until the client disconnects."""
     parser = argparse.ArgumentParser(prog="python -m tracetree.mcp", description=(__doc__ or "").splitlines()[0])
     parser.add_argument(
         "--root",
         action="append",
         metavar="DIR",
-        help="a folder with traces; may be repeated; relative paths start at the first (default: here)",
+        help="a folder with traces; may be repeated; relative paths start at the first one (default: .)",
     )
     given = parser.parse_args(arguments)
-    # Warnings are part of the answers.
+    # Results already contain the warnings.
     warnings.simplefilter("ignore", TraceWarning)
     try:
         serving = server(given.root or ["."])

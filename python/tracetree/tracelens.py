@@ -1,6 +1,6 @@
 """Compatibility with TraceLens: the same classes, methods and data frames, implemented by tracetree.
 
-Change the import, and a script that uses ``TraceDiff`` runs:
+A script that uses ``TraceDiff`` runs after its import is changed:
 
 >>> from tracetree.tracelens import TraceDiff, TreePerfAnalyzer
 >>> tree1 = TreePerfAnalyzer.from_file("examples/traces/resnet.rocm.json.gz").tree
@@ -12,8 +12,8 @@ Change the import, and a script that uses ``TraceDiff`` runs:
 >>> tree1.get_UID2event(38)["name"]
 'aten::_convolution'
 
-The data frames have the columns and meanings of TraceLens at the end of August 2026. Everything else that
-tracetree offers is in ``td.comparison``.
+The data frames have the same columns with the same meanings as in TraceLens at the end of August 2026. All other
+tracetree features are available through ``td.comparison``.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from tracetree._notes import depth
 
 __all__ = ["DataLoader", "PyTorchTraceToTree", "TraceDiff", "TraceToTree", "TreePerfAnalyzer"]
 
-#: Names of TraceLens that tracetree does not offer, and what to use instead.
+#: TraceLens names that tracetree does not offer, and what to use instead.
 NOT_OFFERED = {
     "GPUEventAnalyser": "use tracetree.diff(…).steps and .idle",
-    "JaxAnalyses": "tracetree compares traces, it does not report on one",
-    "JaxTreePerfAnalyzer": "tracetree compares traces, it does not report on one",
+    "JaxAnalyses": "tracetree compares two traces and does not report on a single trace",
+    "JaxTreePerfAnalyzer": "tracetree compares two traces and does not report on a single trace",
     "NcclAnalyser": "use tracetree.fleet",
     "EventReplayer": "tracetree does not replay ops",
     "PerfModel": "use tracetree.diff(…).efficiency",
-    "TraceFuse": "pass the folders of the ranks to tracetree.fleet",
+    "TraceFuse": "pass the folders with the ranks' traces to tracetree.fleet",
 }
 
 
@@ -77,21 +77,21 @@ class TreePerfAnalyzer:
 
     @staticmethod
     def from_file(profile_filepath: str | os.PathLike[str], *args: Any, **kwargs: Any) -> TreePerfAnalyzer:
-        """Reads a file. Further arguments of TraceLens are accepted and ignored."""
+        """Reads a file. TraceLens's other arguments are accepted and ignored."""
         return TreePerfAnalyzer(TraceTree(read(profile_filepath)))
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"TreePerfAnalyzer.{name} is not offered: tracetree.diff(…).efficiency has FLOPs, bytes and rates of ops"
+            f"TreePerfAnalyzer.{name} is not offered: tracetree.diff(…).efficiency has FLOPs, bytes and rates for ops"
         )
 
 
 class TraceTree:
     """The call tree of one trace, with events as dictionaries.
 
-    ``events`` contains every element of ``traceEvents`` at its position, which is its ``UID``. Events in the
-    tree have ``parent``, ``children``, ``gpu_events`` and ``nn_module_stack``; those with no GPU event below
-    have ``non_gpu_path``. The events are read when they are first used.
+    ``events`` contains the elements of ``traceEvents`` in file order; the ``UID`` of an event is its position.
+    Events in the tree have ``parent``, ``children``, ``gpu_events`` and ``nn_module_stack``; events with no GPU
+    event below them also have ``non_gpu_path``. The events are read on first use.
     """
 
     def __init__(self, trace: Trace, events: list[dict[str, Any]] | None = None) -> None:
@@ -105,28 +105,28 @@ class TraceTree:
         """Does nothing: the tree is already built."""
 
     def label_non_gpu_paths(self) -> None:
-        """Does nothing: ``non_gpu_path`` is set where it applies."""
+        """Does nothing: ``non_gpu_path`` is already set on the events to which it applies."""
 
     @property
     def tree(self) -> TraceTree:
-        """Itself, for code that expects an analyzer."""
+        """This object itself, for code that expects an analyzer."""
         return self
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """All events, by UID."""
+        """All events, in order of UID."""
         if self._events is None:
             self._events = self._linked()
         return self._events
 
     @property
     def events_by_uid(self) -> dict[int, dict[str, Any]]:
-        """The events by UID."""
+        """A dictionary from UID to event."""
         return dict(enumerate(self.events))
 
     @property
     def cpu_root_nodes(self) -> list[int]:
-        """The UIDs of the ops that no other op calls, in the order of their start."""
+        """The UIDs of the ops that no other op calls, ordered by start time."""
         if self._cpu_roots is None:
             roots = [node for node in outermost_ops(self.native) if node.uid is not None]
             roots.sort(key=lambda node: (node.start_us, node.uid))
@@ -134,22 +134,22 @@ class TraceTree:
         return self._cpu_roots
 
     def get_UID2event(self, uid: int) -> dict[str, Any]:
-        """The event at this position. Raises ``KeyError`` if there is none."""
+        """The event with this UID. Raises ``KeyError`` if there is no such event."""
         if uid is None or not 0 <= uid < len(self.events):
             raise KeyError(f"{self.trace.source} has no event {uid}: UIDs are positions in traceEvents")
         return self.events[uid]
 
     def get_parent_event(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """The event that contains this one; ``None`` at the top."""
+        """The event that contains the given event; ``None`` for a root."""
         parent = event.get("parent")
         return None if parent is None else self.events[parent]
 
     def get_children_events(self, event: dict[str, Any]) -> list[dict[str, Any]]:
-        """The events directly in this one, in the order of their start."""
+        """The direct children of the given event, ordered by start time."""
         return [self.events[uid] for uid in event.get("children", [])]
 
     def get_gpu_events(self, event: dict[str, Any]) -> list[dict[str, Any]]:
-        """The GPU events below this one."""
+        """The GPU events below the given event."""
         return [self.events[uid] for uid in event.get("gpu_events", [])]
 
     def event_to_category(self, event: dict[str, Any]) -> str | None:
@@ -176,7 +176,7 @@ class TraceTree:
         )
 
     def _linked(self) -> list[dict[str, Any]]:
-        """The events with their relations."""
+        """The events with their parents, children and other relations."""
         given = self._given
         if given is None:
             origin = self.trace._origin
@@ -189,28 +189,28 @@ class TraceTree:
         return events
 
 
-#: Longer names are cut in drawings of a subtree.
+#: Maximum length of a name in a printed subtree; longer names are truncated.
 DRAWN = 64
 
 
 def described(event: dict[str, Any]) -> str:
-    """An event in a drawing: its UID, category and name, and the duration of GPU work in µs."""
+    """One line for an event in a printed subtree: UID, category, name and, for GPU work, the duration in µs."""
     name, category = str(event.get("name")), event.get("cat")
     shown = name if len(name) <= DRAWN else name[:DRAWN] + ".."
     duration = f", Duration: {event.get('dur')}" if category in GPU_WORK else ""
     return f"UID: {event['UID']}, Category: {category}, Name: {shown}{duration}"
 
 
-#: The categories of GPU work.
+#: Event categories that are GPU work.
 GPU_WORK = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
 
 
 def TraceToTree(events_data: list[dict[str, Any]], *args: Any, **kwargs: Any) -> TraceTree:
-    """The tree of a list of events, such as ``json.load(file)["traceEvents"]``."""
+    """Builds the tree for a list of events, such as ``json.load(file)["traceEvents"]``."""
     return TraceTree(read({"traceEvents": events_data}), events_data)
 
 
-#: The name of the class for PyTorch traces.
+#: TraceLens's name for the class for PyTorch traces.
 PyTorchTraceToTree = TraceToTree
 
 
@@ -226,10 +226,10 @@ def outermost_ops(tree: Tree) -> Iterator[Node]:
 
 
 def link(tree: Tree, events: list[dict[str, Any]]) -> None:
-    """Adds the relations of the tree to its events."""
+    """Adds the relations in the tree, such as parent and children, to the events."""
 
     def visit(root: Node) -> None:
-        # Each entry: the node, its parent's UID, the modules around it; later its GPU events are known.
+        # Each entry has the node, the UID of its parent and the modules around it. Its GPU events follow later.
         stack: list[tuple[Node, int | None, list[str]]] = [(root, None, [])]
         order: list[tuple[int | None, int | None, bool]] = []
         while stack:
@@ -247,7 +247,7 @@ def link(tree: Tree, events: list[dict[str, Any]]) -> None:
                 if node.kind == "frame" and node.name.startswith("nn.Module: "):
                     modules = [*modules, node.name]
             stack += [(child, uid, modules) for child in reversed(node.children)]
-        # Preorder backwards: every event after all events below it.
+        # Iterate over the preorder in reverse, so that all events below an event come first.
         for uid, parent, is_gpu in reversed(order):
             assert uid is not None
             below = events[uid]["gpu_events"]
@@ -291,17 +291,17 @@ class TraceDiff:
 
     @property
     def diff_stats_name_summary_df(self) -> Any:
-        """``diff_stats_names_summary_df``, as TraceLens's documentation spells it."""
+        """``diff_stats_names_summary_df`` under the name used in TraceLens's documentation."""
         return self.diff_stats_names_summary_df
 
     # The merged tree
 
     def merge_trees(self) -> tuple[list[dict[str, Any]], list[int]]:
-        """The nodes of both trees, and the ids of the roots.
+        """The nodes in the merged tree, and the ids of the roots.
 
         A node has ``merged_id``, ``uid1`` and ``uid2`` (``None`` if that trace has no such event), ``name``,
-        ``merged_type`` (``combined``, ``trace1``, ``trace2``) and ``children``. Ids are those of
-        ``merged_tree_output.txt`` of tracetree; threads, which are not events, are left out.
+        ``merged_type`` (``combined``, ``trace1``, ``trace2``) and ``children``. Ids are the same as in
+        tracetree's ``merged_tree_output.txt``; threads, which are not events, are omitted.
         """
         nodes: list[dict[str, Any]] = []
         roots: list[int] = []
@@ -329,9 +329,9 @@ class TraceDiff:
         return self.merged_tree
 
     def calculate_diff_boundaries(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]], set[int], set[int]]:
-        """The outermost events without counterpart, and the UIDs of all events without counterpart.
+        """The outermost events without a counterpart, and the UIDs of all events without a counterpart.
 
-        Returns ``db1``, ``db2``, ``pod1`` and ``pod2``, which are also attributes. The events of ``db1`` and
+        Returns ``db1``, ``db2``, ``pod1`` and ``pod2``, which are also attributes. The items in ``db1`` and
         ``db2`` are merged nodes with ``UID`` and ``name``.
         """
         self.db1, self.db2, self.pod1, self.pod2 = [], [], set(), set()
@@ -346,7 +346,7 @@ class TraceDiff:
         return self.db1, self.db2, self.pod1, self.pod2
 
     def add_to_pod(self, node: dict[str, Any], pod: set[int], tree: TraceTree) -> None:
-        """Adds the UIDs of an event and of everything below it to ``pod``."""
+        """Adds to ``pod`` the UIDs of an event and of all events below it."""
         stack = [node]
         while stack:
             event = stack.pop()
@@ -359,8 +359,8 @@ class TraceDiff:
         """How tracetree aligns two lists of UIDs: ``("match", i, j)``, ``("delete", i, None)``,
         ``("insert", None, j)``.
 
-        The comparison is already made, so ``wf_cache`` and ``strip_details`` have no effect. Pairs that cross
-        an earlier pair are a deletion and an insertion.
+        The traces are already compared, so ``wf_cache`` and ``strip_details`` have no effect. A pair that crosses an
+        earlier pair is returned as a deletion and an insertion.
         """
         positions = {uid: at for at, uid in enumerate(items2)}
         steps: list[tuple[str, int | None, int | None]] = []
@@ -376,9 +376,9 @@ class TraceDiff:
         return steps + [("insert", None, left) for left in range(at, len(items2))]
 
     def get_corresponding_uid(self, tree_num: int, uid: int) -> int:
-        """The uid of the counterpart in the other trace; -1 if there is none.
+        """The uid of the counterpart in the other trace; -1 if there is no counterpart.
 
-        ``tree_num`` is the tree that ``uid`` belongs to: 1 or 2.
+        ``tree_num``, which is 1 or 2, is the tree that contains ``uid``.
         """
         if tree_num not in (1, 2):
             raise ValueError(f"tree_num must be 1 or 2, not {tree_num!r}")
@@ -397,7 +397,7 @@ class TraceDiff:
             print(line)
 
     def print_merged_tree(self, output_file: str | os.PathLike[str], prune_non_gpu: bool = False) -> None:
-        """Writes the merged tree; with ``prune_non_gpu`` only nodes with a GPU event at or below them."""
+        """Writes the merged tree. ``prune_non_gpu`` omits nodes with no GPU event at or below them."""
         kept = self._with_gpu() if prune_non_gpu else None
         assert self.merged_tree is not None
         roots = [root for root in self.merged_tree[1] if kept is None or root in kept]
@@ -407,7 +407,7 @@ class TraceDiff:
                     file.write(line + "\n")
 
     def _with_gpu(self) -> set[int]:
-        """The merged nodes with a GPU event at or below them."""
+        """The ids of the merged nodes with a GPU event at or below them."""
         kept: set[int] = set()
         for source, ids in zip((self.baseline, self.variant), self._ids):
             for node in source.native:
@@ -419,7 +419,7 @@ class TraceDiff:
         return kept
 
     def _drawn(self, root: int, kept: set[int] | None = None, is_last: bool = True) -> Iterator[str]:
-        """The lines of a merged subtree: common children first, then those of each trace."""
+        """The lines for a merged subtree: matched children first, then the unmatched children of each trace."""
         order = {"combined": 0, "trace1": 1, "trace2": 2}
         marks = {"combined": "", "trace1": ">> trace1: ", "trace2": "<< trace2: "}
         stack = [(root, "", is_last)]
@@ -440,7 +440,7 @@ class TraceDiff:
     def generate_tracediff_report(self) -> None:
         """Creates all data frames and maps. Writes no files.
 
-        As in TraceLens, the frames of identical traces have no column ``source`` and only the first trace.
+        As in TraceLens, the frames for identical traces contain only the first trace and have no column ``source``.
         """
         self.generate_diff_stats()
         self.get_df_diff_stats_unique_args()
@@ -452,18 +452,18 @@ class TraceDiff:
                 setattr(self, name, frame[frame["source"] != "trace2"].drop(columns=["source"]))
 
     def get_diff_stats_df(self) -> Any:
-        """``diff_stats_df``; ``None``, with a message, before the report is generated."""
+        """``diff_stats_df``; ``None``, with a printed message, if the report is not generated yet."""
         return generated(self.diff_stats_df, "diff_stats_df")
 
     def get_diff_stats_summary_df(self) -> Any:
-        """``diff_stats_summary_df``; ``None``, with a message, because TraceLens no longer fills it."""
+        """Always ``None``, with a printed message, because TraceLens no longer fills ``diff_stats_summary_df``."""
         return generated(self.diff_stats_summary_df, "diff_stats_summary_df")
 
     def generate_diff_stats(self) -> Any:
-        """``diff_stats_df``: one row per GPU event below a CPU op, by lowest common ancestor.
+        """``diff_stats_df``: one row per GPU event below a CPU op, ordered by lowest common ancestor.
 
-        ``kernel_time`` is the duration of the event. ``busy_time`` is the time during which at least one GPU
-        event of the trace at this lowest common ancestor runs, and is the same in all of its rows.
+        ``kernel_time`` is the duration of the GPU event. ``busy_time`` is the time during which at least one of the
+        trace's GPU events with the same lowest common ancestor runs; all rows for these events have the same value.
         """
         pandas = with_pandas()
         rows: list[dict[str, Any]] = []
@@ -480,7 +480,7 @@ class TraceDiff:
             name = None if ancestor is None else re.sub(r"\(\d+\)", "", ancestor["name"])
             for side, uids in enumerate(groups[at]):
                 events = sides[side].events
-                # Events without a common ancestor have nothing in common with each other, either.
+                # Events without a common ancestor are unrelated, so each gets its own busy time.
                 busy = busy_time([events[uid] for uid in uids]) if at >= 0 else None
                 for uid in uids:
                     op = nearest_op(sides[side], uid)
@@ -508,7 +508,7 @@ class TraceDiff:
         if left_out:
             warnings.warn(
                 TraceWarning(
-                    f"NO_CPU_OP: {left_out} GPU events are not below a CPU op, and TraceLens's frames leave them out; "
+                    f"NO_CPU_OP: {left_out} GPU events are not below a CPU op, so TraceLens's data frames omit them; "
                     "td.comparison.kernels has all events"
                 ),
                 stacklevel=depth(),
@@ -527,7 +527,7 @@ class TraceDiff:
         return frame
 
     def _common(self, at: int | None) -> int | None:
-        """The lowest node at or above this one that both traces have under one name."""
+        """The lowest node, at or above the given node, that both traces have under the same name."""
         while at is not None:
             node = self._by_id[at]
             if node["merged_type"] == "combined" and not self._is_renamed(node):
@@ -539,7 +539,7 @@ class TraceDiff:
         first, second = self._names(node)
         if first == second:
             return False
-        # Frames of one function may differ in line and address. Launches of two APIs match, but under two names.
+        # Frames of one function may differ in line and address. Launches through two APIs match but have two names.
         runtime = self.baseline.events[node["uid1"]].get("cat") in ("cuda_runtime", "cuda_driver", "Runtime")
         return runtime or " | " in node["name"]
 
@@ -550,11 +550,11 @@ class TraceDiff:
         )
 
     def get_df_diff_stats_unique_args(self, op_name: str | None = None, agg_metrics: list[str] | None = None) -> Any:
-        """``diff_stats_unique_args_summary_df``: the rows of ``diff_stats_df`` that agree in everything but
-        time, grouped, with ``operation_count``, and the mean and sum of ``kernel_time``.
+        """``diff_stats_unique_args_summary_df``: groups the rows in ``diff_stats_df`` that differ only in time, and
+        gives ``operation_count`` and the mean and sum of ``kernel_time`` for each group.
 
-        ``op_name`` selects the rows of one kernel, ``agg_metrics`` other functions than ``mean``. Most time
-        first.
+        ``op_name`` selects the rows for one kernel; ``agg_metrics`` replaces ``mean`` with other functions. The group
+        with the most time comes first.
         """
         if generated(self.diff_stats_df, "diff_stats_df") is None:
             return None
@@ -583,8 +583,8 @@ class TraceDiff:
         return self.diff_stats_unique_args_summary_df
 
     def get_df_diff_stats_by_name(self, sort_desc: bool = True) -> Any:
-        """``diff_stats_names_summary_df``: the time of each op at its lowest common ancestor in ms, as in
-        ``diff_stats_names_summary.csv`` of tracetree. Most time of the first trace first.
+        """``diff_stats_names_summary_df``: the time in ms of each op at its lowest common ancestor, as in tracetree's
+        ``diff_stats_names_summary.csv``. The op with the most time in the first trace comes first.
         """
         frame = table_frame(self.comparison.names)
         frame = frame.sort_values(
@@ -597,9 +597,9 @@ class TraceDiff:
         """Sets ``cpu_op_map``, ``cpu_op_map_trace1`` and ``cpu_op_map_trace2`` from
         ``diff_stats_unique_args_summary_df``.
 
-        The maps of a trace have the kernels of each CPU op. ``cpu_op_map`` has, for each CPU op and trace,
-        its ``kernels`` and ``nn_module_parents``; ops that replace each other at one lowest common ancestor are
-        listed under a common name. For identical traces there is no level for the trace.
+        The maps for a single trace contain the kernels of each CPU op. ``cpu_op_map`` contains ``kernels`` and
+        ``nn_module_parents`` for each CPU op and trace; ops that replace each other at the same lowest common ancestor
+        are listed under a common name. For identical traces, ``cpu_op_map`` has no level for the trace.
         """
         pandas = with_pandas()
         frame = self.diff_stats_unique_args_summary_df
@@ -633,7 +633,7 @@ class TraceDiff:
             self.cpu_op_map = {op: sources["trace1"] for op, sources in self.cpu_op_map.items()}
 
     def _common_names(self) -> dict[str, str]:
-        """The common name of ops that replace each other at a lowest common ancestor."""
+        """The common name for ops that replace each other at the same lowest common ancestor."""
         frame = self.diff_stats_df
         at_ancestor: dict[Any, tuple[list[str], list[str]]] = {}
         modules: dict[str, set[str]] = {}
@@ -663,7 +663,7 @@ class TraceDiff:
     ) -> None:
         """Writes the merged tree, the data frames and the maps to ``output_folder``.
 
-        ``td.comparison.report(folder)`` writes the report of tracetree.
+        ``td.comparison.report(folder)`` writes tracetree's own report.
         """
         os.makedirs(output_folder, exist_ok=True)
 
@@ -689,12 +689,12 @@ class TraceDiff:
                 json.dump(content, file, indent=2, ensure_ascii=False)
 
 
-#: The arguments of an op in ``diff_stats_df``.
+#: The columns in ``diff_stats_df`` that contain op arguments.
 ARGUMENTS = ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
 
 
 def as_tree(given: Any) -> TraceTree:
-    """The tree of an argument of ``TraceDiff``."""
+    """Converts an argument of ``TraceDiff`` to a tree."""
     tree = getattr(given, "tree", given)
     if isinstance(tree, Tree):
         return TraceTree(tree.trace)
@@ -707,18 +707,18 @@ def as_tree(given: Any) -> TraceTree:
 
 
 def argument(op: dict[str, Any], key: str) -> Any:
-    """An argument of an op, with tuples for lists; empty if it was not recorded."""
+    """An op argument, with lists converted to tuples; an empty string if it was not recorded."""
     value = (op.get("args") or {}).get(key)
     return "" if value is None else tuples(value)
 
 
 def tuples(value: Any) -> Any:
-    """Lists as tuples, which can be grouped by."""
+    """Converts lists to tuples, which can be used for grouping."""
     return tuple(map(tuples, value)) if isinstance(value, list) else value
 
 
 def nearest_op(tree: TraceTree, uid: int) -> dict[str, Any] | None:
-    """The nearest CPU op above a GPU event."""
+    """The innermost CPU op above a GPU event."""
     event: dict[str, Any] | None = tree.events[uid]
     while event is not None:
         event = tree.get_parent_event(event)
@@ -738,7 +738,7 @@ def busy_time(events: list[dict[str, Any]]) -> float:
 
 
 def common_name(first: str, second: str, modules: dict[str, set[str]]) -> str | None:
-    """A name for two ops that replace each other: what their names share, or the only module of both."""
+    """A name for two ops that replace each other: the shared part of their names, or the only module around both."""
     one, other = (name.rsplit("::", 1)[-1] for name in (first, second))
     if one in other or other in one:
         return min(one, other, key=len)
@@ -749,7 +749,7 @@ def common_name(first: str, second: str, modules: dict[str, set[str]]) -> str | 
 
 
 def generated(frame: Any, name: str) -> Any:
-    """The frame; ``None``, with a message, if it is empty."""
+    """The data frame; ``None``, with a printed message, if the frame is empty."""
     if frame is None or frame.empty:
         print(f"[TraceDiff] {name} is empty. Please run generate_tracediff_report() first.")
         return None
@@ -766,6 +766,6 @@ def with_pandas() -> Any:
 
 
 def table_frame(table: Table) -> Any:
-    """The table as a data frame with the columns and values of its CSV file."""
+    """The table as a data frame with the same columns and values as the CSV file."""
     titles = {column["name"]: column["csv_name"] for column in table.schema}
     return table.to_pandas().rename(columns=titles)

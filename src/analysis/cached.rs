@@ -1,6 +1,6 @@
 //! Intermediate results that many tables share, computed once per analysis when first needed.
 //!
-//! Computing such a result visits all calls of a tree, and a report uses the results about thirty times.
+//! Computing such a result visits all calls in a tree, and a report uses the results about thirty times.
 
 use super::replay::{Effect, Effects, Reason};
 use super::{
@@ -15,7 +15,7 @@ use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree};
 use std::sync::{Arc, OnceLock};
 
-/// The tick of a coarse clock: one microsecond.
+/// The tick of a coarse clock, one microsecond.
 const COARSE_TICK: Nanos = Nanos(1_000);
 
 #[derive(Debug, Clone, Default)]
@@ -29,7 +29,7 @@ pub(super) struct Cached {
     yardstick: OnceLock<(Models, Peaks)>,
     efficiency: PerSide<OnceLock<TraceEfficiency>>,
     pub(super) by_efficiency: OnceLock<Vec<EfficiencyRow>>,
-    /// Step times of the median run of each side.
+    /// Step times in the median run, for each side.
     pub(super) step_times: PerSide<OnceLock<Vec<Option<StepTime>>>>,
     wall: OnceLock<Wall>,
     causes: OnceLock<Causes>,
@@ -58,8 +58,8 @@ impl Cached {
     }
 }
 
-/// The parts of an analysis that need only one trace, computed while another thread still aligns
-/// the two traces.
+/// Intermediate results that need only one trace and are computed while another thread still aligns the two
+/// traces.
 pub(crate) struct LookAhead {
     measure: Measure,
     options: AnalysisOptions,
@@ -79,36 +79,36 @@ impl LookAhead {
         self.cached.efficiency(side, program.tree(), self.measure, &self.options);
     }
 
-    /// Completes the analysis once the traces are aligned.
+    /// Completes the analysis after the traces have been aligned.
     pub(crate) fn analyse(self, diff: TraceDiff) -> Analysis {
         Analysis { cached: self.cached, ..Analysis::with_options(diff, self.options) }
     }
 }
 
 impl Analysis {
-    /// The measured calls of a side, in preorder.
+    /// The measured calls on one side, in preorder.
     pub(super) fn accounted_calls(&self, side: Side) -> &[CallId] {
         let find = || self.measure().calls(self.tree(side)).collect();
         self.cached.accounted[side].get_or_init(find)
     }
 
-    /// The clock tick if one of the traces records times in whole microseconds.
+    /// The clock tick if at least one trace records times in whole microseconds; otherwise `None`.
     pub(crate) fn coarse_tick(&self) -> Option<Nanos> {
         let is_coarse = |&side: &Side| self.diff.program(side).evidence().is_coarse;
         Side::BOTH.iter().any(is_coarse).then_some(COARSE_TICK)
     }
 
-    /// The steps of a side, and the step of each call.
+    /// The steps on one side, and the step that each call belongs to.
     pub fn steps(&self, side: Side) -> &Steps {
         self.diff.program(side).steps()
     }
 
-    /// The phase of each call of a side.
+    /// The phase that each call on one side belongs to.
     pub fn phases(&self, side: Side) -> &Phases {
         self.diff.program(side).phases()
     }
 
-    /// The layers of a side, and the layer of each call.
+    /// The layers on one side, and the layer that each call belongs to.
     pub fn layers(&self, side: Side) -> &Layers {
         self.shared_layers(side)
     }
@@ -117,22 +117,22 @@ impl Analysis {
         self.diff.program(side).layers(self.measure())
     }
 
-    /// The matched layers of both sides.
+    /// The layers of both sides, matched with each other.
     pub fn layer_pairs(&self) -> &LayerPairs {
         self.cached.layer_pairs.get_or_init(|| LayerPairs::of(self))
     }
 
-    /// The allocations and frees of a side; empty if its trace records none.
+    /// The memory allocations and frees on one side; empty if the trace records none.
     pub fn memory(&self, side: Side) -> &MemoryUsage {
         self.cached.memory[side].get_or_init(|| MemoryUsage::of(self.tree(side)))
     }
 
-    /// The attribution of the wall time of both sides.
+    /// The wall-time attribution for both sides.
     pub fn wall(&self) -> &Wall {
         self.cached.wall.get_or_init(|| Wall::of(self))
     }
 
-    /// The causes of the wall-time difference, which add up to it.
+    /// The causes of the wall-time difference. Their costs add up to the difference.
     pub fn causes(&self) -> &Causes {
         self.cached.causes.get_or_init(|| Causes::of(self))
     }
@@ -145,14 +145,14 @@ impl Analysis {
     /// The effect of each change on the step time, computed by replay.
     ///
     /// # Errors
-    /// The reason why the traces cannot be replayed, and the side that causes it (`None` for the comparison
-    /// itself).
+    /// The reason why the traces cannot be replayed, and the side with the problem (`None` if the
+    /// problem concerns the comparison of both sides).
     pub fn effects(&self) -> Result<&Effects, (Option<Side>, Reason)> {
         let effects = self.cached.effects.get_or_init(|| Effects::of(self));
         effects.as_ref().map_err(|&reason| reason)
     }
 
-    /// The effect of a change, given its position in [`Changes::list`](crate::analysis::Changes::list).
+    /// The effect of the change at a given position in [`Changes::list`](crate::analysis::Changes::list).
     /// Returns `None` if the traces cannot be replayed.
     pub(crate) fn effect_of_change(&self, at: usize) -> Option<Effect> {
         self.effects().ok().map(|effects| effects.of_changes[at])

@@ -1,8 +1,8 @@
 //! Checks whether the two traces are comparable, and reports problems as notes with a code and a hint.
 //!
 //! Codes that begin with `DIFFERENT_` concern both sides: the traces record different work or different
-//! conditions. All other codes concern data that one side lacks. Problems of a file or its nesting are not
-//! repeated here, but reported in the notes of the trace and the tree (`LAUNCH_NOT_CAPTURED`,
+//! conditions. All other codes concern data that one side lacks. Problems with a file or its nesting are not
+//! repeated here: the notes about the trace and the call tree report them (`LAUNCH_NOT_CAPTURED`,
 //! `BROKEN_NESTING`, `REPAIRED_JSON`, …).
 
 use super::conditions::Remedies;
@@ -30,7 +30,7 @@ const NOT_COMPARABLE: [&str; 8] = [
     "DIFFERENT_WINDOW",
 ];
 
-/// Code of the note which says that one side lacks data.
+/// Code of the note which says that a trace is incomplete.
 pub const INCOMPLETE: &str = "INCOMPLETE_TRACE";
 
 /// Maximum number of examples in a message.
@@ -78,12 +78,13 @@ impl Comparability {
     }
 }
 
-/// Codes which mean that a different model ran, or other layers of it.
+/// Codes which mean that the traces record different models, or different layers of the same model.
 const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DIFFERENT_WINDOW"];
 
 impl Analysis {
-    /// The reasons why a time limit cannot be checked between the two traces; empty if it can be checked.
-    /// A different device is one of the reasons; callers that compare two devices on purpose ignore it.
+    /// The reasons why time limits cannot be checked between the two traces; empty if time limits can be
+    /// checked. A different device is one of these reasons. Callers that compare two devices on purpose
+    /// ignore that reason.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let footings = PerSide::from_fn(|side| {
             let mut footing = Footing::of(self.diff().program(side));
@@ -101,7 +102,8 @@ impl Analysis {
         self.cached.comparability.get_or_init(|| Comparability::of(self))
     }
 
-    /// Data missing from the totals of each side: `after: 3 of 785 launches (0.4%) without a GPU event …`.
+    /// Data that is missing from the totals on each side: `after: 3 of 785 launches (0.4%) without a GPU
+    /// event …`.
     pub fn damage(&self) -> Vec<String> {
         let of_side = |side: Side| {
             let damage = Damage::of(self.diff().program(side).evidence());
@@ -116,7 +118,7 @@ impl Analysis {
         notes.add(
             INCOMPLETE,
             damage.len() as u64,
-            "compare complete recordings: missing work counts as no time",
+            "compare complete recordings: missing work counts as zero time",
             || damage.join("; "),
         );
     }
@@ -163,13 +165,13 @@ impl Analysis {
         );
     }
 
-    /// Finds recordings that contain different layers because one began in the middle of the model.
+    /// Reports recordings that contain different layers because a recording began in the middle of the model.
     fn check_windows(&self, notes: &mut Notes) {
         let windows = self.diff().windows();
         let told = |window: &Window| {
             let [one, two] = Side::BOTH.map(|side| window.told(side));
             let common = window.common().map_or_else(
-                || "none is in both".to_owned(),
+                || "no layer is in both".to_owned(),
                 |common| format!("both contain {common}"),
             );
             format!("{} {one} → {two} ({common})", window.class)
@@ -177,13 +179,13 @@ impl Analysis {
         notes.add(
             "DIFFERENT_WINDOW",
             windows.len() as u64,
-            "compare single layers in layers.csv: the totals are of different work",
+            "compare individual layers in layers.csv: the totals cover different work",
             || {
                 let told: Vec<String> = windows.iter().map(told).collect();
                 let times = self.common_layers().map_or_else(String::new, |(count, [one, two])| {
                     let [a, b] = Side::BOTH.map(|side| self.side_name(side));
                     let layers = counted(count as u64, "layer");
-                    format!("; of the {layers} in both, the median takes {one:.3} ms in {a} and {two:.3} ms in {b}")
+                    format!("; the median of the {layers} in both takes {one:.3} ms in {a} and {two:.3} ms in {b}")
                 });
                 format!("the recordings contain different layers: {}{times}", examples(&told))
             },
@@ -339,20 +341,20 @@ impl Analysis {
         );
         let has_shapes = tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY);
         notes.add("NO_SHAPES", u64::from(!has_shapes), remedies.shapes, || {
-            "the trace has no input shapes: ops are matched without them".to_owned()
+            "the trace has no input shapes: ops are matched without shapes".to_owned()
         });
         let early = early_events(tree);
         notes.add(
             "CLOCK_SKEW",
             early,
-            "idle times and gaps of this trace are unreliable; durations are not affected",
+            "idle times and gaps in this trace are unreliable; durations are not affected",
             || format!("{} started before the launching call", counted(early, "GPU event")),
         );
     }
 }
 
-/// Whether the trace records Python frames. The tree is not checked, because the user may have excluded
-/// recorded frames from it.
+/// Whether the trace records Python frames. This checks the trace rather than the tree, because the user may
+/// have excluded recorded frames from the tree.
 fn has_stacks(tree: &CallTree) -> bool {
     let trace = tree.trace();
     let is_frame = |event| trace.category(event) == Category::PythonFunction;
@@ -372,7 +374,7 @@ fn examples(found: &[String]) -> String {
     format!("{}{}", short.join("; "), if more { "; …" } else { "" })
 }
 
-/// Truncates long texts, such as the shapes of tensor lists.
+/// Truncates long strings, such as the shapes of tensor lists.
 fn shortened(text: &str) -> String {
     const MOST: usize = 160;
     match text.char_indices().nth(MOST) {
@@ -385,9 +387,9 @@ fn percent(part: Nanos, whole: Nanos) -> String {
     format!("{:.1}%", 100.0 * part.as_micros() / whole.as_micros().max(f64::MIN_POSITIVE))
 }
 
-/// Compares layers if both sides have any: a graph replay calls no modules, and may be compared with an
-/// eager trace. A model has one graph for each batch size, each with all of the model's layers, so
-/// repeated counts are merged.
+/// Compares the layer counts if both sides have layers. A graph replay calls no modules, and may be compared
+/// with an eager trace. A model has one graph for each batch size, and each graph contains all of the model's
+/// layers, so repeated layer counts are merged.
 fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     let is_graph = |stack: &Stack| stack.kind == StackKind::Graph;
     let of_graphs = Side::BOTH.iter().any(|&side| stacks[side].iter().any(is_graph));

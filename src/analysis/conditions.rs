@@ -4,13 +4,13 @@ use super::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{Distributed, Header, Notes, Recorder};
 
-/// How to record what a trace lacks, with the profiler that wrote it.
+/// How to record data that a trace lacks, with the profiler that wrote the trace.
 pub(super) struct Remedies {
-    /// The ops that launched the kernels of a graph.
+    /// How to record the ops that launched a graph's kernels.
     pub(super) graphs: &'static str,
-    /// Python frames.
+    /// How to record Python frames.
     pub(super) stacks: &'static str,
-    /// Shapes of inputs.
+    /// How to record input shapes.
     pub(super) shapes: &'static str,
 }
 
@@ -53,7 +53,7 @@ impl Analysis {
             ),
             Condition::of(
                 "DIFFERENT_DEVICE",
-                "the devices themselves explain part of the difference in time",
+                "part of the time difference is due to the different devices",
                 "devices",
                 headers.map(devices),
             ),
@@ -66,7 +66,7 @@ impl Analysis {
             ),
             Condition::of(
                 "DIFFERENT_BACKEND",
-                "the libraries themselves explain part of the difference in communication time",
+                "part of the difference in communication time is due to the different libraries",
                 "communication backends",
                 headers.map(|header| distributed(header, |group| Some(group.backend.clone()))),
             ),
@@ -116,7 +116,7 @@ impl Analysis {
     }
 }
 
-/// A recording condition, such as the device, with the values of both sides.
+/// A recording condition, such as the device, with its values on both sides.
 struct Condition {
     code: &'static str,
     hint: &'static str,
@@ -144,7 +144,7 @@ impl Condition {
     }
 }
 
-/// The distinct names of a trace's devices. A device without a name is described by its capability.
+/// The distinct names of a trace's devices. A device without a name is described by its compute capability.
 fn devices(header: &Header) -> Option<String> {
     let mut names: Vec<String> = header
         .devices

@@ -1,11 +1,11 @@
-//! Groups values by a key made of texts. The texts are read only once per combination of ids, and there
-//! are far fewer combinations than rows or events.
+//! Groups values by a key that consists of strings. The strings are looked up only once per combination of ids,
+//! and there are far fewer combinations than rows or events.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Groups in the order of their keys. The `Ids` determine the key, and several `Ids` may share a key.
+/// Groups, sorted by key. The `Ids` determine the key; different `Ids` may have equal keys.
 #[derive(Debug)]
 pub(super) struct Grouped<Ids, Key, Value> {
     known: FxHashMap<Ids, usize>,
@@ -18,7 +18,7 @@ impl<Ids: Hash + Eq, Key: Ord, Value> Grouped<Ids, Key, Value> {
         Grouped { known: FxHashMap::default(), places: BTreeMap::new(), values: Vec::new() }
     }
 
-    /// The value of a group; `key` is called for new ids, and `value` for new groups.
+    /// The value of the group for these ids; `key` is called only for new ids, and `value` only for new groups.
     pub(super) fn entry(
         &mut self,
         ids: Ids,

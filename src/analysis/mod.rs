@@ -1,4 +1,4 @@
-//! Attributes every microsecond of a [`TraceDiff`] to exactly one row, at its lowest common op.
+//! Attributes every microsecond of a [`TraceDiff`] to exactly one row, at the lowest common op.
 
 mod account;
 mod annotated;
@@ -88,9 +88,9 @@ pub struct Analysis {
     names: PerSide<String>,
     options: AnalysisOptions,
     notes: Notes,
-    /// Runs of each side other than the median run.
+    /// The runs on each side, excluding the median run.
     runs: PerSide<Vec<Run>>,
-    /// Whether each baseline step is compared; `None` if all matched steps are.
+    /// For each baseline step, whether the step is compared; `None` if all matched steps are compared.
     chosen_steps: Option<Vec<bool>>,
     cached: Cached,
 }
@@ -121,7 +121,7 @@ impl Analysis {
         Analysis::with_options(diff, AnalysisOptions::default())
     }
 
-    /// Attributes the time of both traces, with options.
+    /// Attributes the time of both traces with the given options.
     pub fn with_options(diff: impl Into<Arc<TraceDiff>>, options: AnalysisOptions) -> Analysis {
         let diff = diff.into();
         let measure = Measure::of(diff.trees());
@@ -159,9 +159,9 @@ impl Analysis {
         analysis
     }
 
-    /// Adds the additional runs of each side, which are sorted by step time and aligned with the
-    /// median run. The median run is the middle one of all runs (for an even number, the lower of
-    /// the two middle runs). Verdicts use the runs if both sides have several runs.
+    /// Adds the additional runs on each side, which must be sorted by step time and aligned with the median run.
+    /// The median run is the middle run by step time (for an even number of runs, the faster of the two middle
+    /// runs). Verdicts use the runs if both sides have several runs.
     #[must_use]
     pub fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
         self.runs = runs;
@@ -199,8 +199,8 @@ impl Analysis {
         &self.options
     }
 
-    /// Display name of a side: the user's name for it, otherwise the device or the file if that
-    /// distinguishes the sides, otherwise `trace1` or `trace2`.
+    /// Display name of a side: the name that the user gave, otherwise the device or the file if that distinguishes
+    /// the sides, otherwise `baseline` or `candidate`.
     pub fn side_name(&self, side: Side) -> &str {
         &self.names[side]
     }
@@ -215,8 +215,8 @@ impl Analysis {
         self.measure.time(self.tree(side), call)
     }
 
-    /// For each event of a row, the part of its time during which no earlier event of the row ran.
-    /// The parts add up to the row's busy time.
+    /// For each event of a row, the part of the event's time during which no earlier event of the row ran. These
+    /// parts add up to the row's busy time.
     pub fn busy_shares(&self, row: &Row, side: Side) -> Vec<Nanos> {
         let tree = self.tree(side);
         let span = |&call: &CallId| {
@@ -241,7 +241,7 @@ impl Analysis {
         self.diff.tree(side)
     }
 
-    /// The measure of the rows: GPU time, or host self time if neither trace has GPU events.
+    /// What the rows measure: GPU time, or host self time if neither trace has GPU events.
     pub fn measure(&self) -> Measure {
         self.measure
     }
@@ -261,7 +261,7 @@ impl Analysis {
         self.slot(side, call).map(|slot| self.row_of[side][slot] as usize)
     }
 
-    /// Slot of a call: its index in columns that contain only measured calls.
+    /// Slot of a call: the call's index in columns that contain only measured calls.
     fn slot(&self, side: Side, call: CallId) -> Option<usize> {
         self.measure.slot(self.tree(side), call)
     }
@@ -271,13 +271,13 @@ impl Analysis {
         self.measure.slots(self.tree(side))
     }
 
-    /// The totals of both traces, with the check that the rows add up to them.
+    /// The totals of both traces, with a check that the rows add up to these totals.
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Name of a row: the op, the launch API, both names separated by `|` if an outermost op was
-    /// renamed or an alias matches two names, or `(launch not in trace)`.
+    /// Name of a row: the op, the launch API, or `(launch not in trace)`. If an outermost op was renamed or an
+    /// alias matches two names, both names, separated by `|`.
     pub fn row_name(&self, row: &Row) -> String {
         let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
         match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
@@ -304,14 +304,14 @@ impl Analysis {
         }
     }
 
-    /// The arguments of a row's op on one side; all are empty if none were recorded.
+    /// The arguments of a row's op on one side; all empty if no arguments were recorded.
     fn arguments_of(&self, row: &Row, side: Side) -> Arguments {
         let arguments = row.calls[side].and_then(|call| self.tree(side).arguments(call));
         arguments.copied().unwrap_or_default()
     }
 
-    /// Number of calls on one side of a region's row: 1 on the side of the region, and the number
-    /// of replaced calls on the other side. Returns 0 for rows without a region.
+    /// Number of calls that the row of a region has on one side: 1 on the side with the region, and the number of
+    /// replaced calls on the other side. Returns 0 for rows without a region.
     pub(crate) fn calls_of_region(&self, row: &Row, side: Side) -> u64 {
         let own = Side::BOTH.iter().find_map(|&side| self.diff.region_of(side, row.calls[side]?));
         let region = own.filter(|_| row.kind == RowKind::Replaced);
@@ -321,7 +321,7 @@ impl Analysis {
         })
     }
 
-    /// Whether an alias matches the ops of a row although their names differ.
+    /// Whether the ops of a row have different names and are matched by an alias.
     fn is_aliased(&self, row: &Row) -> bool {
         match row.calls {
             PerSide { baseline: Some(a), candidate: Some(b) } => self.diff.is_aliased(a, b),
@@ -334,7 +334,7 @@ impl Analysis {
         row.events[side].iter().map(|&call| self.tree(side).name(call)).collect()
     }
 
-    /// Name of the lowest common node of a row; empty if not even a thread is common.
+    /// Name of the lowest common node of a row; empty if the two sides do not even share the thread.
     pub fn lowest_common_name(&self, row: &Row) -> &str {
         let Some(id) = row.lowest_common else { return "" };
         let node = self.diff.merged().node(id);
@@ -357,7 +357,7 @@ impl Analysis {
         })
     }
 
-    /// Name of the innermost enclosing `nn.Module` of a row; empty if there is none.
+    /// Name of the innermost `nn.Module` around a row's calls; empty outside of modules.
     pub fn module_of(&self, row: &Row) -> &str {
         Side::BOTH
             .iter()
@@ -368,7 +368,7 @@ impl Analysis {
             .map_or("", ModuleName::instance_or_name)
     }
 
-    /// Name of the innermost enclosing `nn.Module` of a merged node; empty if there is none.
+    /// Name of the innermost `nn.Module` around a merged node; empty outside of modules.
     pub fn module_of_node(&self, id: crate::diff::MergedId) -> &str {
         let node = self.diff.merged().node(id);
         let module = |side: Side| {
@@ -378,7 +378,7 @@ impl Analysis {
         Side::BOTH.iter().find_map(|&side| module(side)).map_or("", ModuleName::instance_or_name)
     }
 
-    /// The op that launched a GPU event or that a host call belongs to: the nearest op at or above `call`.
+    /// The nearest op at or above `call`: the op that launched a GPU event, or the op that contains a host call.
     pub fn op_of(&self, side: Side, call: CallId) -> Option<CallId> {
         let tree = self.tree(side);
         std::iter::once(call)

@@ -22,7 +22,7 @@ const WRAPPER: &str = "OptimizedModule";
 /// Names of the matrix products that compilers call unchanged.
 const PRODUCTS: [&str; 4] = ["mm", "addmm", "_scaled_mm", "_int_mm"];
 
-/// Minimum number of products whose number and shapes are sufficient evidence.
+/// Minimum number of products for their number and shapes to be sufficient evidence.
 const ENOUGH: u64 = 4;
 
 /// Distinct instances of each module class.
@@ -30,8 +30,8 @@ pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
     count(&instances(tree))
 }
 
-/// Module classes, such as `Linear`, that have more instances on one side than the regions of the
-/// other side explain, with both counts.
+/// Module classes, such as `Linear`, with more instances on one side than the compiled regions on the other side
+/// explain. Each name is followed by both counts.
 pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     let classes = PerSide::from_fn(|side| classes(analysis.tree(side)));
     if classes.baseline == classes.candidate {
@@ -39,7 +39,8 @@ pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     }
     let compiled = Compiled::of(analysis);
     let replaced = PerSide::from_fn(|side| count(&compiled.replaced(analysis, side)));
-    // Of these, the recordings contain different layers, so their numbers say nothing about the models.
+    // The recordings contain different layers of these classes, so their instance counts say nothing about the
+    // models.
     let windows = analysis.diff().windows();
     let names: BTreeSet<&str> =
         Side::BOTH.iter().flat_map(|&side| classes[side].keys()).copied().collect();
@@ -75,7 +76,7 @@ fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
 
 /// The compiled regions of each side, as evidence about modules.
 struct Compiled {
-    /// Whether the regions of each side do the work of the calls that they replaced on the other side.
+    /// Whether the regions on each side do the work of the calls that they replaced on the other side.
     stands_for: PerSide<bool>,
     /// Whether each side has any region, with or without replaced calls.
     has_regions: PerSide<bool>,
@@ -92,8 +93,8 @@ impl Compiled {
         Compiled { stands_for, has_regions }
     }
 
-    /// Names of the modules of a side that regions of the other side replaced: the region replaced the
-    /// module itself, or contains counterparts of the module's calls.
+    /// Names of the modules on one side that regions on the other side replaced. Such a region replaced the module
+    /// itself, or contains counterparts of the module's calls.
     fn replaced<'a>(&self, analysis: &'a Analysis, side: Side) -> BTreeSet<&'a str> {
         let diff = analysis.diff();
         let tree = analysis.tree(side);
@@ -118,8 +119,8 @@ fn is_called_in_region(analysis: &Analysis, side: Side, module: CallId) -> bool 
     partners.any(|partner| other.ancestors(partner).any(|above| is_generated(other.name(above))))
 }
 
-/// Whether the regions of a side may belong to the same model as the calls they replaced, as far as the
-/// traces show.
+/// Whether, as far as the traces show, the regions on one side may belong to the same model as the calls that they
+/// replaced.
 fn do_the_same(analysis: &Analysis, side: Side) -> bool {
     let (mut inside, mut replaced) = (Products::default(), Products::default());
     for region in analysis.diff().regions().iter().filter(|region| region.side == side) {
@@ -133,8 +134,8 @@ fn do_the_same(analysis: &Analysis, side: Side) -> bool {
 #[derive(Default)]
 struct Products {
     count: u64,
-    /// For each shape, how often it is the shape of a factor. Dimensions are sorted because a
-    /// compiler may transpose them.
+    /// For each input shape, the number of times it occurs. Dimensions are sorted because a compiler may transpose
+    /// inputs.
     shapes: BTreeMap<Vec<i64>, u64>,
     /// Whether some products are hidden in a graph replay or in a generated template kernel.
     is_hidden: bool,
@@ -163,9 +164,9 @@ impl Products {
         }
     }
 
-    /// Whether the product counts are similar and at least half of the shapes are common: weights
-    /// have the same shapes even if the batch differs. An additional layer changes the counts of
-    /// common shapes.
+    /// Whether the product counts are similar and at least half of the shapes are common. Half is enough because
+    /// only the shapes of weights are independent of the batch. An additional layer changes how often common
+    /// shapes occur.
     fn are_like(&self, other: &Products) -> bool {
         let (less, more) = (self.count.min(other.count), self.count.max(other.count));
         let fewest = self.shapes.len().min(other.shapes.len());

@@ -1,5 +1,5 @@
-//! Groups all ops, or all calls into the GPU runtime, by name. Tables of GPU time do not show most
-//! ops and runtime calls, because most calls launch nothing.
+//! Groups all ops, or all calls into the GPU runtime, by name. GPU-time tables omit most ops and runtime calls,
+//! because most calls launch nothing.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
@@ -11,17 +11,17 @@ use std::cmp::Reverse;
 /// The calls with one name on both sides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedCalls {
-    /// The name, without details that may differ between two runs of the same code. Calls into the GPU
-    /// runtime are named without the vendor's prefix, and all kinds of kernel launches are named `launch`.
+    /// The name of the calls, without details that may differ between two runs of the same code. Calls into the
+    /// GPU runtime are named without the vendor's prefix, and all kinds of kernel launches are named `launch`.
     pub name: String,
     /// Number of calls.
     pub calls: PerSide<u64>,
-    /// Number of calls that are in a step.
+    /// Number of calls in steps.
     pub in_steps: PerSide<u64>,
-    /// Number of calls with a counterpart of the same name; equal on both sides unless one of the
-    /// two names is an alias.
+    /// Number of calls whose counterpart has the same name; equal on both sides unless one of the two names is an
+    /// alias.
     pub matched: PerSide<u64>,
-    /// Host time of the calls; a call nested in a call of the same name does not count again.
+    /// Host time of the calls; a call nested in an equally named call does not count again.
     pub host_total: PerSide<Nanos>,
     /// Host time of the calls, excluding nested ops, frames and runtime calls.
     pub host_self: PerSide<Nanos>,
@@ -66,7 +66,7 @@ struct Groups {
 /// A host call that encloses the current position in preorder.
 struct Open {
     call: CallId,
-    /// The group of the call; `None` for calls of other kinds.
+    /// The group to which the call belongs; `None` for calls of other kinds.
     group: Option<usize>,
 }
 
@@ -109,7 +109,7 @@ impl Groups {
             }
             let group = (tree.kind(call) == kind).then(|| {
                 let name = match diff.relation(side, call).is_common() {
-                    // Names that an alias matches form one group.
+                    // Names that are matched by an alias form one group.
                     true => diff.plain_name(Side::Baseline, self::baseline(analysis, side, call)),
                     false => diff.plain_name(side, call),
                 };
@@ -131,7 +131,7 @@ impl Groups {
     }
 }
 
-/// The call itself if its side is the baseline, otherwise its counterpart in the baseline.
+/// The call itself if it is a baseline call, otherwise its counterpart in the baseline.
 fn baseline(analysis: &Analysis, side: Side, call: CallId) -> CallId {
     match side {
         Side::Baseline => call,

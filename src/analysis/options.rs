@@ -13,14 +13,14 @@ pub struct AnalysisOptions {
     pub stacks: usize,
     /// The thresholds for a significant difference.
     pub thresholds: Thresholds,
-    /// Models of the minimum work of ops, by name; `None` uses the built-in models.
+    /// Models for the minimum work of an op, by op name; `None` uses the built-in models.
     pub models: Option<Models>,
-    /// Peak rates of devices; `None` uses the built-in peaks.
+    /// Peak rates of devices; `None` uses the built-in peak rates.
     pub peaks: Option<Peaks>,
     /// Display names of the two sides; an empty name is chosen automatically, see
     /// [`Analysis::side_name`](super::Analysis::side_name).
     pub names: PerSide<String>,
-    /// Position of the first compared step in the traces; see
+    /// Number of steps excluded from the start of both traces; see
     /// [`Analysis::told_step`](super::Analysis::told_step).
     pub first_step: u32,
 }
@@ -57,7 +57,7 @@ impl AnalysisOptions {
         self
     }
 
-    /// Sets the models of the minimum work of ops.
+    /// Sets the models for the minimum work of an op.
     #[must_use]
     pub fn models(mut self, models: Models) -> Self {
         self.models = Some(models);

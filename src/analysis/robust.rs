@@ -1,4 +1,4 @@
-//! Computes the median, spread and shift of samples, robust against single outliers.
+//! Computes statistics that are robust against single outliers: median, spread and shift.
 
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -18,9 +18,9 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
     }
 }
 
-/// The middle sample, or the lower of the two middle samples, so the result is always one of the
-/// samples; 0 if there are no samples. For times of runs, the result is the time of the median run,
-/// so a headline agrees with the tables of that run.
+/// The middle sample, or the lower of the two middle samples; 0 if there are no samples. Unlike an ordinary
+/// median, the result is always one of the samples. For step times of runs, it is the time of the median run, so a
+/// headline agrees with the tables, which show that run.
 pub(crate) fn lower_median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -41,17 +41,17 @@ pub(crate) fn range(samples: &[f64]) -> f64 {
     (most - least).max(0.0)
 }
 
-/// A minority of the samples of one side that explains most of the difference between the means.
+/// A minority of the samples on one side that explains most of the difference between the means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Few {
     /// The side whose samples stand out.
     pub side: Side,
-    /// Number of samples that stand out; less than half of this side's samples.
+    /// Number of samples that stand out; less than half of all samples on this side.
     pub count: usize,
-    /// Total number of samples on the side that stands out.
+    /// Total number of samples on `side`.
     pub of: usize,
-    /// Mean distance of the samples that stand out from the median of their side; positive if they are
-    /// above it.
+    /// Mean distance from the median of `side` to the samples that stand out; positive if these samples are above
+    /// the median.
     pub excess: Nanos,
 }
 
@@ -62,9 +62,9 @@ const STANDS_OUT: f64 = 5.0;
 const OF_FURTHEST: f64 = 0.2;
 
 impl Few {
-    /// The minority of outliers among the samples of one side, in µs, without which at most half of
-    /// the difference of the means would remain. Returns `None` if there is no difference or no
-    /// minority of outliers explains it.
+    /// Finds a minority of outliers on one side without which at most half of the difference between the means
+    /// would remain. The samples are in µs. Returns `None` if there is no difference, or if no minority of
+    /// outliers explains the difference.
     pub fn among(samples: &PerSide<Vec<f64>>) -> Option<Few> {
         let means = samples.as_ref().map(|of| of.iter().sum::<f64>() / of.len().max(1) as f64);
         let difference = means.candidate - means.baseline;
@@ -79,7 +79,8 @@ impl Few {
         found.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, few)| few)
     }
 
-    /// The outliers of one side in the given direction, and the part of the difference that they explain.
+    /// The outliers on one side in the given direction, and the part of the difference that these outliers
+    /// explain.
     fn of_side(side: Side, own: &[f64], direction: f64, difference: f64) -> Option<(f64, Few)> {
         let (middle, deviation) = (median(own), median_deviation(own));
         let along = |sample: &f64| direction * (sample - middle);
@@ -94,8 +95,8 @@ impl Few {
         let sum: f64 = excesses.iter().sum();
         let explained = sum.abs() / of as f64;
         let excess = Nanos((1e3 * sum / count as f64).round() as i64);
-        // Outliers that explain much more than the difference do not count, since both sides must
-        // have outliers in that case.
+        // Outliers that explain much more than the difference do not count, because then the other side must have
+        // outliers too.
         let is_most = difference > 0.0 && 2.0 * (difference - explained).abs() <= difference;
         is_most.then_some((explained, Few { side, count, of, excess }))
     }
@@ -109,7 +110,7 @@ impl Few {
     }
 }
 
-/// Maximum number of differences; larger sets of samples are thinned out evenly.
+/// Maximum number of differences; larger sets of samples are thinned evenly.
 const MOST_DIFFERENCES: usize = 1_000;
 
 /// The median of all differences between a candidate sample and a baseline sample (Hodges and

@@ -1,5 +1,5 @@
-//! Assigns numbers to the texts of both traces such that equal texts have equal numbers. Numbers
-//! allow grouping events without comparing long names.
+//! Assigns numbers to the strings in both traces, such that equal strings have equal numbers. Numbers allow
+//! grouping events without comparing long names.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 
 const UNKNOWN: u32 = u32::MAX;
 
-/// The numbers of all texts, assigned in the order of first use.
+/// The number of each string, assigned in the order of first use.
 pub(super) struct SharedTexts<'a> {
     trees: PerSide<&'a CallTree>,
     numbers: FxHashMap<&'a str, u32>,
-    /// The number of each text, for each trace.
+    /// For each trace, the number of each string.
     of: PerSide<Vec<u32>>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> SharedTexts<'a> {
         SharedTexts { trees, numbers: FxHashMap::default(), of }
     }
 
-    /// The number of a text of one side, assigned on first use.
+    /// The number of a string on one side, assigned on first use.
     pub(super) fn number(&mut self, side: Side, text: TextId) -> u32 {
         let known = &mut self.of[side][text.index()];
         if *known == UNKNOWN {

@@ -5,7 +5,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Trace;
 use std::path::Path;
 
-/// Maximum length of a name: the columns of a terminal would truncate longer names.
+/// Maximum length of a name; terminal columns would truncate longer names.
 const LONGEST: usize = 24;
 
 /// The names of two traces. Non-empty names in `given` are kept; empty names are replaced by chosen names.

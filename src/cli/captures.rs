@@ -1,4 +1,4 @@
-//! Options that locate the captures of replayed graphs.
+//! Options that locate the traces recorded while graphs were captured.
 
 use super::headings;
 use clap::Args;
@@ -11,7 +11,7 @@ pub(super) struct CaptureArgs {
     /// `capture_traces` next to the trace.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     capture: Vec<PathBuf>,
-    /// Do not search for captures: the kernels of a graph stay below the graph launch.
+    /// Do not search for captures; the kernels of a graph stay below the graph launch.
     #[arg(long, conflicts_with = "capture", help_heading = headings::CAPTURES)]
     no_captures: bool,
 }
@@ -32,7 +32,7 @@ pub(super) struct CapturePairArgs {
     /// folder `capture_traces` next to the trace.
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = headings::CAPTURES)]
     new_capture: Vec<PathBuf>,
-    /// Do not search for captures: the kernels of a graph stay below the graph launch.
+    /// Do not search for captures; the kernels of a graph stay below the graph launch.
     #[arg(long, conflicts_with_all = ["base_capture", "new_capture"], help_heading = headings::CAPTURES)]
     no_captures: bool,
 }

@@ -1,9 +1,9 @@
-//! Fits text into terminal columns.
+//! Shortens and pads strings to fit terminal columns.
 
 use tracetree::report::{one_line, shorten};
 
-/// Shortens a name to one line of at most `room` characters. If a call was renamed, both names are
-/// shortened, first by their common leading words, so that both stay recognizable.
+/// Shortens a name to one line of at most `room` characters. If a call was renamed, both names are shortened, starting
+/// with the leading words that the two names share, so that both names stay recognizable.
 pub(super) fn fit(name: &str, room: usize) -> String {
     let name = one_line(name);
     match name.split_once(" | ") {
@@ -19,7 +19,7 @@ pub(super) fn fit(name: &str, room: usize) -> String {
     }
 }
 
-/// Both names, with the whole words of their common start replaced by `…`.
+/// Returns both names with the leading words that they share replaced by `…`.
 fn without_common_start(first: &str, second: &str) -> (String, String) {
     let pairs = first.char_indices().zip(second.chars());
     let same = pairs.take_while(|((_, a), b)| a == b).map(|(pair, _)| pair);
@@ -30,7 +30,7 @@ fn without_common_start(first: &str, second: &str) -> (String, String) {
     }
 }
 
-/// Pads a text with spaces to `room` characters.
+/// Pads a string with spaces to `room` characters.
 pub(super) fn pad(text: &str, room: usize) -> String {
     let missing = room.saturating_sub(text.chars().count());
     format!("{text}{}", " ".repeat(missing))

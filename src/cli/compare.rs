@@ -1,4 +1,4 @@
-//! Options for how two traces are compared: with or without Python frames, and with which aliases.
+//! Options for comparing traces: whether to compare Python frames, and which names to treat as equal.
 
 use super::captures::CapturePairArgs;
 use super::headings;
@@ -9,10 +9,10 @@ use tracetree::program::RepeatDetection;
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Result};
 
-/// Options for a comparison, whether of one pair of traces or of many pairs.
+/// Options that apply to a comparison of one pair of traces and to a comparison of many pairs.
 #[derive(Args)]
 pub(super) struct PairingArgs {
-    /// Compare Python frames if the traces have them (default).
+    /// Compare Python frames if the traces have Python frames (default).
     #[arg(long, overrides_with = "no_python", help_heading = headings::WORK)]
     python: bool,
     /// Ignore Python frames in both call trees.
@@ -20,9 +20,8 @@ pub(super) struct PairingArgs {
     pub(super) no_python: bool,
     /// TOML file with names to treat as equal.
     ///
-    /// Each [[alias]] has a `pattern`, a regular expression, and a `name`
-    /// that replaces each match; $1 and ${2}_x insert its groups. The rules
-    /// are applied in order to the names of both traces before the
+    /// Each [[alias]] has a `pattern` (a regular expression) and a `name` that replaces each match; $1 and ${2}_x in
+    /// the name insert capture groups. The rules are applied in order to the names of both traces before the
     /// comparison:
     ///
     /// [[alias]]
@@ -30,7 +29,7 @@ pub(super) struct PairingArgs {
     /// name = 'aten::vendor_$2'
     #[arg(long, value_name = "FILE", verbatim_doc_comment, help_heading = headings::WORK)]
     pub(super) alias: Option<PathBuf>,
-    /// Do not use repeated calls as steps if the trace has no recorded steps.
+    /// Do not detect steps from repeated calls if a trace has no recorded steps.
     #[arg(long, help_heading = headings::WORK)]
     pub(super) no_repeats: bool,
 }
@@ -39,10 +38,10 @@ pub(super) struct PairingArgs {
 pub(super) struct CompareArgs {
     #[command(flatten)]
     pairing: PairingArgs,
-    /// Match the calls that two queries select, regardless of the alignment.
+    /// Match the calls that two queries select, overriding the automatic alignment.
     ///
     /// A query is a path as in `tree --find`, for example 'module("Block_1") = module("Block_2")'.
-    /// Both queries must select equally many calls, which are matched in order. Can be given
+    /// Both queries must select the same number of calls, which are matched in order. Can be given
     /// several times.
     #[arg(long = "match", value_name = "QUERY=QUERY", verbatim_doc_comment, help_heading = headings::WORK)]
     pins: Vec<Pin>,

@@ -47,8 +47,8 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
         .remedy("pass two traces, or two folders with the traces of several ranks")
 }
 
-/// Before the traces are read, rejects an unusable output folder and warns if the report to be
-/// replaced is incomplete.
+/// Rejects an unusable output folder and warns if the report to be replaced is incomplete. Called before the traces are
+/// read.
 fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
     options.check_target(folder)?;
     if was_interrupted(folder) {
@@ -108,8 +108,8 @@ fn run_pair(
     Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })
 }
 
-/// Checks the limits of `--fail-on` and reports each limit on stderr. If one limit is exceeded and
-/// another is inconclusive, the exceeded one decides.
+/// Checks the limits of `--fail-on` and reports each limit on stderr. If one limit is exceeded and another is
+/// inconclusive, the exceeded limit determines the exit code.
 fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> gate::Outcome {
     let mut worst = gate::Outcome::Pass;
     for limit in &args.fail_on {

@@ -25,14 +25,14 @@ pub(super) struct DiffArgs {
     /// Candidate trace, or a folder with the traces of several ranks.
     #[arg(value_name = "CANDIDATE")]
     pub(super) candidate: Option<PathBuf>,
-    /// Several baseline runs instead of one: traces, folders, glob patterns. Tables show the median
-    /// run of each side; significance is tested over all runs.
+    /// Several baseline runs: traces, folders, glob patterns. Tables show the median run on each side; significance is
+    /// tested across all runs.
     #[arg(long, value_name = "TRACE", num_args = 1.., requires = "new", conflicts_with = "baseline")]
     pub(super) base: Vec<PathBuf>,
-    /// Several candidate runs instead of one: traces, folders, glob patterns.
+    /// Several candidate runs: traces, folders, glob patterns.
     #[arg(long = "new", value_name = "TRACE", num_args = 1.., requires = "base")]
     pub(super) new: Vec<PathBuf>,
-    /// Folder for the report. The folder is created if missing; other files in it are kept.
+    /// Folder for the report. The folder is created if missing; other files in the folder are kept.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_report", help_heading = headings::REPORT)]
     pub(super) output: PathBuf,
     /// Only print the result; do not write a report.
@@ -59,12 +59,11 @@ pub(super) struct DiffArgs {
     pub(super) exit_code: bool,
     /// Exit with 1 if the candidate takes longer by more than this: `5%`, `200us`, `gpu:1.5ms`.
     ///
-    /// `5%` or `step:5%` limits the wall time of a step, `gpu:` the sum of its GPU events, `busy:`
-    /// and `idle:` the time during which the GPU is busy or idle. Traces without steps are compared
-    /// as a whole. With several runs per side, differences within run-to-run noise pass. Exits with
-    /// 3 if no decision is possible: a trace is incomplete, the models differ, or a side has a
-    /// single run whose steps vary too much. The measured values are printed to stderr. Can be
-    /// repeated.
+    /// `5%` or `step:5%` limits the wall time of a step. `gpu:` limits the total time of the step's GPU events. `busy:`
+    /// and `idle:` limit the time during which the GPU is busy or idle. Traces without steps are compared as a whole.
+    /// With several runs per side, a difference within run-to-run noise does not fail the check. Exits with 3 if no
+    /// decision is possible: a trace is incomplete, the models differ, or the steps of a side's only run vary too much.
+    /// The measured values are printed to stderr. Can be repeated.
     #[arg(long, value_name = "LIMIT", value_parser = word::<FailOn>, help_heading = headings::LIMITS)]
     pub(super) fail_on: Vec<FailOn>,
     #[command(flatten)]
@@ -76,7 +75,7 @@ pub(super) struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// The options for comparing traces, but not the options for reading them.
+    /// The options for comparing traces, without the options for reading traces.
     pub(super) fn comparison_options(&self) -> Result<ComparisonOptions> {
         let options = self.compare.options()?.analysis(self.analysis_options()?);
         Ok(self.selection.add_to(options))

@@ -1,5 +1,4 @@
-//! Options that select the files of the report (such as `--emit`), and `--open`, which shows the
-//! report in a browser.
+//! Options that select the report files (such as `--emit`), and `--open`, which shows the report in a browser.
 
 use super::headings;
 use super::output::Console;
@@ -30,15 +29,15 @@ pub(super) struct EmitArgs {
     /// dropped first.
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices, help_heading = headings::REPORT)]
     perfetto_slices: usize,
-    /// Write CSV texts exactly as in the trace. By default, texts that a spreadsheet would treat as a formula
-    /// (starting with = + - @) are prefixed with ', and control characters are escaped.
+    /// Write strings to CSV exactly as they appear in the trace. By default, strings that a spreadsheet would treat as
+    /// a formula (starting with = + - @) are prefixed with ', and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
     csv_raw: bool,
-    /// Has no effect, because CSV texts are escaped by default. Kept for compatibility.
+    /// Has no effect, because strings in CSV files are escaped by default. Kept for compatibility.
     #[arg(long, hide = true, conflicts_with = "csv_raw")]
     csv_safe: bool,
-    /// Overwrite existing files that have the same names as the report's files, even if tracetree
-    /// did not write them.
+    /// Overwrite existing files that have the same names as report files, even if tracetree did not write the existing
+    /// files.
     #[arg(long, help_heading = headings::REPORT)]
     force: bool,
 }
@@ -96,7 +95,7 @@ impl EmitName {
 }
 
 impl EmitArgs {
-    /// Converts the arguments to report options of the library.
+    /// Converts the arguments to the library's report options.
     pub(super) fn options(&self, unfinished: Unfinished) -> ReportOptions {
         let mut emits: Vec<Emit> =
             self.emit.iter().flat_map(|name| name.formats()).copied().collect();
@@ -114,7 +113,7 @@ impl EmitArgs {
         }
     }
 
-    /// Whether texts in CSV tables are escaped.
+    /// Whether strings in CSV tables are escaped.
     pub(super) fn csv_texts(&self) -> CsvTexts {
         if self.csv_raw { CsvTexts::AsTheyAre } else { CsvTexts::ForSpreadsheets }
     }
@@ -123,7 +122,7 @@ impl EmitArgs {
     pub(super) fn show(&self, folder: &Path, console: &mut Console) {
         let page = folder.join("report.html");
         if self.open && open::that_detached(&page).is_err() {
-            console.tell(&format!("cannot start a browser; open {} in one", page.display()));
+            console.tell(&format!("cannot start a browser; open {} yourself", page.display()));
         }
     }
 }

@@ -1,18 +1,17 @@
 //! Removes characters from the program's output that could control a terminal or a CI log.
 //!
-//! Writers of text already escape the names that they print. This module is the last line of
-//! defense for all commands and formats, whether the output is a terminal, a pipe or a file. CI
-//! systems execute log lines as commands: GitHub's start with `::`, and Azure's contain `##[`
+//! The code that prints names already escapes them. This module is the last line of
+//! defense for all commands and formats, whether the output is a terminal, a pipe or a file. CI systems execute some
+//! log lines as commands: GitHub executes lines that start with `::`, and Azure executes lines that contain `##[`
 //! anywhere.
 
 use std::io::{self, Write};
 use tracetree::escape::{is_disruptive, push_escape};
 
-/// The parameters of the style sequences that this program prints (`ESC [ … m`); no other sequences
-/// pass.
+/// Parameters of the style sequences (`ESC [ … m`) that this program prints; all other sequences are escaped.
 const STYLES: [&[u8]; 10] = [b"", b"0", b"1", b"2", b"4", b"31", b"32", b"33", b"34", b"36"];
 
-/// Maximum length of the style sequences that this program prints.
+/// Maximum length of a style sequence that this program prints.
 const LONGEST: usize = 8;
 
 /// A writer that escapes the text written to it.
@@ -117,7 +116,7 @@ fn length(first: u8) -> usize {
     }
 }
 
-/// Length of the style sequence at the start of a text, if this program prints such sequences.
+/// Length of the style sequence at the start of `text`, if it is a sequence that this program prints.
 fn style_length(text: &[u8]) -> Option<usize> {
     let numbers = text.strip_prefix(b"\x1b[")?;
     let end = numbers.iter().take(LONGEST).position(|&byte| byte == b'm')?;

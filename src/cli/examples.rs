@@ -3,18 +3,18 @@
 pub(super) const DIFF: &str = "\
 Examples:
   tracetree diff before.json.gz after.json.gz -o report
-          print a summary; write a report folder with page, tables and summary
+          print a summary; write a report folder with a page, tables and the summary
   tracetree diff --base a1.json a2.json a3.json --new b1.json b2.json b3.json
-          compare several runs per side; significance is tested over the runs
+          compare several runs per side; significance is tested across runs
   tracetree diff before.json.gz after.json.gz --no-report --fail-on 5%
           write no report; exit with 1 if a step takes more than 5% longer";
 
 pub(super) const INFO: &str = "\
 Examples:
   tracetree info trace.json.gz
-          describe what was recorded, in one line
+          describe the recording in one line
   tracetree info -v trace.json.gz
-          print all details: steps, phases, model, distance of ops from the roofline
+          print all details: steps, phases, model, and how far ops are from the roofline
   tracetree info runs/*.json.gz --format json
           print a JSON list with one object per trace";
 
@@ -25,12 +25,12 @@ Examples:
   tracetree tree trace.json.gz --find 'module(\"Block_*\") / op(\"aten::linear\")'
           show the calls that match a path query
   tracetree tree trace.json.gz --uid 4711 --depth 2
-          show one call with its path from the thread and two levels below";
+          show one call, the path from the thread to it, and two levels below it";
 
 pub(super) const MEMORY: &str = "\
 Examples:
   tracetree memory before.pickle after.pickle
-          compare what is live at the peak and at the end, by Python stack
+          compare live memory at the peak and at the end, by Python stack
   tracetree memory before.pickle after.pickle --format csv
           print every stack as a table
 
@@ -44,16 +44,16 @@ Examples:
   tracetree uid report --candidate 41
           find the match of candidate event 41
   tracetree uid before.json.gz after.json.gz --baseline 38
-          look it up in the traces and print both names";
+          look up the event in the traces and print both names";
 
 pub(super) const WHAT_IF: &str = "\
 Examples:
   tracetree what-if before.json.gz after.json.gz
-          print what each change does to the step time, bounds, and critical paths
+          print each change's effect on the step time, bounds, and critical paths
   tracetree what-if trace.json.gz --scale 'kernel(\"*softmax*\")=0.5'
-          print the step time if these kernels took half as long
+          print what the step time would be if these kernels took half as long
   tracetree what-if trace.json.gz --host 0
-          print a lower bound for what captured graphs can reach";
+          print a lower bound on the step time with graph capture";
 
 pub(super) const EXPLAIN: &str = "\
 Examples:
@@ -85,7 +85,7 @@ Examples:
 pub(super) const HISTORY: &str = "\
 Examples:
   tracetree history baselines/
-          find when times changed in a folder of baselines
+          find the baselines in a folder at which times changed
   tracetree history monday.ttb tuesday.ttb wednesday.ttb --least 5%
           ignore changes below 5%
   tracetree history baselines/ --format json
@@ -108,7 +108,7 @@ Exit codes: 0 done, 1 differences found (with --exit-code or a limit), 2 unreada
 pub(super) const FLEET: &str = "\
 Examples:
   tracetree fleet run runs/before runs/after -o fleet
-          compare all ranks of a job: shared changes, and ranks that deviate
+          compare all ranks of a job; list shared changes and deviating ranks
   tracetree fleet plan runs/before runs/after -o plan.json
           match the ranks; `map` then compares the pairs on any machine
   tracetree fleet reduce plan.json -o fleet
@@ -126,7 +126,7 @@ Examples:
 pub(super) const FLEET_MAP: &str = "\
 Examples:
   tracetree fleet map plan.json -o fleet
-          compare all pairs without a shard, on all cores of this machine
+          compare every pair that has no shard yet, on all cores of this machine
   tracetree fleet map plan.json -o /shared/fleet --pair \"$SLURM_ARRAY_TASK_ID\"
           compare one pair, as one task of a job array
   tracetree fleet map plan.json -o fleet --pair 7 --json
@@ -137,14 +137,14 @@ Examples:
   tracetree fleet reduce plan.json -o fleet
           combine the shards in the folder that `map` wrote to
   tracetree fleet reduce plan.json --shards /shared/fleet -o fleet
-          read shards from one folder, write tables and page to another
+          read shards from one folder, write the tables and the page to another folder
   tracetree fleet reduce plan.json -o fleet --min-coverage 95% --format json
           exit with 3 if less than 95% of the planned pairs were compared";
 
 pub(super) const FLEET_RUN: &str = "\
 Examples:
   tracetree fleet run runs/before runs/after -o fleet
-          compare all ranks of a job: shared changes, and ranks that deviate
+          compare all ranks of a job; list shared changes and deviating ranks
   tracetree fleet run runs/before runs/after --phase decode --tables csv
           compare decode work only; write tables for a spreadsheet
   tracetree fleet run runs/before runs/after --format md --min-coverage 100%

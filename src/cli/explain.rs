@@ -44,13 +44,13 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// Checks that the report contains the same match. A report does not record its options, so if the
-/// report contains a different match, the explanation would not apply to it.
+/// Checks that the report contains the same match. A report does not record the options it was created with, so the
+/// recomputed match may differ from the report's match, and the explanation would then be wrong.
 fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> Result<()> {
     let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
     let told = uid::find(read_uid_map(folder)?, side, uid);
     let found = uid::find(comparison.diff().uid_map(), side, uid);
-    // Reports of earlier versions do not contain the confidence of a match.
+    // Reports written by earlier versions do not contain the confidence of a match.
     let match_of = |pair: UidPair| (pair.baseline, pair.candidate, pair.relation, pair.region);
     match told.map(match_of) == found.map(match_of) {
         true => Ok(()),
@@ -59,7 +59,9 @@ fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> R
             folder,
             "the report matches this event differently",
         )
-        .remedy("pass the options that the report was made with, such as --no-python or --alias")),
+        .remedy(
+            "pass the options that the report was created with, such as --no-python or --alias",
+        )),
     }
 }
 

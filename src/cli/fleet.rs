@@ -13,8 +13,7 @@ use tracetree::report::Emit;
 use tracetree::trace::Nanos;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
-/// Maximum number of lines printed per kind of message, because thousands of ranks may have the
-/// same fault.
+/// Maximum number of lines printed per kind of message, because thousands of ranks may have the same problem.
 const SAID: usize = 20;
 
 pub(super) fn run(
@@ -101,7 +100,7 @@ pub(super) fn say_some(
     }
 }
 
-/// The error for a fleet in which no pair could be compared.
+/// The error returned if no pair of a fleet could be compared.
 pub(super) fn nothing_compared(fleet: &Fleet) -> Error {
     let first = fleet.pairs.iter().find(|pair| ["failed", "damaged"].contains(&pair.status));
     let message = first.map_or("no trace has a counterpart", |pair| pair.message.as_str());
@@ -145,7 +144,7 @@ fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> gate::
     outcome
 }
 
-/// The mean step time of a rank on each side.
+/// The mean step time of a rank in the baseline and in the candidate.
 fn means_of(rank: &RankRow) -> PerSide<StepMeans> {
     PerSide::from_fn(|side| {
         let mean = |time: Nanos| time.as_micros() / rank.steps[side].max(1) as f64;

@@ -71,8 +71,8 @@ struct OutputArgs {
     /// Do not write fleet.html.
     #[arg(long, help_heading = headings::REPORT)]
     no_html: bool,
-    /// Overwrite existing files that have the same names as the fleet's files, even if tracetree
-    /// did not write them.
+    /// Overwrite existing files that have the same names as fleet files, even if tracetree did not write the existing
+    /// files.
     #[arg(long, help_heading = headings::REPORT)]
     force: bool,
     /// Output format.
@@ -101,8 +101,8 @@ struct MapCommand {
     /// Folder for the shards.
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_fleet", help_heading = headings::REPORT)]
     output: PathBuf,
-    /// Compare only the pair at this position in the plan, from 0. Intended for a task of a job
-    /// array.
+    /// Compare only the pair at this position in the plan, counted from 0. Intended for job arrays with one task per
+    /// pair.
     #[arg(long, value_name = "N")]
     pair: Option<usize>,
     /// Print the result of the pair as a line of JSON.
@@ -230,7 +230,7 @@ fn map(command: &MapCommand, console: &mut Console) -> Result<Outcome> {
     };
     let Some(pair) = plan.pairs.get(at) else {
         let pairs = counted(plan.pairs.len() as u64, "pair");
-        let message = format!("has no pair {at}, only {pairs}");
+        let message = format!("has no pair {at}; it has {pairs}");
         return Err(Error::new(ErrorKind::Usage, &command.plan, message)
             .remedy("pairs are numbered from 0"));
     };
@@ -265,7 +265,7 @@ fn compare(plan: &Plan, output: &Path, console: &mut Console) -> Result<Lost> {
     drop(counter);
     let there = there.into_inner();
     let compared = counted((plan.pairs.len() - there) as u64, "pair");
-    console.say(&format!("{compared} compared, {there} skipped because of an existing shard"));
+    console.say(&format!("{compared} compared, {there} skipped (shard exists)"));
     Ok(lost)
 }
 

@@ -30,17 +30,16 @@ const TITLES: [&str; 6] = [
     "wait ms candidate",
 ];
 
-/// Minimum width of a column of figures, in characters.
+/// Minimum width of a number column, in characters.
 const FIGURE: usize = 12;
 
 /// Maximum length of a folder name in Markdown, in characters.
 const LONGEST: usize = 200;
 
-/// Maximum number of findings to print, and of ranks to list individually.
+/// Maximum number of findings to print, and maximum number of ranks to list individually.
 const MOST: usize = 32;
 
-/// Prints the counts and the findings. If the fleet has only a few ranks, the ranks are printed,
-/// too.
+/// Prints the counts and the findings. If the fleet has only a few ranks, each rank is printed, too.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     let counts = fleet.counts();
     writeln!(

@@ -44,17 +44,17 @@ pub(super) struct GateArgs {
     /// Output format.
     #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = word::<GateFormat>)]
     format: GateFormat,
-    /// Write the result to a file instead of standard output.
+    /// Write the result to this file instead of standard output.
     #[arg(short, long, value_name = "FILE", help_heading = headings::REPORT)]
     output: Option<PathBuf>,
-    /// Whether to `fail` (exit with 3) or `pass` if a rule cannot be decided [default: as set in
-    /// the rules, otherwise fail].
+    /// Whether to `fail` (exit with 3) or `pass` if a rule cannot be decided [default: the setting in the rule file,
+    /// otherwise fail].
     #[arg(long, value_name = "WHAT", value_parser = word::<Inconclusive>, help_heading = headings::LIMITS)]
     inconclusive: Option<Inconclusive>,
-    /// Check the structure only; ignore rules and budgets about time.
+    /// Check the structure only; ignore time rules and time budgets.
     #[arg(long, help_heading = headings::LIMITS)]
     structure_only: bool,
-    /// The day for which the expiry of `allow` entries is checked [default: today].
+    /// The date that the expiry dates of `allow` entries are compared with [default: today].
     #[arg(long, value_name = "DAY", hide = true)]
     today: Option<Date>,
 }
@@ -70,7 +70,7 @@ pub(super) fn run(args: &GateArgs, console: &mut Console) -> Result<Outcome> {
     let progress = console.progress();
     let (before, after) = args.captures.sources();
     if let (Some(path), CaptureSource::Files(_)) = (&args.baseline, &before) {
-        let message = "the captures of a baseline file are chosen when the file is recorded";
+        let message = "a baseline file already includes the captures chosen when it was recorded";
         return Err(Error::usage(path.display().to_string(), message)
             .remedy("omit --base-capture, or record with `baseline record --capture`"));
     }
@@ -125,7 +125,7 @@ fn write_result(gate: &Gate, format: GateFormat, path: &Path) -> Result<()> {
     write_file(path, &bytes)
 }
 
-/// Reads the runs of one side, with a progress bar for each.
+/// Reads the runs of one side, with a progress bar for each run.
 fn read(files: &[PathBuf], captures: CaptureSource, progress: &Progress) -> Result<Recording> {
     let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
     progress.reading(&paths, |options| Recorder::default().captures(captures).read(files, options))
@@ -153,8 +153,8 @@ impl GateArgs {
         }
     }
 
-    /// Prints the next commands if the gate does not pass: one shows the comparison, the other
-    /// accepts the new runs.
+    /// If the gate does not pass, prints two commands to run next: one shows the comparison, the other accepts the new
+    /// runs.
     fn suggest(&self, candidate: &[PathBuf], console: &mut Console) -> Result<()> {
         let words = |paths: &[PathBuf]| {
             let paths = paths.iter().map(|path| one_line(&path.display().to_string()).into_owned());
@@ -210,7 +210,7 @@ enum BaselineCommand {
         /// The baseline file.
         file: PathBuf,
     },
-    /// Show the changes in new runs, and make these runs the baseline.
+    /// Show the changes in new runs, and make the new runs the baseline.
     #[command(after_help = examples::BASELINE)]
     Accept {
         /// The baseline file, which is overwritten.

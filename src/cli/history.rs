@@ -13,7 +13,7 @@ use tracetree::{Error, ErrorKind, Result};
 #[derive(Args)]
 #[command(after_help = examples::HISTORY)]
 pub(super) struct HistoryArgs {
-    /// Baseline files, oldest first, or a folder of them, sorted by file name.
+    /// Baseline files, oldest first, or a folder of baseline files, which are sorted by file name.
     #[arg(required = true, value_name = "BASELINE")]
     baselines: Vec<PathBuf>,
     /// Output format.

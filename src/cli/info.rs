@@ -40,10 +40,10 @@ enum InfoFormat {
     Json,
 }
 
-/// Number of ops to list that are furthest from their roofline.
+/// Number of ops listed; the ops furthest from their roofline are chosen.
 const FURTHEST: usize = 10;
 
-/// Options for efficiency models, peak rates and the captures of graphs.
+/// Options for efficiency models, peak rates and graph captures.
 struct Yardstick {
     models: Models,
     peaks: Peaks,
@@ -73,8 +73,8 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Describes a trace. For a large file, the header is printed at once, long before its events are
-/// read. Standard input and pipes can be read only once.
+/// Describes a trace. For a large file, the header is printed immediately, long before the events are read. Standard
+/// input and pipes can be read only once.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
     let early = match path.is_file() {
         true => Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?)),
@@ -85,11 +85,11 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
         print_name(&name, console)?;
         print_head(early, console)?;
     }
-    // A progress bar would erase the header from its line, so none is shown.
+    // A progress bar would erase the header that was just printed, so no bar is shown.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
-        // The name and the header of the trace are already on this line. Ending this line puts the
-        // error message on a new line.
+        // The name and the header of the trace are already on this line. A line break puts the error message on a new
+        // line.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency, memory } = read?;
@@ -162,8 +162,7 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST), memory })
 }
 
-/// The reading options without progress bars, which are shown for traces but not for their
-/// captures.
+/// The reading options without progress bars: bars are shown for traces, but not for their captures.
 fn without_progress(options: &ReadOptions) -> ReadOptions {
     let mut quietly = options.clone();
     quietly.progress = None;
@@ -192,8 +191,7 @@ fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
             info_text::wrapped(|text| info_text::write_fields(info, text), width, out)
         }),
         false => {
-            // The header is already on the screen, so text that does not fit after it starts a new
-            // line.
+            // The header is already on the screen, so anything that does not fit after the header starts a new line.
             console.print(|out| info_text::continue_line(info, width, out))?;
             console.say_notes(&info.path, &info.notes);
             Ok(())

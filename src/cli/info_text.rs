@@ -20,8 +20,7 @@ pub(super) fn wrapped(
             writeln!(out, "{line}")?;
             continue;
         }
-        // Text that is aligned with several spaces is not wrapped, because wrapping would join
-        // these spaces.
+        // Text that is aligned with several spaces is not wrapped, because wrapping would collapse the spaces.
         let indent = line.len() - line.trim_start().len();
         for (at, part) in width.lines(line, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };
@@ -61,14 +60,13 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
     }
 }
 
-/// Writes the percentage of a trace's time in ops with an efficiency model, and the ops furthest
-/// from their roofline. Nothing is written if no op has a model, because shapes were then not
-/// recorded.
+/// Writes the percentage of a trace's time spent in ops with an efficiency model, and the ops furthest from their
+/// roofline. Writes nothing if no op has a model, which means that shapes were not recorded.
 pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
     let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
     let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);
     let launched = launched.map_or_else(String::new, |launched| {
-        format!(", {:.1}% of the time whose launch is in the trace", 100.0 * launched)
+        format!(", {:.1}% if only work launched within the trace counts", 100.0 * launched)
     });
     let peaks = match &info.peaks_of {
         Some(device) => format!("peaks of {}", one_line(device)),
@@ -76,7 +74,7 @@ pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io
     };
     writeln!(
         out,
-        "  efficiency: {:.1}% of the time has a model{launched}; {peaks}",
+        "  efficiency: {:.1}% of the time is in ops with a model{launched}; {peaks}",
         100.0 * coverage
     )?;
     info.furthest.iter().try_for_each(|op| furthest_op(op, out))
@@ -87,8 +85,8 @@ pub(super) fn write_memory(memory: &[MemorySummary], out: &mut dyn Write) -> io:
     memory.iter().try_for_each(|of| {
         write!(out, "  memory of {}: peak {}", of.device, bytes(of.peak_bytes))?;
         match of.before_bytes {
-            Some(before) => write!(out, ", {} of it before the recording", bytes(before))?,
-            None => write!(out, ", without what was live before the recording")?,
+            Some(before) => write!(out, " ({} allocated before the recording)", bytes(before))?,
+            None => write!(out, ", excluding memory allocated before the recording")?,
         }
         if let Some(reserved) = of.reserved_bytes {
             write!(out, ", {} reserved", bytes(reserved))?;
@@ -114,7 +112,7 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     let rates = [(op.tflops_per_s.filter(|&rate| rate > 0.0), "TFLOP/s"), (op.tb_per_s, "TB/s")];
     for (rate, unit) in rates {
         match rate {
-            // The rates of a CPU.
+            // CPU rates are small, so they are printed in G instead of T.
             Some(rate) if rate < 0.01 => {
                 write!(out, "  {:.3} {}", 1e3 * rate, unit.replace('T', "G"))?
             }
@@ -126,9 +124,10 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
         (Some(bound), Some(pct)) => {
             write!(out, "  {bound} bound, {pct:.1}% of the roofline")?;
         }
-        (Some(_), None) => {
-            write!(out, "  above the peak: data in a cache, or work overestimated by the model")?
-        }
+        (Some(_), None) => write!(
+            out,
+            "  above the peak: the data was cached, or the model overestimates the work"
+        )?,
         (None, _) => {}
     }
     writeln!(out)
@@ -148,7 +147,7 @@ fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
         )?;
     }
     if let Some(share) = info.launched_share.filter(|&share| share < 1.0) {
-        write!(out, " · launches in the trace for {:.1}% of GPU time", 100.0 * share)?;
+        write!(out, " · {:.1}% of GPU time was launched within the trace", 100.0 * share)?;
     }
     for (count, noun) in [(info.steps, "step"), (info.batches, "batch")] {
         if count > 0 {
@@ -195,7 +194,11 @@ pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<
     );
     field(out, "GPU", &gpu)?;
     if let Some(share) = info.launched_share {
-        field(out, "launches", &format!("in the trace for {:.1}% of the GPU time", 100.0 * share))?;
+        field(
+            out,
+            "launches",
+            &format!("{:.1}% of the GPU time was launched within the trace", 100.0 * share),
+        )?;
     }
     if let Some(captured) = &info.captured {
         let mut text = format!(
@@ -204,7 +207,7 @@ pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<
         );
         if captured.named > 0 {
             text +=
-                &format!(", {} are below the part of the program that they name", captured.named);
+                &format!(", {} are below the program region named in the kernel", captured.named);
         }
         field(out, "graphs", &text)?;
     }
@@ -223,7 +226,7 @@ pub(super) fn write_fields(info: &TraceInfo, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// The model in words, such as `BertModel, encoder transformer, vLLM`; `?` marks weak evidence.
+/// A description of the model, such as `BertModel, encoder transformer, vLLM`; `?` marks weak evidence.
 fn model_words(model: &Model) -> String {
     let thin = |is_thin: bool| if is_thin { "?" } else { "" };
     let architecture = model.architecture.as_ref();
@@ -236,7 +239,7 @@ fn model_words(model: &Model) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Writes the kind of model that ran, with the evidence.
+/// Writes the kind of model that ran and the evidence for it.
 fn write_model(model: &Model, out: &mut dyn Write) -> io::Result<()> {
     optional_field(out, "model", model.root.as_deref().unwrap_or_default())?;
     match &model.architecture {
@@ -274,7 +277,7 @@ fn optional_field(out: &mut dyn Write, name: &str, value: &str) -> io::Result<()
     if value.is_empty() { Ok(()) } else { field(out, name, value) }
 }
 
-/// A device in words, such as `8 x NVIDIA H100 (9.0, 79.2 GiB, 132 SMs, warp 32)`.
+/// A description of a device, such as `8 x NVIDIA H100 (9.0, 79.2 GiB, 132 SMs, warp 32)`.
 fn device(info: &DeviceInfo) -> String {
     let name = if info.name.is_empty() { "unnamed device" } else { &info.name };
     let details: Vec<String> = [

@@ -10,7 +10,7 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
         Ok(Limit::Percent(percent)) => Ok(percent / 100.0),
         Ok(Limit::Count(share)) => Ok(share),
         Ok(Limit::Micros(_) | Limit::Bytes(_)) | Err(_) => {
-            Err(format!("`{text}` is not a share; write 5% or 0.05"))
+            Err(format!("`{text}` is not a percentage or fraction; write 5% or 0.05"))
         }
     }
 }
@@ -18,7 +18,9 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 /// Parses a fraction of at most 100%: `95%`, or `0.95`.
 pub(super) fn part(text: &str) -> Result<f64, String> {
     let share = share(text)?;
-    (share <= 1.0).then_some(share).ok_or_else(|| format!("`{text}` is more than 100%; write 95%"))
+    (share <= 1.0)
+        .then_some(share)
+        .ok_or_else(|| format!("`{text}` is more than 100%; write a percentage such as 95%"))
 }
 
 /// Parses a time: `50us`, `1.5ms`; a bare number is in µs.
@@ -28,7 +30,7 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
             Ok(Nanos((micros * 1e3).round() as i64))
         }
         Ok(Limit::Percent(_) | Limit::Bytes(_)) | Err(_) => {
-            Err(format!("`{text}` is not a time of at least 0; write 50us, 1.5ms or 2s"))
+            Err(format!("`{text}` is not a non-negative time; write 50us, 1.5ms or 2s"))
         }
     }
 }

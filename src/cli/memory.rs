@@ -16,9 +16,9 @@ use tracetree::{PerSide, Result, Side};
 #[derive(Args)]
 #[command(after_help = examples::MEMORY)]
 pub(super) struct MemoryArgs {
-    /// The snapshot of the baseline: a file of torch.cuda.memory._dump_snapshot, which may be compressed.
+    /// The baseline snapshot: a file written by torch.cuda.memory._dump_snapshot, possibly compressed.
     baseline: PathBuf,
-    /// The snapshot of the candidate.
+    /// The candidate snapshot.
     candidate: PathBuf,
     /// Number of stacks to show.
     #[arg(long, value_name = "N", default_value_t = 10)]
@@ -30,9 +30,9 @@ pub(super) struct MemoryArgs {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MemoryFormat {
-    /// The answer for people.
+    /// The result as text for people.
     Text,
-    /// Every stack as a CSV table.
+    /// A CSV table with every stack.
     Csv,
 }
 
@@ -79,7 +79,7 @@ fn text(diff: &SnapshotDiff, top: usize, out: &mut dyn Write) -> io::Result<()> 
             };
             writeln!(out, "{title:<20} {one:>12} {two:>12} {difference:>12}")?;
         }
-        for (moment, title) in [(Moment::Peak, "the peak of each side"), (Moment::End, "the end")] {
+        for (moment, title) in [(Moment::Peak, "each side's peak"), (Moment::End, "the end")] {
             let of_moment = |row: &&StackRow| row.device == device && row.moment == moment;
             let all: Vec<&StackRow> = rows.iter().filter(of_moment).collect();
             let changed = all.iter().filter(|row| row.difference() != 0).count();

@@ -1,7 +1,7 @@
 //! Explains common mistakes in two lines: what is wrong, and the command to run instead.
 //!
-//! Errors of the library name the file and the remedy. The messages in this module also use the
-//! arguments of the command and the names of nearby files.
+//! Library errors name the file and the remedy. The messages in this module can also refer to the command's arguments
+//! and to the names of nearby files.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -78,7 +78,7 @@ impl Typed<'_> {
         self.0.get(1).and_then(|word| word.to_str()).unwrap_or_default()
     }
 
-    /// Whether a path is an argument of the command but not its output.
+    /// Whether a path is an argument of the command other than the output path.
     fn is_input(&self, path: &Path) -> bool {
         let is_output = |before: &OsString| before == "-o" || before == "--output";
         let with_the_one_before = self.0.iter().skip(1).zip(self.0.iter());
@@ -106,12 +106,12 @@ impl Typed<'_> {
 fn event_without_report(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     let number = path.to_str().filter(|text| text.parse::<u64>().is_ok())?;
     Some(Mistake {
-        what: format!("{number} is an event, but no report folder was given"),
+        what: format!("{number} is an event number, but no report folder was given"),
         command: format!("tracetree {} tracetree_report {number}", typed.command()),
     })
 }
 
-/// Recognizes files of other tools, and says how to get a trace instead.
+/// Recognizes files written by other tools, and suggests how to obtain a trace from them.
 fn of_another_tool(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
     let name = path.file_name()?.to_str()?;
     let shown = one_line(name);
@@ -143,14 +143,14 @@ fn of_another_tool(path: &Path, typed: &Typed<'_>) -> Option<Mistake> {
             snapshots = vec![file, "OTHER.pickle".to_owned()];
         }
         return mistake(
-            "a memory snapshot, not a trace; compare it with another one",
+            "a memory snapshot, not a trace; compare it with another snapshot",
             format!("tracetree memory {}", snapshots.join(" ")),
         );
     }
     None
 }
 
-/// Whether a name is that of a pickle, which in practice is a memory snapshot.
+/// Whether a file name has a pickle extension; in practice such files are memory snapshots.
 fn is_snapshot(name: &str) -> bool {
     let stem = name.strip_suffix(".gz").unwrap_or(name);
     stem.ends_with(".pickle") || stem.ends_with(".pkl")

@@ -68,7 +68,7 @@ enum Outcome {
     NotComparable = 3,
 }
 
-/// Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
+/// Compare two PyTorch profiler (Kineto) traces by their call-stack structure.
 #[derive(Parser)]
 #[command(name = "tracetree", version, about, long_about = None, max_term_width = 100)]
 #[command(after_help = examples::PROGRAM)]
@@ -112,7 +112,7 @@ enum Command {
     WhatIf(what_if::WhatIfArgs),
     /// Check runs against a baseline: exit 0 pass, 1 fail, 3 inconclusive.
     Gate(gate::GateArgs),
-    /// Record, show or update the baseline of a gate.
+    /// Record, show or update a gate's baseline.
     Baseline(gate::BaselineArgs),
     /// Compare the ranks of a job, on one machine or on many.
     Fleet(fleet_command::FleetArgs),
@@ -129,9 +129,9 @@ enum Command {
     Man,
 }
 
-/// Runs the command line. The first argument is the name of the program. Returns the exit code: 0
-/// done, 1 differences found and an exit code requested, 2 unreadable input or bad usage, 3 traces
-/// that are not comparable.
+/// Runs the command line. The first argument is the name of the program. Returns the exit code: 0 if done, 1 if
+/// differences were found and an exit code was requested, 2 for unreadable input or bad usage, 3 if the traces are not
+/// comparable.
 ///
 /// The function writes to standard output and standard error, and handles the signals that end a
 /// process.
@@ -174,7 +174,7 @@ fn plain_console() -> Console {
     Console::new(Color::Auto, false, false, ReadOptions::default())
 }
 
-/// The usage error with escaped arguments. Arguments may be file names expanded by a shell.
+/// Returns the usage error with its arguments escaped. Arguments may be file names that a shell expanded.
 /// Unescaped, they could control a terminal or start a new line.
 fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     Cli::try_parse_from(
@@ -211,10 +211,10 @@ fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string()
 }
 
-/// Makes the current thread one of the worker threads. A thread that only waits for workers would
+/// Adds the current thread to the worker threads. A thread that only waits for workers would
 /// waste memory.
 fn share_work() {
-    // The call fails only if the worker threads are already running, which does no harm.
+    // The call fails only if the worker threads are already running, which is harmless.
     let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
 }
 

@@ -14,11 +14,11 @@ use tracetree::write_file;
 const EXAMPLES: &str = "\
 Examples:
   tracetree model-diff model_trace.json kernel_details.csv --op-mapping op_mapping.yaml
-          how far the model is off, by kernel type
+          print the model's error by kernel type
   tracetree model-diff --scenarios scenarios.toml --strict -o accuracy.json
-          all scenarios of a file; a missing input is an error
+          run all scenarios in a file; a missing input is an error
   tracetree model-diff model_trace.json kernel_details.csv --fail-on 'error>20% & share>1%'
-          exit with 1 if a kernel type with a share of over 1% is off by more than 20%
+          exit with 1 if the error exceeds 20% for a kernel type with more than 1% of the time
 
 Conditions of --fail-on, in percent, with >, >=, < or <= and joined by &:
   of each kernel type   error, count_error, share          'MatMulV2: error>10%' checks only one
@@ -38,11 +38,11 @@ pub(super) struct ModelDiffArgs {
     )]
     model_trace: Option<PathBuf>,
 
-    /// kernel_details.csv of the profiler (.csv or .csv.gz)
+    /// kernel_details.csv written by the profiler (.csv or .csv.gz)
     #[arg(value_name = "KERNELS")]
     profile: Option<PathBuf>,
 
-    /// Op mapping (YAML): kernel types of ops that the model did not look up
+    /// Op mapping (YAML): kernel types for ops that the model did not look up
     #[arg(long, value_name = "FILE", conflicts_with = "scenarios", help_heading = headings::NAMES)]
     op_mapping: Option<PathBuf>,
 
@@ -96,8 +96,7 @@ pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::
     })
 }
 
-/// Compares each scenario and returns its outcome. A file that is named on the command line must
-/// exist.
+/// Compares each scenario and returns its outcome. A file named on the command line must exist.
 fn outcomes(args: &ModelDiffArgs) -> Result<Vec<Outcome>> {
     match (&args.scenarios, &args.model_trace, &args.profile) {
         (Some(file), _, _) => {

@@ -67,14 +67,14 @@ impl Console {
         }
     }
 
-    /// Prints the notes about a trace to stderr.
+    /// Prints notes about a trace to stderr.
     pub(super) fn say_notes(&mut self, trace: &str, notes: &[Note]) {
         for note in notes {
             self.say(&format!("{trace}: {} {}", note.code, note.message));
         }
     }
 
-    /// Same as [`Console::print`], but workflow commands pass: lines that start with `::`.
+    /// Same as [`Console::print`], but does not escape workflow commands, which are lines that start with `::`.
     pub(super) fn print_commands(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

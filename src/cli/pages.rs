@@ -1,4 +1,4 @@
-//! Output about the command line itself: shell completions and the manual page.
+//! Prints information about the command line itself: shell completions and the manual page.
 
 use super::escape::Escaping;
 use super::examples;
@@ -25,8 +25,8 @@ pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Prints clap's output: help, the version, or a usage error. If the reader closes the pipe early,
-/// that is not an error; a full device is. Returns the exit code.
+/// Prints clap's output: help, the version, or a usage error. A pipe that the reader closes early is not an error, but
+/// a full device is. Returns the exit code.
 pub(super) fn answer(answer: &clap::Error) -> u8 {
     let code = u8::try_from(answer.exit_code()).unwrap_or(2);
     match print(answer) {

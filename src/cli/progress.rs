@@ -30,9 +30,8 @@ impl Progress {
         Progress { bars, reading }
     }
 
-    /// Reads files and shows one progress bar per file, which counts the bytes read. `read`
-    /// receives one set of options per file, in order; these options report progress to the bar of
-    /// that file.
+    /// Reads files and shows one progress bar per file, which counts the bytes read. `read` receives one set of options
+    /// per file, in order; each set reports progress to the bar for that file.
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
         let bars: Vec<ProgressBar> = paths.iter().map(|path| self.file(path)).collect();
         let tell = |bar: &ProgressBar| {
@@ -44,8 +43,7 @@ impl Progress {
         result
     }
 
-    /// Progress bars for a comparison of the traces at `paths`: one per file while reading, then
-    /// one per stage.
+    /// Progress bars for a comparison of the traces at `paths`: one bar per file while reading, then one bar per stage.
     pub(super) fn comparing(&self, paths: PerSide<&Path>) -> Comparing {
         let files = paths.map(|path| self.file(path));
         Comparing(Arc::new(Bars { all: self.bars.clone(), files, stage: Mutex::new(None) }))
@@ -67,7 +65,7 @@ impl Progress {
         bar
     }
 
-    /// Shows a spinner during a stage of unknown length, such as `building the call trees`.
+    /// Shows a spinner during a stage whose length is unknown, such as `building the call trees`.
     pub(super) fn stage<T>(&self, what: &'static str, work: impl FnOnce() -> T) -> T {
         let bar = spinner(&self.bars, what);
         let result = work();
@@ -111,7 +109,7 @@ struct Bars {
 }
 
 impl Comparing {
-    /// A copy of some options that reports progress to these bars.
+    /// A copy of the given options that reports progress to these bars.
     pub(super) fn watched(&self, options: ComparisonOptions) -> ComparisonOptions {
         let bars = self.0.clone();
         options.watch(move |stage| bars.show(stage))

@@ -8,14 +8,14 @@ use tracetree::analysis::Thresholds;
 use tracetree::program::{Phase, Selection, StepRange};
 use tracetree::trace::Nanos;
 
-/// Options that select which work of each trace is compared.
+/// Options that select which work in each trace is compared.
 #[derive(Args)]
 pub(super) struct PartArgs {
     /// Compare only work of this phase (prefill, decode, mixed, idle, train.forward, train.backward,
     /// train.optimizer, unknown).
     #[arg(long, value_name = "PHASE", value_parser = phase, help_heading = headings::WORK)]
     pub(super) phase: Option<Phase>,
-    /// Compare only these steps of both traces, by position from 0 (`3`, `3..8`, `3..=8`, `3..`).
+    /// Compare only these steps in both traces, given by position from 0 (`3`, `3..8`, `3..=8`, `3..`).
     #[arg(long, value_name = "RANGE", help_heading = headings::WORK)]
     steps: Option<StepRange>,
     /// Compare only these steps of the baseline.
@@ -30,10 +30,10 @@ pub(super) struct PartArgs {
 pub(super) struct SelectionArgs {
     #[command(flatten)]
     part: PartArgs,
-    /// Treat smaller relative differences as similar.
+    /// Treat relative differences smaller than this (`5%`) as similar.
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = limit::share, help_heading = headings::LIMITS)]
     rel_threshold: f64,
-    /// Treat smaller differences per step (`50us`) as similar [default: no limit, but only differences of at
+    /// Treat differences per step smaller than this (`50us`) as similar [default: no limit, but only differences of at
     /// least 0.1% of the total are listed].
     #[arg(long, value_name = "TIME", alias = "abs-threshold-us", value_parser = limit::time, help_heading = headings::LIMITS)]
     abs_threshold: Option<Nanos>,
@@ -57,7 +57,7 @@ impl PartArgs {
 }
 
 impl SelectionArgs {
-    /// Adds the selected part of both traces to the options.
+    /// Adds the selected phase and steps of both traces to the options.
     pub(super) fn add_to(&self, options: ComparisonOptions) -> ComparisonOptions {
         let (base, new) = self.part.steps();
         let select = |steps: Option<StepRange>| Selection { phase: self.part.phase, steps };

@@ -10,8 +10,8 @@ const LONGEST: usize = 40;
 
 #[derive(Args)]
 pub(super) struct SideNameArgs {
-    /// Name of the baseline in the summary and the report. Default: the baseline's device or file,
-    /// if that differs from the candidate's.
+    /// Name of the baseline in the summary and the report. Default: the baseline's device or file name, whichever
+    /// differs from the candidate's.
     #[arg(long, value_name = "NAME", value_parser = name, help_heading = headings::NAMES)]
     base_name: Option<String>,
     /// Name of the candidate. Table columns are still called trace1 and trace2.
@@ -36,7 +36,7 @@ impl SideNameArgs {
             [&self.base_name, &self.new_name].map(|name| name.clone().unwrap_or_default());
         for (name, side) in [(&base, Side::Candidate), (&new, Side::Baseline)] {
             if name == side.label() || name == side.word() {
-                let message = "this name is reserved for the other trace";
+                let message = "this name is reserved for the other side";
                 return Err(Error::usage(name, message).remedy("choose another name"));
             }
         }

@@ -23,8 +23,7 @@ pub(super) fn watch(unfinished: Unfinished) {
     });
 }
 
-/// Bit mask of the signals that were ignored when this process started; 0 if the system does not
-/// report it.
+/// Bit mask of the signals that were ignored when this process started; 0 if the system does not report the mask.
 #[cfg(unix)]
 fn ignored_signals() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

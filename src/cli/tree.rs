@@ -19,7 +19,7 @@ use tracetree::trace::{Nanos, Note, Pattern};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{Error, ErrorKind, Result};
 
-/// Minimum length to which a name is cut, however deep the call is.
+/// Names are never shortened below this length, however deep the call is.
 const SHORTEST_NAME: usize = 12;
 
 #[derive(Args)]
@@ -34,8 +34,8 @@ pub(super) struct TreeArgs {
     /// calls down.
     #[arg(long, value_name = "N")]
     depth: Option<usize>,
-    /// Show only the call at this position in traceEvents, with its ancestors and descendants. For a captured
-    /// call write LAUNCH:UID, as the tree shows it.
+    /// Show only the call at this position in traceEvents, with the call's ancestors and descendants. For a captured
+    /// call, write LAUNCH:UID, as shown in the tree.
     #[arg(long, value_name = "UID")]
     uid: Option<EventRef>,
     /// Show only calls whose name matches, with their ancestors and descendants.
@@ -43,7 +43,7 @@ pub(super) struct TreeArgs {
     include: Option<Pattern>,
     /// Show only calls that match a path query, with their ancestors and descendants.
     ///
-    /// Write the outermost part of the path first. Calls that match no part may lie between two
+    /// Write the outermost part of the path first. Other calls may lie between the calls that match two consecutive
     /// parts. `*` matches any text:
     ///
     /// module("Block_*") / op("aten::linear") / kernel("*gemm*")
@@ -76,7 +76,7 @@ pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The calls of a tree to print.
+/// The calls to print from a tree.
 struct View<'a> {
     tree: &'a CallTree,
     args: &'a TreeArgs,
@@ -205,13 +205,13 @@ fn call_at(tree: &CallTree, uid: EventRef) -> Result<CallId> {
     call.ok_or_else(|| {
         let message = format!("event {uid} is neither a host call nor a GPU event");
         Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(
-            "uids are the positions of events in the file, from 0; the tree shows them in brackets",
+            "uids are the positions of events in the file, from 0; the tree shows uids in brackets",
         )
     })
 }
 
-/// Formats a call with its figures. On a screen, deep calls are indented by at most a third of its
-/// width, and names are cut where the line does not fit.
+/// Formats a call with its figures. On a screen, deep calls are indented by at most a third of the screen width, and
+/// names are shortened if the line does not fit.
 fn line(name: &str, depth: usize, figures: &str, width: Width) -> String {
     if width.is_whole() {
         return format!("{:indent$}{name}{figures}", "", indent = 2 * depth);
@@ -223,8 +223,7 @@ fn line(name: &str, depth: usize, figures: &str, width: Width) -> String {
     shorten(&format!("{:indent$}{name}{figures}", ""), columns).into_owned()
 }
 
-/// The text after the name of a call, such as `  [38] 120.5 µs, 2 GPU events, GPU 14.1 µs, self
-/// 14.1 µs`.
+/// The figures that follow a call's name, such as ` [38] 120.5 µs, 2 GPU events, GPU 14.1 µs, self 14.1 µs`.
 fn figures(tree: &CallTree, call: CallId, times: &Times) -> String {
     let mut text = String::new();
     if let Some(event) = tree.event(call) {

@@ -1,13 +1,13 @@
-//! A tree whose trace has memory events → the bytes that each call allocates.
+//! Computes the bytes that each call in a tree allocates, from the trace's memory events.
 
 use tracetree::analysis::{MemoryPlace, MemoryUsage};
 use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, Result};
 
-/// The bytes that each call and its descendants allocate on the GPUs; on the host if no GPU has memory events.
+/// The bytes that each call and its descendants allocate on GPUs, or on the host if no GPU has memory events.
 ///
 /// # Errors
-/// If the trace has no memory events.
+/// The trace has no memory events.
 pub(super) fn allocated(tree: &CallTree) -> Result<Vec<i64>> {
     if tree.trace().memory().is_empty() {
         let source = tree.trace().source();

@@ -1,5 +1,4 @@
-//! Computes two GPU times of each call: the total, and the time of the GPU events that the call
-//! launches itself.
+//! Computes two GPU times for each call: the total time, and the time of the GPU events that the call itself launches.
 //!
 //! ```text
 //! aten::conv2d               GPU 14 µs, self 0 µs
@@ -25,7 +24,7 @@ pub(super) enum Sort {
     /// Calls are sorted by the largest self time of the call and its descendants.
     #[value(name = "self")]
     Own,
-    /// Most allocated bytes first, including descendants; shows only calls that allocate.
+    /// Calls that allocate the most bytes, including descendants, come first; only calls that allocate are shown.
     Memory,
 }
 
@@ -43,8 +42,8 @@ impl Times {
         let has_gpu_work = tree.roots().any(|root| tree.is_gpu_path(root));
         let zero = || vec![Nanos::ZERO; tree.len()];
         let mut times = Times { has_gpu_work, total: zero(), own: zero(), most: zero() };
-        // Descendants follow their ancestors in preorder, so in reverse order each sum is complete
-        // before it is read.
+        // Descendants follow their ancestors in preorder, so in reverse order each sum is complete before the sum is
+        // read.
         let calls: Vec<CallId> = tree.calls().collect();
         for &call in calls.iter().rev() {
             times.add(tree, call);

@@ -29,14 +29,14 @@ pub(super) struct Wanted {
     /// The baseline trace, or a report folder.
     #[arg(value_name = "BASELINE|REPORT")]
     first: PathBuf,
-    /// The candidate trace; omit it with a report folder.
+    /// The candidate trace; omit if the first argument is a report folder.
     #[arg(value_name = "CANDIDATE")]
     candidate: Option<PathBuf>,
-    /// Position in the baseline's traceEvents; short for --baseline UID.
+    /// Position in the baseline's traceEvents; shorthand for --baseline UID.
     #[arg(value_name = "UID", conflicts_with_all = ["baseline-uid", "candidate-uid"])]
     uid: Option<EventRef>,
-    /// Position in the baseline's traceEvents, from 0. For a captured call write LAUNCH:UID: the
-    /// position of its graph launch, and the position of the call in the capture's traceEvents.
+    /// Position in the baseline's traceEvents, from 0. For a captured call, write LAUNCH:UID: the position of the graph
+    /// launch, then the position of the call in the capture's traceEvents.
     #[arg(long = "baseline", id = "baseline-uid", value_name = "UID")]
     baseline: Option<EventRef>,
     /// Position in the candidate's traceEvents, from 0, or LAUNCH:UID for a captured call.
@@ -92,8 +92,7 @@ fn number_of_a_report(first: &Path, second: &Path) -> Option<EventRef> {
     is_report.then(|| second.to_str()?.parse().ok()).flatten()
 }
 
-/// An event as written by users: `17`, or `123:17` for call 17 in the capture of the graph that
-/// event 123 launches.
+/// An event as users write it: `17`, or `123:17` for call 17 in the capture of the graph that event 123 launches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct EventRef {
     launch: Option<Uid>,
@@ -158,7 +157,7 @@ pub(super) fn run(args: &UidArgs, console: &mut Console) -> Result<Outcome> {
         Source::Report(folder) => Err(Error::new(
             ErrorKind::Usage,
             folder,
-            "--no-python, --alias and capture options need two traces, because a report has fixed options",
+            "--no-python, --alias and capture options need two traces, because a report was written with fixed options",
         )),
     }
 }
@@ -178,7 +177,7 @@ fn from_traces(
     print(&pair, Some(&comparison), console)
 }
 
-/// The entry of a uid map that contains an event.
+/// The uid map entry that contains an event.
 pub(super) fn find(
     map: impl IntoIterator<Item = UidPair>,
     side: Side,
@@ -190,7 +189,7 @@ pub(super) fn find(
     })
 }
 
-/// The error for a uid that does not refer to a compared event.
+/// The error returned for a uid that does not refer to a compared event.
 pub(super) fn no_call(tree: Option<&CallTree>, path: &Path, side: Side, uid: EventRef) -> Error {
     let trace = tree.map(CallTree::trace);
     let category = trace.and_then(|trace| Some(trace.category(uid.event(trace)?)));

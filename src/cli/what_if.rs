@@ -21,7 +21,7 @@ pub(super) struct WhatIfArgs {
     baseline: PathBuf,
     /// The candidate's trace. Without a candidate, only scenarios of the baseline are replayed.
     candidate: Option<PathBuf>,
-    /// Print only the change with this number, as in changes.csv. Repeatable.
+    /// Print only the change with this number (the number in changes.csv). Repeatable.
     #[arg(long, value_name = "N")]
     change: Vec<usize>,
     /// Multiply the time of GPU work at and below matching calls: `kernel("*softmax*")=0.5`. Repeatable.
@@ -71,7 +71,7 @@ pub(super) fn run(args: &WhatIfArgs, console: &mut Console) -> Result<Outcome> {
     let sides = if args.candidate.is_some() { &Side::BOTH[..] } else { &[Side::Baseline] };
     let numbers = analysis.changes().list().len();
     if let Some(number) = args.change.iter().find(|&&number| number >= numbers) {
-        let message = format!("there is no change {number}: the comparison has {numbers} changes");
+        let message = format!("there is no change {number}; the comparison has {numbers} changes");
         return Err(Error::usage("--change", message).remedy("changes are numbered from 0"));
     }
     let replays = Replays::required(analysis)?;
@@ -110,11 +110,15 @@ fn changes(args: &WhatIfArgs, analysis: &Analysis, out: &mut dyn Write) -> io::R
     }
     if args.change.is_empty() {
         line(effects.joint, None, "all changes together")?;
-        line(effects.host, None, "host times of matched calls: noise, or a different host")?;
+        line(
+            effects.host,
+            None,
+            "host time differences at matched calls: noise, or a different host",
+        )?;
         line(
             effects.kernels,
             None,
-            "same kernels at matched calls: noise, clocks, or a different device",
+            "kernel time differences at matched calls: noise, clocks, or a different device",
         )?;
     }
     writeln!(out)

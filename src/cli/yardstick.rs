@@ -1,5 +1,4 @@
-//! `--efficiency` and `--peaks`: options for the work models and peak rates that efficiency is
-//! measured against.
+//! `--efficiency` and `--peaks`: the work models and peak rates from which efficiency is computed.
 
 use super::headings;
 use clap::Args;
@@ -9,22 +8,21 @@ use tracetree::analysis::{AnalysisOptions, Models, Peaks};
 
 #[derive(Args)]
 pub(super) struct YardstickArgs {
-    /// TOML file with models of the minimum work of ops; they take precedence over the built-in
-    /// models.
+    /// TOML file with models for the minimum work of ops; these models take precedence over the built-in models.
     #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     efficiency: Option<PathBuf>,
-    /// TOML file with peak rates of devices; they take precedence over the built-in rates.
+    /// TOML file with device peak rates, which take precedence over the built-in rates.
     #[arg(long, value_name = "FILE", help_heading = headings::NAMES)]
     peaks: Option<PathBuf>,
 }
 
 impl YardstickArgs {
-    /// The user's models of the minimum work of ops; `None` if no model file was given.
+    /// The user's models for the minimum work of ops; `None` if no model file was given.
     pub(super) fn models(&self) -> Result<Option<Models>> {
         self.efficiency.as_ref().map(Models::extended).transpose()
     }
 
-    /// The user's peak rates of devices; `None` if no file of peaks was given.
+    /// The user's peak rates for devices; `None` if no peaks file was given.
     pub(super) fn peaks(&self) -> Result<Option<Peaks>> {
         self.peaks.as_ref().map(Peaks::extended).transpose()
     }

@@ -1,4 +1,4 @@
-//! Runs the whole pipeline in one call, from two inputs to a [`Comparison`] with its analysis.
+//! Runs the whole pipeline in one call, from two inputs to an analyzed [`Comparison`].
 
 mod median_run;
 
@@ -22,9 +22,9 @@ use std::sync::Arc;
 pub enum Input {
     /// The path of a file, or `-` for standard input.
     File(PathBuf),
-    /// Bytes in memory, compressed or not, with a name that identifies them in messages.
+    /// A name that identifies the trace in messages, and the bytes of the trace, compressed or not.
     Bytes(String, Vec<u8>),
-    /// A reader, with a name that identifies it in messages.
+    /// A name that identifies the trace in messages, and a reader for the trace.
     Reader(String, Box<dyn Read + Send>),
     /// A trace that is already loaded.
     Trace(Arc<Trace>),
@@ -114,7 +114,7 @@ impl From<Arc<Trace>> for Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stage {
-    /// Both traces are being read in parallel; the number counts the bytes read so far on this
+    /// Both traces are being read in parallel; the number is the count of bytes read so far on the given
     /// side, before decompression.
     Reading(Side, u64),
     /// The call trees are being built.
@@ -143,7 +143,7 @@ pub struct ComparisonOptions {
     pub read: ReadOptions,
     /// The part of each trace that is compared.
     pub selection: PerSide<Selection>,
-    /// Where to find the graph captures of each trace.
+    /// Where to find the graph captures for each trace.
     pub captures: PerSide<CaptureSource>,
     /// Options for building the call trees.
     pub tree: TreeOptions,
@@ -255,9 +255,9 @@ impl Comparison {
     /// ```
     ///
     /// # Errors
-    /// Any error of [`Trace::open_with`], with the baseline's error first. In addition: a
-    /// trace has neither host calls nor GPU events to compare, both inputs are standard input, a
-    /// selected part is empty, or the comparison is canceled.
+    /// Any error of [`Trace::open_with`]; if both traces cause an error, the error for the baseline.
+    /// In addition: a trace has neither host calls nor GPU events to compare, both inputs are standard input,
+    /// a selected part is empty, or the comparison is canceled.
     pub fn open(
         baseline: impl Into<Input>,
         candidate: impl Into<Input>,
@@ -290,12 +290,13 @@ impl Comparison {
     }
 
     /// Compares several runs per side. The median runs of the two sides are compared with each other; each
-    /// additional run is then aligned with the median run of its side, one at a time. Tables describe the
-    /// median runs. Verdicts use all runs if both sides have several. The order of the runs does not matter.
+    /// additional run is then aligned with the median run on the same side, one at a time. Tables describe
+    /// the median runs. Verdicts use all runs if both sides have several. The order of the runs does not
+    /// matter.
     ///
-    /// The median run of a side has the middle step time (the lower middle for an even number of
-    /// runs). To find the median run, all runs of a side with several runs are read first. Large
-    /// runs are read a second time, which limits the number of traces in memory.
+    /// The median run on a side has the middle step time (the lower middle for an even number of runs). If a
+    /// side has several runs, all of them are read first to find the median run. Large runs are read a second
+    /// time, which limits the number of traces in memory.
     ///
     /// # Errors
     /// Any error of [`Comparison::open`], or a side has no run.
@@ -306,7 +307,7 @@ impl Comparison {
         let runs = runs.map(|runs| runs.into_iter().map(Into::into).collect::<Vec<Input>>());
         if Side::BOTH.iter().any(|&side| runs[side].is_empty()) {
             return Err(Error::usage("diff", "one side has no runs")
-                .remedy("name at least one trace for each side"));
+                .remedy("pass at least one trace for each side"));
         }
         check_standard_input(runs.baseline.iter().chain(&runs.candidate))?;
         let mut runs = median_run::sorted(runs, options)?;
@@ -330,7 +331,7 @@ impl Comparison {
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
-    /// Aligns an additional run of a side with the median run.
+    /// Aligns an additional run on a side with the median run.
     fn further_run(&self, side: Side, source: Source, options: &ComparisonOptions) -> Result<Run> {
         let tree = build(side, &source.read(side, options)?, options)?;
         let median = self.tree(side).clone();
@@ -338,7 +339,7 @@ impl Comparison {
         Ok(self.analysis.further_run(side, diff))
     }
 
-    /// The attribution of the time and everything derived from it.
+    /// The time attribution, and everything derived from it.
     pub fn analysis(&self) -> &Arc<Analysis> {
         &self.analysis
     }
@@ -391,7 +392,7 @@ fn trees(sources: PerSide<Source>, options: &ComparisonOptions) -> Result<PerSid
 /// A trace, and the recordings made while its graphs were captured.
 type Captured = (Arc<Trace>, Captures);
 
-/// A trace that is already read, or the input to read it from.
+/// A trace that has already been read, or the input that contains the trace.
 enum Source {
     Unread(Input),
     Read(Captured),
@@ -435,7 +436,7 @@ fn build(
     captures.complete(tree, options.tree, &options.read)
 }
 
-/// The position of the first selected step if it is the same in both traces, otherwise 0.
+/// The position of the first selected step if both traces start at the same position, otherwise 0.
 fn first_step(options: &ComparisonOptions) -> u32 {
     let from = options.selection.map(|selection| selection.steps.map_or(0, |range| range.from));
     if from.baseline == from.candidate { from.baseline } else { 0 }
@@ -455,7 +456,7 @@ fn with_calls(trace: Arc<Trace>) -> Result<Arc<Trace>> {
         return Ok(trace);
     }
     let message = format!(
-        "nothing to compare: it has no host calls and no GPU events ({} events in total)",
+        "nothing to compare: the trace has no host calls and no GPU events ({} events in total)",
         trace.total_events()
     );
     Err(Error::new(ErrorKind::NotATrace, trace.source(), message).remedy(
@@ -463,8 +464,8 @@ fn with_calls(trace: Arc<Trace>) -> Result<Arc<Trace>> {
     ))
 }
 
-/// Checks that results can be stored, shared between threads and sent to other threads, as Python
-/// and thread pools require.
+/// Asserts that results can be stored, shared between threads and sent to other threads, as Python and thread
+/// pools require.
 const _: () = {
     const fn is_shareable<T: Send + Sync + 'static>() {}
     is_shareable::<Trace>();

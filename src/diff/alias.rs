@@ -54,7 +54,7 @@ impl Aliases {
         Aliases::parse(&text, path)
     }
 
-    /// Reads rules from TOML; error messages refer to the text as `path`.
+    /// Reads rules from TOML. Error messages name `path` as the source of the rules.
     ///
     /// ```
     /// use tracetree::diff::Aliases;
@@ -67,9 +67,8 @@ impl Aliases {
     /// ```
     ///
     /// # Errors
-    /// Fails if the text is not valid TOML of this form, a pattern is not a valid regular
-    /// expression, or a name refers to a group that its pattern does not have. The message contains
-    /// the line number.
+    /// Fails if the text is not valid TOML in this form, a pattern is not a valid regular expression, or a name refers
+    /// to a group that its pattern does not have. The error message contains the line number.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let fail = |at: usize, message: String| {

@@ -8,21 +8,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// If its bags contain at most this many tokens (8 bytes each), a worker keeps them for the next
-/// pairs that it aligns. The worker needs many bags again, because it aligns the children of pairs
-/// whose bags already exist.
+/// Maximum number of tokens (8 bytes each) in bags that a worker keeps for the next pairs that it aligns. Many bags are
+/// needed again, because the worker next aligns the children of pairs whose bags already exist.
 const KEPT: usize = 1 << 13;
 
-/// If one bag is at least this many times as long as the other, each token of the short bag is
-/// looked up in the long one by binary search. Otherwise both bags are traversed together.
+/// If one bag is more than this many times as long as the other, each token of the short bag is looked up in the long
+/// bag by binary search. Otherwise both bags are traversed together.
 const MUCH_LONGER: usize = 8;
 
-/// If the shorter bag has fewer distinct tokens than this, counting the shared tokens again is
-/// faster than looking up the stored count.
+/// Minimum number of distinct tokens in the shorter bag for the number of shared tokens to be stored. For fewer tokens,
+/// counting again is faster than looking up the stored count.
 const REMEMBERED: usize = 4;
 
-/// Maximum number of pairs of bags (16 bytes each) whose shared tokens are remembered. When the
-/// limit is reached, all pairs are forgotten.
+/// Maximum number of pairs of bags (16 bytes each) whose number of shared tokens is remembered. When the limit is
+/// reached, all pairs are forgotten.
 const MOST_REMEMBERED: usize = 1 << 16;
 
 /// A multiset of tokens, stored in the [`Bags`] that computed it.
@@ -30,7 +29,7 @@ const MOST_REMEMBERED: usize = 1 << 16;
 pub(super) struct Bag {
     start: u32,
     end: u32,
-    /// Number of tokens in a bag, counting repetitions.
+    /// Number of tokens in the bag, counting repetitions.
     pub(super) size: u32,
 }
 
@@ -54,8 +53,8 @@ pub(super) struct Bags<'a> {
     made: PerSide<[FxHashMap<u64, Bag>; 3]>,
     cores: Cores,
     tally: Tally,
-    /// The number of tokens that two bags share, keyed by the start positions of the bags. Calls
-    /// with equal bags are compared many times.
+    /// The number of tokens that two bags share, keyed by the start positions of the bags. Storing the number pays off
+    /// because calls with equal bags are compared many times.
     shared: FxHashMap<u64, u32>,
 }
 
@@ -100,8 +99,7 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// Discards all bags if they contain too many tokens. No bag that was computed before may be
-    /// used afterward.
+    /// Discards all bags if they contain too many tokens. Callers must not use a bag from before this call afterward.
     pub(super) fn tidy(&mut self) {
         if self.entries.len() > KEPT {
             self.entries = Vec::new();
@@ -111,7 +109,7 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// The keys of all calls that any of the given wrappers may wrap.
+    /// The keys of all calls that the given wrappers may wrap.
     pub(super) fn keys_inside(
         &mut self,
         side: Side,
@@ -135,7 +133,7 @@ impl<'a> Bags<'a> {
         core.iter().find(|&&(inner, _)| inner == key).map(|&(_, call)| call)
     }
 
-    /// The tokens of a call and of all calls below it.
+    /// The tokens of a call and of all calls below the call.
     pub(super) fn of(&mut self, side: Side, call: u32) -> Bag {
         if let Some(bag) = self.known(side, call, Part::Subtree) {
             return bag;
@@ -164,8 +162,8 @@ impl<'a> Bags<'a> {
         self.keep(side, call, Part::Below, bag)
     }
 
-    /// The launch tokens below a call: kinds of launches and kinds of their GPU events, which even
-    /// traces of two unrelated programs share.
+    /// The launch tokens below a call: the kinds of launches and of their GPU events. Even traces of unrelated programs
+    /// share such tokens.
     pub(super) fn launches(&mut self, side: Side, call: u32) -> Bag {
         if let Some(bag) = self.known(side, call, Part::Launches) {
             return bag;
@@ -181,7 +179,7 @@ impl<'a> Bags<'a> {
         self.keep(side, call, Part::Launches, bag)
     }
 
-    /// The tokens of several subtrees together.
+    /// The combined tokens of several subtrees.
     pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Bag {
         // All bags are computed before they are added up, because computing a bag uses the same
         // counters.
@@ -247,8 +245,8 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// A call's hash skips queries (and calls that are nested in a query by mistake), but its
-    /// number of tokens includes them, so the two are combined.
+    /// Identifies the bag of a call. A call's hash skips queries and calls that are nested in a query by mistake,
+    /// whereas the number of tokens counts nested calls, so the fingerprint combines both.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         outline.exact[call as usize] ^ u64::from(outline.weight(call))
@@ -276,7 +274,7 @@ fn common_of(few: &[(Token, u32)], many: &[(Token, u32)]) -> u32 {
     }
 }
 
-/// Number of tokens that two sorted lists share, if the second list is much longer.
+/// Number of tokens that two sorted lists share, for a second list that is much longer.
 fn common_of_few(few: &[(Token, u32)], mut many: &[(Token, u32)]) -> u32 {
     let mut shared = 0;
     for &(token, count) in few {

@@ -1,14 +1,14 @@
 //! Determines the confidence of each match.
 //!
 //! ```text
-//! trace1   a  x  b  x  c        a, b and c are firm: both sides have one of each, in one order. Between
+//! trace1   a  x  b  x  c        a, b and c are firm: each occurs once on both sides, in the same order. Between
 //! trace2   a  x  b  c           a and b, and between b and c, there is no choice: the first x is firm.
 //!
-//! trace1   a  x  x  c           nothing says which x of trace1 is the x of trace2:
+//! trace1   a  x  x  c           nothing shows which x of trace1 is the x of trace2:
 //! trace2   a  x  c              the match is interchangeable
 //! ```
-//! A match is at most as certain as the match around it. The evidence is counted independently of
-//! the alignment, so no pass confirms its own matches.
+//! A match is at most as certain as the match that encloses it. The evidence is counted independently of the alignment,
+//! so no pass confirms its own matches.
 
 use super::crossing::Crossing;
 use super::outline::Outline;
@@ -25,11 +25,10 @@ pub enum Confidence {
     /// Both sides have equally many calls with this name or content at this position, in the same
     /// order.
     Firm,
-    /// The best match found, although other matches of the surrounding calls are possible.
+    /// The best match found, although the surrounding calls could be matched differently.
     Likely,
-    /// One side has more calls with exactly this content at this position than the opposite side,
-    /// and nothing shows which of them are the counterparts. Interchangeable matches between equal
-    /// calls belong to the same group.
+    /// One side has more calls with exactly this content at this position than the opposite side, and nothing shows
+    /// which of these calls are the counterparts. Interchangeable matches between equal calls belong to the same group.
     Interchangeable {
         /// Number of the group that contains both calls of a match.
         group: u32,
@@ -37,7 +36,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The confidence as tables print it: `firm`, `likely`, `interchangeable`.
+    /// The name of the confidence in tables: `firm`, `likely`, `interchangeable`.
     pub fn label(self) -> &'static str {
         match self {
             Confidence::Firm => "firm",
@@ -54,7 +53,7 @@ impl Confidence {
         }
     }
 
-    /// The confidence of a match inside a match whose confidence is `around`.
+    /// The confidence of a match that is enclosed by a match with the confidence `around`.
     fn within(self, around: Confidence) -> Confidence {
         match (around, self) {
             (Confidence::Firm, own) => own,
@@ -134,7 +133,7 @@ pub(super) fn weigh(
     weighing.found
 }
 
-/// For each call, whether there is a match below it.
+/// For each call, whether any call below it is matched.
 fn contains_match(outline: &Outline<'_>, pairing: &Pairing, side: Side) -> Vec<bool> {
     let mut contains = vec![false; outline.len()];
     // The first matched call at or after `call` in preorder.
@@ -158,8 +157,8 @@ struct Weighing<'a> {
 }
 
 impl Weighing<'_> {
-    /// The matched calls directly below a matched call, ignoring unmatched wrappers. Unmatched
-    /// calls that contain matches are wrappers, and their contents take their positions.
+    /// The matched calls directly below a matched call, ignoring unmatched wrappers. Unmatched calls that contain
+    /// matches are wrappers; each is replaced by its contents.
     fn list(&self, side: Side, call: u32) -> Vec<u32> {
         let outline = self.outlines[side];
         let mut list = Vec::new();
@@ -234,8 +233,8 @@ impl Weighing<'_> {
             })
     }
 
-    /// The unambiguous matches in a stretch (the calls between two firm matches): both sides have
-    /// equally many calls with the match's content or name in the stretch.
+    /// The unambiguous matches in a stretch (the calls between two firm matches). A match is unambiguous if the stretch
+    /// contains equally many calls with the same content or name on both sides.
     fn firm_within(
         &self,
         lists: PerSide<&[u32]>,
@@ -289,8 +288,7 @@ impl Weighing<'_> {
     }
 }
 
-/// For each token in a stretch, the number of calls in the baseline minus the number in the
-/// candidate.
+/// For each token in a stretch, the number of baseline calls minus the number of candidate calls.
 struct Balance<T>(FxHashMap<T, i64>);
 
 impl<T: Hash + Eq + Copy> Balance<T> {

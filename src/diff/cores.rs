@@ -33,7 +33,7 @@ impl Cores {
     }
 }
 
-/// The direct child that contains most of what is below a call.
+/// The direct child that contains most of what is below `call`.
 fn heaviest(outline: &Outline<'_>, call: u32) -> Option<u32> {
     let most = outline.weight(call) - outline.own_weight(call);
     outline.each_child(call).find(|&child| 2 * outline.weight(child) > most)

@@ -1,11 +1,10 @@
-//! Divides lists of siblings by step if the steps run in a different order on the two sides.
+//! Splits lists of siblings by step if the steps run in a different order on the two sides.
 //!
 //! ```text
 //! trace1   a1 a2 │ b1 b2 b3         [a1 a2 | a1 a2]  [b1 b2 b3 | b1 b3]
 //! trace2   b1 b3 │ a1 a2
 //! ```
-//! Within two compared steps the calls are in the same order, so each pair of steps is aligned
-//! separately.
+//! Within a pair of compared steps, the calls are in the same order, so each pair of steps is aligned separately.
 
 use super::outline::Outline;
 use crate::program::{Program, StepId};
@@ -18,7 +17,7 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Crossing<'a> {
     programs: PerSide<&'a Program>,
-    /// For each compared step, the index of its pair in baseline order.
+    /// For each compared step, the index of its pair of steps, in baseline order.
     pair_of: PerSide<FxHashMap<StepId, usize>>,
 }
 
@@ -37,8 +36,8 @@ impl<'a> Crossing<'a> {
         Some(Crossing { programs, pair_of })
     }
 
-    /// Divides two lists of siblings: the calls of each pair of steps form a separate list, and so
-    /// do the calls that are outside of steps or in several steps.
+    /// Splits two lists of siblings. The calls of each pair of steps form a separate list. Calls that are outside of
+    /// steps or in several steps form one more list.
     pub(super) fn divided(
         &self,
         outlines: PerSide<&Outline<'_>>,

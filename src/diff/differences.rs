@@ -3,10 +3,10 @@
 use super::{MergedId, MergedNode, TraceDiff};
 use crate::side::Side;
 
-/// Prefix that the plain names of the profiler's own frames share.
+/// Prefix of the plain names of the profiler's own frames.
 const PROFILER: &str = "torch/profiler/";
 
-/// A point of difference: a call without a same-named counterpart, below a call that has one.
+/// A point of difference: a call without a same-named counterpart, below a call with a same-named counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Difference {
     /// The node at which the traces diverge: it is unmatched or renamed.
@@ -23,10 +23,12 @@ pub struct Difference {
 impl TraceDiff {
     /// All points of difference in preorder, computed when first requested.
     ///
-    /// The following are not points of difference:\n- runtime calls without GPU work;\n- renamed
-    /// kernels whose launch is in the trace;\n- captured calls if the other side launches the same
-    /// graph but its capture is unknown;\n- calls of steps without a counterpart;\n- frames of the
-    /// profiler itself.
+    /// The following are not points of difference:
+    /// - runtime calls without GPU work;
+    /// - renamed kernels whose launch is in the trace;
+    /// - captured calls if the other side launches the same graph but its capture is unknown;
+    /// - calls of steps without a counterpart;
+    /// - frames of the profiler itself.
     ///
     /// ```
     /// use tracetree::{CallTree, Side, Trace, TraceDiff};
@@ -76,8 +78,8 @@ impl TraceDiff {
         }
     }
 
-    /// Whether a call or an unmatched call around it belongs to the profiler itself. With
-    /// `profile_memory`, the profiler makes additional calls.
+    /// Whether a call, or an unmatched call that encloses it, belongs to the profiler itself. With `profile_memory`,
+    /// the profiler makes additional calls.
     fn is_of_profiler(&self, side: Side, call: crate::tree::CallId) -> bool {
         let tree = self.tree(side);
         let mut alone = std::iter::once(call)

@@ -31,7 +31,7 @@ pub struct PairEvidence {
     pub same_key: bool,
     /// Whether the exact names are equal.
     pub same_name: bool,
-    /// Whether both calls have arguments and these are equal (shapes, types, concrete inputs).
+    /// Whether both calls have arguments and the arguments (shapes, types, concrete inputs) are equal.
     pub same_arguments: bool,
     /// Whether everything below the two calls is equal, including kernel names.
     pub same_subtree: bool,
@@ -59,11 +59,11 @@ pub struct Explanation {
     pub call: CallId,
     /// How the call relates to the opposite trace.
     pub relation: Relation,
-    /// The pass of the alignment that matched the call; `None` if it has no counterpart.
+    /// The pass of the alignment that matched the call; `None` if the call has no counterpart.
     pub pass: Option<Pass>,
-    /// The evidence for the call's counterpart; `None` if it has none.
+    /// The evidence for the call's counterpart; `None` if the call has no counterpart.
     pub partner: Option<PairEvidence>,
-    /// The best alternative counterparts at the same position of the opposite trace, best first.
+    /// The best alternative counterparts at the same position in the opposite trace, best first.
     pub others: Vec<PairEvidence>,
 }
 
@@ -121,7 +121,7 @@ impl TraceDiff {
 }
 
 impl TraceDiff {
-    /// The matched roots of threads.
+    /// The matched pairs of thread roots.
     fn thread_pairs(&self) -> Vec<(u32, u32)> {
         let roots = self.tree(Side::Baseline).roots();
         let pair = |root| Some((root, self.partner(Side::Baseline, root)?));
@@ -130,7 +130,7 @@ impl TraceDiff {
 }
 
 impl Explanation {
-    /// The reason why a possible counterpart was not chosen, or why no counterpart was.
+    /// The reason why a possible counterpart was not chosen.
     pub fn why_not(&self, other: &PairEvidence) -> String {
         let taken = match other.partner {
             Some(_) if !other.same_subtree => "; it has a counterpart of its own",
@@ -162,8 +162,7 @@ impl Explanation {
     }
 }
 
-/// Whether the evidence for one possible counterpart is stronger than for another, regardless of
-/// position.
+/// Whether the evidence for `one` is stronger than for `other`, regardless of position.
 fn is_more_alike(one: &PairEvidence, other: &PairEvidence) -> bool {
     let evidence = |of: &PairEvidence| (of.same_subtree, of.same_arguments);
     evidence(one) > evidence(other)
@@ -179,8 +178,8 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The calls of the opposite trace that the call could be matched to: the children of its
-    /// nearest matched ancestor's counterpart, and the siblings of its own counterpart.
+    /// The calls of the opposite trace that `call` could be matched with: the children of the counterpart of its
+    /// nearest matched ancestor, and the siblings of its own counterpart.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();
         let above = self

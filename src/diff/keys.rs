@@ -1,9 +1,8 @@
-//! Computes the keys of names. Two calls can be the same call only if their keys are equal.
+//! Computes the keys of calls. Two calls count as the same call only if their keys are equal.
 //!
-//! A key consists of a call's kind and its name without anything that may differ between two runs
-//! of the same code: addresses, line numbers, install prefixes of file paths, instance numbers of
-//! modules, steps, compiled regions and generated kernels, hashes of compiled graphs, and the
-//! vendor's prefix of runtime calls.
+//! The key of a call is its kind and its name without anything that may differ between two runs of the same code:
+//! addresses, line numbers, install prefixes of file paths, instance numbers of modules, steps, compiled regions and
+//! generated kernels, hashes of compiled graphs, and the vendor's prefix of runtime calls.
 
 use super::Aliases;
 use super::windows::{self, Window};
@@ -32,12 +31,11 @@ impl<'a> Keys<'a> {
 
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
-        // `entry` needs an owned text on every look-up. Callers cache the keys, so this code runs
-        // rarely.
+        // `entry` needs an owned string on every look-up. That is affordable, because callers cache the keys.
         Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
     }
 
-    /// The key of something that has no name.
+    /// The key of a call without a name.
     pub(super) fn of_kind(&mut self, kind: CallKind, text: &str) -> Key {
         self.intern(kind, text)
     }
@@ -74,8 +72,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// If a launch's name does not show what it launches, the kind of its GPU event becomes the
-    /// key.
+    /// The name of a launch may not show what it launches, so the kind of its GPU event becomes the key.
     fn of_launch(&mut self, name: &str, launched: Option<Category>) -> Key {
         let name = self.aliases.apply(name);
         let name = runtime_name(&name);
@@ -87,8 +84,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Caches keys by the inputs that they are computed from, so every distinct name is normalized only
-/// once.
+/// Caches keys by the inputs from which they are computed, so every distinct name is normalized only once.
 #[derive(Default)]
 struct Cache {
     /// The keys of all calls except launches, by kind of call and name.
@@ -123,7 +119,7 @@ pub(crate) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reduces launch APIs to their kind, and other names to the name without the vendor's prefix.
+/// Reduces the name of a launch API to the kind of launch, and any other name to the name without the vendor's prefix.
 ///
 /// `hipExtModuleLaunchKernel` and `cudaLaunchKernelExC` → `launch`; `hipMemcpyWithStream` → `memcpy`;
 /// `cudaStreamSynchronize` → `StreamSynchronize`.
@@ -170,9 +166,8 @@ fn frame_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The name of a frame without the install folder of its file; `normalise` returns the same result
-/// for both forms of the name. `/home/me/project/train/loop.py(12): step` →
-/// `train/loop.py(12): step`.
+/// The name of a frame without the install folder of its file. `normalise` returns the same result for the names with
+/// and without the folder. `/home/me/project/train/loop.py(12): step` → `train/loop.py(12): step`.
 pub(crate) fn portable_frame(name: &str) -> Cow<'_, str> {
     let Some((file, _)) = split_frame(name) else { return without_addresses(name) };
     let kept = ["/site-packages/", "/dist-packages/", "/lib/python"];
@@ -198,8 +193,8 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// For a file below a known install folder, the path below that folder. Any other absolute path is
-/// cut to its last two components. Inductor names a generated file after a hash of its content
+/// The path of a file below a known install folder is shortened to the part below that folder. Any other absolute path
+/// is shortened to its last two components. Inductor names a generated file after a hash of its content
 /// (`4i/c4ik75qotyqpqz….py`), and the content changes with the code.
 fn without_install_prefix(path: &str) -> String {
     let path = path.replace('\\', "/");
@@ -274,8 +269,8 @@ fn without_addresses(name: &str) -> Cow<'_, str> {
     Cow::Owned(kept)
 }
 
-/// Finds the first word of `text` that is an address or a hash, and returns it with the text before
-/// and after it.
+/// Finds the first word of `text` that is an address or a hash. Returns the text before the word, the word, and the
+/// text after it.
 fn next_varying_word(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while from < text.len() {
@@ -296,8 +291,8 @@ fn is_address(word: &str) -> bool {
         .is_some_and(|digits| digits.len() >= 6 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// Whether a word is a hash. Inductor names a graph by the base-32 SHA-256 of its code; other tools
-/// use hexadecimal digests.
+/// Whether a word is a hash. Inductor names a graph after the base-32 SHA-256 of its code; other tools use hexadecimal
+/// digests.
 fn is_hash(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let lower = word.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_lowercase());
@@ -386,7 +381,8 @@ mod tests {
     #[test]
     fn what_is_long_and_of_few_letters_is_a_hash() {
         assert!(is_hash("0123456789abcdef") && is_hash("abcdefabcdefab01"));
-        // The first word is too short; the second has letters up to `f` but only one digit.
+        // The first word is too short to be a hash. The second word contains only letters up to `f`, but only one
+        // digit.
         assert!(!is_hash("0123456789abcde") && !is_hash("abcdefabcdefabc1"));
         assert!(!is_hash("scaled_dot_product1234"));
         let inductor = "c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk";

@@ -26,7 +26,7 @@ impl MergedId {
         MergedId(position)
     }
 
-    /// Position in preorder, which tables and the text form of the tree print as the id.
+    /// Position in preorder. Tables and the printed tree show this position as the id.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -50,7 +50,7 @@ impl MergedNode {
         }
     }
 
-    /// The calls of the node with their sides, baseline first.
+    /// The calls at the node with their sides, baseline first.
     pub(crate) fn calls(self) -> impl Iterator<Item = (Side, CallId)> {
         Side::BOTH.into_iter().filter_map(move |side| Some((side, self.call(side)?)))
     }
@@ -152,7 +152,7 @@ fn node_of(calls: (u32, u32)) -> MergedNode {
     }
 }
 
-/// Nodes before they are ordered: all baseline calls, then the candidate-only calls.
+/// The nodes before they are put in order: all baseline calls, then the candidate-only calls.
 struct Drafts {
     calls: Vec<(u32, u32)>,
     parents: Vec<u32>,
@@ -211,8 +211,8 @@ impl Children {
     }
 }
 
-/// The parent of a pair is the deeper of its two calls' parents, so a wrapper stays between the
-/// pair and the common parent.
+/// The parent of a pair is the deeper one of its two calls' parents, so a wrapper stays between the pair and the common
+/// parent.
 fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
     let above = Above { trees, calls, of_candidate };
     calls
@@ -251,15 +251,15 @@ impl Above<'_> {
         }
     }
 
-    /// The pair that is the parent of both calls of a matched pair, which is the common case.
+    /// In the common case, the parents of a pair's two calls match each other. Returns that pair of parents.
     fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
         let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is either unmatched or has calls above both `call` and
-    /// its counterpart. A pair above `call` need not be above the counterpart: on its side, the
-    /// counterpart can be a sibling of a renamed op instead of being inside it.
+    /// The nearest node above `call` that is either unmatched or is a pair of calls above both `call` and its
+    /// counterpart. A pair above `call` need not be above the counterpart: the counterpart can be a sibling of a
+    /// renamed op instead of being inside the op.
     fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
         self.trees[side]
             .ancestors(call)
@@ -281,11 +281,11 @@ impl Above<'_> {
     }
 }
 
-/// Returns the nodes in baseline order, with each candidate-only call after the node that precedes
-/// it in the candidate.
+/// Returns the nodes in baseline order. Each candidate-only call comes after the node that precedes it in the
+/// candidate.
 fn order(baseline: usize, of_candidate: &[u32]) -> Vec<u32> {
-    // Candidate-only nodes are sorted by the pair that they follow; nodes before all pairs come
-    // first. Nodes that follow the same pair keep their order, so they form a range.
+    // Candidate-only nodes are sorted by the pair that they follow; nodes before all pairs come first. Nodes that
+    // follow the same pair keep their order, so these nodes form a range.
     let first = baseline as u32;
     let mut behind = vec![(first, first); baseline + 1];
     let (mut next, mut last_pair) = (first, 0);

@@ -57,19 +57,19 @@ use std::sync::{Arc, OnceLock};
 use step_pairs::StepPairs;
 pub(crate) use windows::Window;
 
-/// Value in columns of calls for an unmatched call.
+/// The value for an unmatched call in columns that contain counterparts.
 const NONE: u32 = u32::MAX;
 
 /// The relation of a call to the opposite trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
-    /// Matched, with equal keys.
+    /// The call is matched, and the keys are equal.
     Same,
-    /// Matched at the same position under a different name; not a common node.
+    /// The call is matched at the same position under a different name. It is not a common node.
     Renamed,
-    /// Matched to an equal subtree at a different position below the same matched pair.
+    /// The call is matched to an equal subtree at a different position below the same matched pair.
     Moved,
-    /// Part of a compiled region that only one trace has, or replaced by such a region.
+    /// The call is part of a compiled region that only one trace has, or such a region replaced the call.
     Replaced,
     /// The call exists only in the baseline.
     OnlyBaseline,
@@ -78,8 +78,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// The relation as printed in tables: `same`, `renamed`, `moved`, `replaced`, `trace1_only`,
-    /// `trace2_only`.
+    /// The name of the relation in tables: `same`, `renamed`, `moved`, `replaced`, `trace1_only`, `trace2_only`.
     pub fn label(self) -> &'static str {
         match self {
             Relation::Same => "same",
@@ -115,7 +114,7 @@ pub struct TraceDiff {
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
-    /// For each side, whether each step is compared; `None` if all steps are.
+    /// For each side, whether each step is compared; `None` if all steps are compared.
     compared_steps: Option<PerSide<Vec<bool>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
@@ -150,7 +149,7 @@ impl TraceDiff {
         TraceDiff::with_options(baseline, candidate, DiffOptions::default())
     }
 
-    /// Aligns two trees, with options.
+    /// Aligns two trees with the given options.
     pub fn with_options(
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,
@@ -159,8 +158,8 @@ impl TraceDiff {
         TraceDiff::with_look_ahead(baseline, candidate, options, None::<&fn(Side, &Program)>)
     }
 
-    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` runs on other
-    /// threads and computes everything that a report needs from one trace alone.
+    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` runs on other threads. It
+    /// computes everything that a report needs from one trace alone.
     pub(crate) fn with_look_ahead(
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,
@@ -181,13 +180,13 @@ impl TraceDiff {
                     mirrored(align_in_order(programs, &options, &pins, &windows))
                 }
             };
-            // From here on, only the merged tree stores the matching.
+            // From now on, only the merged tree stores the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
             (pairing, regions, confidences, merged)
         };
         let plain_names: PerSide<PlainNames> = PerSide::default();
-        // The alignment itself keeps one thread busy. Meanwhile, a second thread computes
-        // everything that depends on only one tree.
+        // The alignment keeps one thread busy. Meanwhile, a second thread computes everything that depends on only one
+        // tree.
         let look_ahead = || {
             for side in Side::BOTH {
                 programs[side].look_ahead();
@@ -205,11 +204,14 @@ impl TraceDiff {
             "ALIGNMENT_CUT",
             pairing.cut_blocks,
             "compare fewer steps, or record Python stacks, which add structure to the calls",
-            || "some blocks of unlike siblings were too long to be searched completely, so some of \
-                their calls may be unmatched".to_owned(),
+            || {
+                "some blocks of dissimilar siblings were too long to be searched completely, so \
+                 some calls in these blocks may be unmatched"
+                    .to_owned()
+            },
         );
         notes.add("THREADS_CUT", pairing.cut_threads, "record fewer threads", || {
-            "there were too many threads to compare each with every other, so some may be unmatched"
+            "there were too many threads to compare all pairs, so some threads may be unmatched"
                 .to_owned()
         });
         TraceDiff {
@@ -264,9 +266,9 @@ impl TraceDiff {
         self.partner(side, call).map(|_| self.passes[side][call.index()])
     }
 
-    /// The pairs of compared steps, in baseline order; the candidate may run them in a different
-    /// order. Calls of steps that are in no pair have no counterparts. The list is `None` if steps
-    /// are compared by position or cannot be compared.
+    /// The pairs of compared steps, in baseline order; the candidate may run the steps in a different order. Calls of a
+    /// step that is in none of the pairs have no counterparts. `None` if steps are compared by position or cannot be
+    /// compared.
     pub fn step_pairs(&self) -> Option<&[(StepId, StepId)]> {
         self.step_pairs.as_deref()
     }
@@ -285,7 +287,7 @@ impl TraceDiff {
         &self.regions.list
     }
 
-    /// Position in [`TraceDiff::regions`] of the region that contains or replaced a call.
+    /// The position in [`TraceDiff::regions`] of the region that contains or replaced a call.
     pub fn region_of(&self, side: Side, call: CallId) -> Option<usize> {
         self.regions.of(side, call)
     }
@@ -311,10 +313,9 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a call is unmatched only because its side recorded more. Both sides launch the graph
-    /// that contains the call, but only the call's side knows the graph's capture or the program
-    /// parts that the graph's kernels name. In that case the traces differ in what was recorded,
-    /// not in what ran.
+    /// Whether a call is unmatched only because its side recorded more: both sides launch the graph that contains the
+    /// call, but only the call's side knows the graph's capture or the program parts that the graph's kernels name. The
+    /// traces then differ in what was recorded, not in what ran.
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
         let Some(known) = tree.captured_as(call).filter(|_| self.partner(side, call).is_none())
@@ -336,8 +337,8 @@ impl TraceDiff {
         self.plain_names[side].of(self.tree(side), call)
     }
 
-    /// Whether a matched call was captured in a graph on exactly one side. A call that a graph
-    /// replays takes no host time.
+    /// Whether a matched call was captured in a graph on exactly one side. A call that was captured takes no host time
+    /// when the graph is replayed.
     pub(crate) fn is_captured_on_one_side(&self, node: MergedNode) -> bool {
         match node {
             MergedNode::Both(a, b) => {
@@ -365,7 +366,7 @@ impl TraceDiff {
             && self.relation(Side::Baseline, baseline).is_common()
     }
 
-    /// The options that the trees were aligned with.
+    /// The options with which the trees were aligned.
     pub fn options(&self) -> &DiffOptions {
         &self.options
     }
@@ -375,8 +376,8 @@ impl TraceDiff {
         &self.merged
     }
 
-    /// The classes of which the traces contain different layers because a recording began after the
-    /// first one.
+    /// The module classes for which the traces contain different layers, because a recording began after the first
+    /// layer.
     pub(crate) fn windows(&self) -> &[Window] {
         &self.windows
     }

@@ -15,7 +15,7 @@ pub struct DiffOptions {
     /// [`TraceDiff::check_pins`](super::TraceDiff::check_pins) reports pins that cannot be
     /// satisfied.
     pub pins: Vec<Pin>,
-    /// Passes of the alignment to skip, which measures how much they contribute.
+    /// Passes of the alignment to skip, in order to measure how much they contribute.
     pub without: Passes,
 }
 

@@ -1,15 +1,15 @@
-//! Decides which of two trees the alignment receives as its first tree.
+//! Decides which of two trees is the first tree for the alignment.
 //!
-//! The alignment breaks ties by the order of the two trees. Two given trees are therefore always
-//! aligned in the same order, which makes `diff(b, a)` the mirror image of `diff(a, b)`.
+//! The order of the two trees decides ties in the alignment. Two given trees are therefore always aligned in the same
+//! order, so `diff(b, a)` is the mirror image of `diff(a, b)`.
 
 use crate::side::PerSide;
 use crate::trace::{Arguments, TextId, Trace};
 use crate::tree::{CallId, CallTree};
 use std::cmp::Ordering;
 
-/// Whether the alignment receives these trees in the given order. Trees are compared by size, then
-/// by the text of their content, because ids depend on which tree was read first.
+/// Whether the alignment uses these trees in the given order. Trees are compared by size, then by the strings in their
+/// content, because ids depend on which tree was read first.
 pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     let (baseline, candidate) = (trees.baseline, trees.candidate);
     let mut contents = Contents::new(trees);
@@ -18,8 +18,7 @@ pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     lengths.then_with(|| orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)).is_le()
 }
 
-/// Compares the contents of calls, in preorder. Two runs share most texts, so equal texts are
-/// compared only once.
+/// Compares the contents of calls, in preorder. Two runs share most strings, so equal strings are compared only once.
 struct Contents<'a> {
     trees: PerSide<&'a CallTree>,
     names: Twins,
@@ -66,13 +65,13 @@ impl<'a> Contents<'a> {
     }
 }
 
-/// The texts that an argument record consists of.
+/// The strings of an argument record.
 fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<Item = &'a str> {
     let ids = arguments.map(|a| [a.dims, a.types, a.concrete, a.strides]);
     ids.into_iter().flatten().map(|id: TextId| trace.text(id))
 }
 
-/// For each text id of the baseline that was compared, the candidate's id of an equal text.
+/// For each string id of the baseline that was compared, the candidate's id for an equal string.
 #[derive(Default)]
 struct Twins(Vec<Option<usize>>);
 

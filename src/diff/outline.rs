@@ -1,4 +1,4 @@
-//! Converts a call tree into columns of integers, which the alignment compares in place of text.
+//! Converts a call tree into columns of integers, which the alignment compares instead of strings.
 
 use super::keys::{Key, Keys};
 use crate::trace::{Arguments, Category, EventId, TextId, Trace};
@@ -19,7 +19,7 @@ impl ArgumentIds {
         trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
     }
 
-    /// Hashes of the strides in a trace's argument records, used to break ties.
+    /// Hashes of the strides in a trace's argument records, which only break ties.
     fn strides_of(trace: &Trace) -> Vec<u64> {
         let hash = |arguments: &Arguments| {
             let mut hasher = FxHasher::default();
@@ -53,9 +53,9 @@ pub(super) struct Outline<'a> {
     kinds_of_gpu: GpuKinds,
     /// Dense id of each call's arguments; 0 for a call without arguments.
     pub(super) arguments: Vec<u32>,
-    /// Hash of each call's subtree (keys, arguments, strides, kernel names and grids) in order,
-    /// without queries. A GPU event's hash covers only its name, so a kernel below a given launch
-    /// stays the same kernel when the batch size changes.
+    /// Hash of each call's subtree (keys, arguments, strides, kernel names and grids), in order and without queries.
+    /// The hash of a GPU event itself covers only the name, so a kernel below a given launch stays the same kernel when
+    /// the batch size changes.
     pub(super) exact: Vec<u64>,
     /// Hash of the keys and arguments of each call's subtree, in order and without queries. GPU
     /// events only contribute their kind to the hash.
@@ -63,9 +63,9 @@ pub(super) struct Outline<'a> {
     /// Number of evidence tokens before each call in preorder, with one additional entry at the
     /// end.
     weight_before: Counts,
-    /// The hidden calls: the opposite side recorded no calls of their kind and cannot have
-    /// counterparts. This column is empty if no call is hidden. The outline skips these calls, and
-    /// their children become children of the parent.
+    /// Whether each call is hidden, because the opposite side recorded no calls of its kind and cannot contain a
+    /// counterpart. The outline skips hidden calls, and their children become children of the parent. This column is
+    /// empty if no call is hidden.
     hidden: Vec<bool>,
     /// Number of visible calls before each call, with one additional entry at the end. This column
     /// is empty if no call is hidden.
@@ -73,8 +73,8 @@ pub(super) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    /// Computes the columns that describe each call without its subtree. [`Outline::summed_up`]
-    /// then adds the columns that describe subtrees, for which the opposite side is not needed.
+    /// Computes the columns that describe each call without its subtree. [`Outline::summed_up`] then adds the columns
+    /// that describe subtrees. Neither function needs the opposite side.
     pub(super) fn new(
         tree: &'a CallTree,
         keys: &mut Keys<'_>,
@@ -133,8 +133,7 @@ impl<'a> Outline<'a> {
         self.tree.is_gpu_path(CallId(call))
     }
 
-    /// The key that represents a call by kind: for GPU events without their names, kernel, memcpy
-    /// or memset.
+    /// The key of a call; for a GPU event, a key for its kind (kernel, memcpy or memset) instead of its name.
     pub(super) fn place(&self, call: u32) -> Key {
         match self.tree.event(CallId(call)).filter(|_| self.is_gpu(call)) {
             Some(event) => self.kinds_of_gpu.of(self.tree.trace().category(event)),
@@ -207,8 +206,8 @@ impl<'a> Outline<'a> {
     }
 
     fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
-        // The next call in preorder after a hidden call is its first child, so children of hidden
-        // calls take their parent's position among the siblings.
+        // The next call in preorder after a hidden call is its first child, so the children of a hidden call replace it
+        // among the siblings.
         let seen = move |from: u32| (from..end).find(|&call| !self.is_hidden(call));
         std::iter::successors(seen(first), move |&call| seen(self.end(call)))
     }
@@ -223,8 +222,7 @@ impl<'a> Outline<'a> {
         self.weight_before.within(call as usize..call as usize + 1)
     }
 
-    /// Evidence tokens of the call without its subtree: its key, and its arguments or the kind of
-    /// the GPU event.
+    /// Evidence tokens of the call without its subtree: the key, plus the arguments or the kind of GPU event.
     pub(super) fn tokens(&self, call: u32) -> [Option<Token>; 2] {
         let at = call as usize;
         if self.is_query(call) || self.is_hidden(call) {
@@ -324,7 +322,7 @@ fn size_of(trace: &Trace, event: EventId) -> u64 {
     hasher.finish()
 }
 
-/// Combines `value` with `hash`; the order of the combined values matters.
+/// Combines `value` with `hash`. The result depends on the order in which values are combined.
 fn mix(hash: u64, value: u64) -> u64 {
     let folded = (hash.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     folded ^ (folded >> 29)

@@ -1,4 +1,4 @@
-//! Stores the matching: the counterpart of each call, and how the two calls relate.
+//! Stores the matching: the counterpart of each call, and the relation between the two calls.
 
 use super::Relation;
 use super::passes::Pass;
@@ -14,9 +14,9 @@ pub(super) struct Pairing {
     pub(super) relations: PerSide<Vec<Relation>>,
     /// The pass that matched each call; meaningless for unmatched calls.
     pub(super) passes: PerSide<Vec<Pass>>,
-    /// Number of blocks of unlike siblings that were too large to be searched completely.
+    /// Number of blocks of dissimilar siblings that were too large to be searched completely.
     pub(super) cut_blocks: u64,
-    /// Number of threads that were compared with only some of the other side's threads.
+    /// Number of threads that were compared with only some threads of the other side.
     pub(super) cut_threads: u64,
     /// The pairs of compared steps, in baseline order; `None` if steps are compared by position.
     pub(super) steps: Option<StepPairs>,

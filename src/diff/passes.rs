@@ -1,9 +1,9 @@
 //! The passes of the alignment, in the order in which they run.
 //!
-//! Each match records its pass, and `explain` prints that pass. A pass can be skipped to measure
-//! its contribution: `examples/alignment_quality.rs --ablation`.
+//! Each match records the pass that found it, and `explain` prints that pass. A pass can be skipped to measure its
+//! contribution: `examples/pass_ablation.rs`.
 
-/// A pass of the alignment: which calls it matches, and based on what evidence.
+/// A pass of the alignment. A pass defines which calls are matched, and on what evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pass {
     /// Calls that the user matched explicitly.
@@ -20,10 +20,11 @@ pub enum Pass {
     Swapped,
     /// Matches adjacent calls that swapped places.
     Neighbours,
-    /// Matches ops of two vendors for the same operation. This pass also opens both ops.
+    /// Matches ops of two vendors for the same operation. This pass also opens both ops, so that their contents can be
+    /// matched.
     Variants,
-    /// Opens wrappers that only one side has. This pass matches no calls itself: it opens wrappers,
-    /// whose contents are aligned as siblings.
+    /// Opens wrappers that only one side has. This pass matches no calls itself. The contents of the opened wrappers
+    /// are then aligned as siblings.
     Wrappers,
     /// Matches equal calls near each other.
     EqualNear,
@@ -35,14 +36,14 @@ pub enum Pass {
     SimilarNear,
     /// Matches renamed calls that swapped places with an adjacent call.
     RenamedNeighbours,
-    /// Matches calls whose contents one side lost.
+    /// Matches calls that lost their contents on one side.
     Emptied,
     /// Matches unique calls at any distance.
     Far,
     /// Swaps the counterparts of equal calls whose matches cross.
     EqualInOrder,
-    /// Matches the contents of threads that have no counterpart. This pass matches no calls itself:
-    /// it passes them on to the alignment of siblings.
+    /// Matches the contents of threads that have no counterpart. This pass matches no calls itself. The alignment of
+    /// siblings matches the calls that this pass finds.
     SplitThreads,
     /// Matches calls that have a new caller.
     NewCallers,
@@ -86,8 +87,7 @@ impl Pass {
         self.words().0
     }
 
-    /// The evidence for the matches of this pass, which completes a sentence that begins with
-    /// “matched, because”.
+    /// The evidence for the matches of this pass. The string completes a sentence that begins with “matched, because”.
     pub fn evidence(self) -> &'static str {
         self.words().1
     }
@@ -95,10 +95,14 @@ impl Pass {
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Pass::Pinned => ("pinned", "--match says so"),
-            Pass::Threads => ("threads", "no other thread has more calls in common with it"),
-            Pass::Identical => ("identical", "everything in the calls around them is identical"),
+            Pass::Threads => {
+                ("threads", "no other thread has more calls in common with this thread")
+            }
+            Pass::Identical => {
+                ("identical", "the calls around them are identical, including everything inside")
+            }
             Pass::Siblings => {
-                ("siblings", "this order gives the surrounding calls the most in common")
+                ("siblings", "they match in the best alignment of the surrounding calls")
             }
             Pass::InstanceNumbers => (
                 "instance_numbers",
@@ -107,7 +111,7 @@ impl Pass {
             Pass::Swapped => {
                 ("swapped", "they swapped places: their contents or arguments are the same")
             }
-            Pass::Neighbours => ("neighbours", "neighbours swapped places"),
+            Pass::Neighbours => ("neighbours", "they swapped places with an adjacent call"),
             Pass::Variants => {
                 ("variants", "their names share a rare word, and their contents agree")
             }
@@ -124,7 +128,7 @@ impl Pass {
             }
             Pass::RenamedNeighbours => (
                 "renamed_neighbours",
-                "they do similar work, and a neighbor swapped places with them",
+                "they do similar work, and an adjacent call swapped places with them",
             ),
             Pass::Emptied => {
                 ("emptied", "their names and arguments are equal, and one has lost its contents")
@@ -147,7 +151,7 @@ impl Pass {
                 ("left_behind", "their names are equal, and everything they called moved elsewhere")
             }
             Pass::Ranges => {
-                ("ranges", "at least half of the matched calls in each range are in both")
+                ("ranges", "at least half of the matched calls in each range are in both ranges")
             }
         }
     }

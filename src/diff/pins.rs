@@ -1,9 +1,8 @@
 //! Matches pairs of calls that the user pins to each other, such as
 //! `module("Block_1") = module("Block_2")`.
 //!
-//! The two queries of a pin must select equally many calls, which are matched in order. Pinned
-//! calls are matched before anything else is aligned. The contents of pinned calls are then aligned
-//! as usual.
+//! The two queries of a pin must select equally many calls, which are matched in order. Pinned calls are matched before
+//! any other calls. The contents of pinned calls are then aligned as usual.
 
 use super::TraceDiff;
 use super::order;
@@ -14,7 +13,7 @@ use crate::tree::{CallId, CallTree};
 use std::fmt;
 use std::str::FromStr;
 
-/// A pin: two queries whose selected calls are matched with each other.
+/// A pin: two queries. The calls that the queries select are matched with each other.
 ///
 /// ```
 /// use tracetree::diff::Pin;
@@ -46,7 +45,7 @@ impl Pin {
             return Ok(one.into_iter().zip(two).collect());
         }
         let message = format!(
-            "selects {} calls of the baseline and {} of the candidate",
+            "selects {} calls in the baseline and {} in the candidate",
             one.len(),
             two.len()
         );
@@ -55,7 +54,7 @@ impl Pin {
     }
 }
 
-/// Drops the calls that are below another call of the list.
+/// Drops calls that are below another call in the list.
 fn outermost(tree: &CallTree, calls: Vec<CallId>) -> Vec<CallId> {
     let mut kept: Vec<CallId> = Vec::new();
     for call in calls {
@@ -90,7 +89,7 @@ impl FromStr for Pin {
     }
 }
 
-/// The calls that all pins match, in pairs. If several pins select a call, the first pin applies.
+/// The pairs of calls that the pins match. Fails if two pins match a call with different calls.
 pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
     let mut all: Vec<(CallId, CallId)> = Vec::new();
     for pin in pins {
@@ -99,8 +98,10 @@ pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(Ca
                 if *other == pair {
                     continue;
                 }
-                let message = "selects a call that an earlier --match matches with another call";
-                return Err(Error::usage(pin.to_string(), message).remedy("remove one of the two"));
+                let message = "selects a call that an earlier --match matches with a different \
+                               call";
+                return Err(Error::usage(pin.to_string(), message)
+                    .remedy("remove one of these --match options"));
             }
             all.push(pair);
         }
@@ -112,9 +113,9 @@ impl TraceDiff {
     /// Checks that every [pin](super::DiffOptions::pins) was satisfied.
     ///
     /// # Errors
-    /// Fails if a query selects no calls, if the two queries of a pin select different numbers of
-    /// calls, or if a pinned pair contradicts another match: no tree can contain two pairs of which
-    /// each is above the other.
+    /// Fails if a query selects no calls, if the two queries of a pin select different numbers of calls, or if a pinned
+    /// pair contradicts another match. Two pairs contradict each other if each pair is above the other on one side,
+    /// because no tree can contain both.
     pub fn check_pins(&self) -> Result<()> {
         let pins = &self.options().pins;
         for (a, b) in resolve(pins, self.trees())? {
@@ -136,8 +137,8 @@ impl TraceDiff {
         Ok(())
     }
 
-    /// The pinned calls, with the two sides in alignment order. The list is empty if a pin is
-    /// invalid, which [`TraceDiff::check_pins`] reports.
+    /// The pairs of pinned calls, with the two sides in alignment order. The list is empty if a pin is invalid;
+    /// [`TraceDiff::check_pins`] reports invalid pins.
     pub(super) fn pinned(pins: &[Pin], trees: PerSide<&CallTree>) -> Vec<(u32, u32)> {
         let calls = resolve(pins, trees).unwrap_or_default();
         let is_in_order = calls.is_empty() || order::in_order(trees);

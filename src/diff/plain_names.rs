@@ -1,5 +1,5 @@
-//! Computes the plain names of calls (without anything that may differ between two runs of the same
-//! code), each only once.
+//! Computes each plain name only once. A plain name is the name of a call without anything that may differ between two
+//! runs of the same code.
 
 use super::{NONE, keys};
 use crate::trace::TextId;
@@ -14,13 +14,13 @@ pub(super) struct PlainNames(OnceLock<Names>);
 #[derive(Debug, Clone, Default)]
 struct Names {
     names: Vec<Box<str>>,
-    /// For each kind of call and each text id, the position of the plain name in the list. The
-    /// entry is `NONE` if no call of the kind has that name.
+    /// For each kind of call and each string id, the position of the plain name in the list. The entry is `NONE` if no
+    /// call of the kind has that name.
     of_kinds: [Vec<u32>; 6],
 }
 
 impl PlainNames {
-    /// The plain name of a call. All invocations must pass the same tree.
+    /// The plain name of a call. All calls of this function must pass the same tree.
     pub(super) fn of<'a>(&'a self, tree: &'a CallTree, call: CallId) -> &'a str {
         // A call without an event represents a thread.
         let Some((kind, name)) = key(tree, call) else { return tree.name(call) };

@@ -4,10 +4,9 @@
 //! trace1   a b c d            aligned as   a b c d
 //! trace2   R(a S(b c)) d                   a b c d
 //! ```
-//! Such a range changes only the depth of the calls inside it. The trees are aligned without these
-//! ranges, so no range competes with the calls inside it for a counterpart. After the alignment, a
-//! baseline range and a candidate range that contain the same matched calls count as one range
-//! under two names.
+//! Such a range changes only the depth of the calls inside it. The trees are aligned without these ranges, so no range
+//! competes with the calls inside it for a counterpart. After the alignment, a baseline range and a candidate range
+//! that contain mostly the same matched calls count as one range with two names.
 
 use super::outline::Outline;
 use super::pairing::Pairing;
@@ -21,11 +20,11 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum share, per thousand, of the matched calls in each of two ranges that must be in both for
-/// the ranges to be the same.
+/// Minimum share (in thousandths) of the matched calls in each of two ranges that must be in both ranges for the ranges
+/// to be the same.
 const SHARED: usize = 500;
 
-/// For each side, the ranges whose names the opposite side does not have, in preorder.
+/// For each side, the ranges whose names do not occur on the opposite side, in preorder.
 pub(super) fn one_sided(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
@@ -46,8 +45,7 @@ pub(super) fn one_sided(
     })
 }
 
-/// Whether a call is a range: an op without arguments and without a namespace, with other ops or
-/// frames inside.
+/// Whether a call is a range: an op without arguments and without a namespace that contains other ops or frames.
 fn is_range(tree: &CallTree, outline: &Outline<'_>, call: u32) -> bool {
     let name = tree.name(CallId(call));
     let is_node =
@@ -60,7 +58,7 @@ fn is_range(tree: &CallTree, outline: &Outline<'_>, call: u32) -> bool {
         && outline.each_child(call).any(|child| outline.is_op_or_frame(child))
 }
 
-/// Matches the ranges of both sides that contain the same matched calls.
+/// Matches the ranges of both sides that contain mostly the same matched calls.
 pub(super) fn pair(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,

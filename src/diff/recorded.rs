@@ -1,19 +1,18 @@
-//! Hides the kinds of calls that only one side recorded from the alignment.
+//! Hides calls from the alignment if only one side recorded calls of their kind.
 //!
-//! If only one of two runs was recorded with `with_stack`, the frames of that run cannot have
-//! counterparts. Such frames would lie between the ops and count as evidence against every match.
+//! If only one of two runs was recorded with `with_stack`, the frames of that run cannot have counterparts. Such frames
+//! would be between the ops and count as evidence against every match.
 //!
 //! ```text
 //! trace1   step(forward(linear(addmm)))        aligned as   linear(addmm)
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! Captured calls are hidden too, if the opposite side replays graphs with unknown captures. The
-//! same applies to program parts that kernels name, if the kernels of the opposite side name none.
-//! The kernels of both replays are then aligned as if no captures or parts were known.
+//! Captured calls are hidden too if the opposite side replays graphs with unknown captures. Program parts that kernels
+//! name are hidden if the kernels of the opposite side name no program parts. The kernels of both replays are then
+//! aligned as if no captures or program parts were known.
 //!
-//! So the trees are aligned without the calls that only one side recorded. The merged tree still
-//! contains the hidden calls at their own positions, as unmatched calls around matched pairs.
+//! The merged tree still contains the hidden calls at their own positions, as unmatched calls around matched pairs.
 
 use super::outline::Outline;
 use super::ranges;
@@ -31,8 +30,8 @@ enum Optional {
     Module,
     /// Calls recorded while a graph was captured.
     Captured,
-    /// A program part in which kernels of a graph were captured, known only from the kernels'
-    /// arguments.
+    /// A program part in which kernels of a graph were captured. Such parts are known only from the arguments of the
+    /// kernels.
     Part,
 }
 
@@ -69,10 +68,9 @@ struct Recorded {
     can_have: [bool; Optional::ALL.len()],
 }
 
-/// In each matched thread, hides the kinds of calls that do not occur in its counterpart. In
-/// unmatched threads, hides the kinds of calls that do not occur anywhere in the opposite trace.
-/// Calls in `left_out` are hidden as well, and so are ranges whose names do not occur in the
-/// opposite trace.
+/// In each matched thread, hides the kinds of calls that do not occur in the thread's counterpart. In unmatched
+/// threads, hides the kinds of calls that do not occur anywhere in the opposite trace. Also hides the calls in
+/// `left_out`, and ranges whose names do not occur in the opposite trace.
 pub(super) fn without_one_sided<'a>(
     trees: PerSide<&CallTree>,
     outlines: PerSide<Outline<'a>>,

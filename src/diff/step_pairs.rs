@@ -1,15 +1,15 @@
 //! Decides which steps of two traces are compared with each other.
 //!
 //! ```text
-//! trace1   A   B   C                 matched by what the steps do; on a tie by their
-//! trace2       B   C   D   E         token counts, then their numbers, then their order
+//! trace1   A   B   C                 matched by the calls in the steps; on a tie by
+//! trace2       B   C   D   E         token counts, then step numbers, then order
 //!
-//! trace1   prefill 512   decode 4   decode 5      batches of an inference engine: equal ones first,
-//! trace2   decode 4   prefill 500   decode 4      then the nearest of the same class, in any order
+//! trace1   prefill 512   decode 4   decode 5      batches of an inference engine: equal batches first,
+//! trace2   decode 4   prefill 500   decode 4      then similar batches of the same class, in any order
 //! ```
-//! Steps of different phases are never compared. If both traces have equally many steps and nothing
-//! shows that their order differs, steps are compared by position. The alignment ignores the calls
-//! of a step without a counterpart, so it cannot match them to calls of a compared step.
+//! Steps of different phases are never compared. If both traces have equally many steps and nothing shows that their
+//! order differs, steps are compared by position. The alignment ignores the calls of a step without a counterpart, so
+//! these calls cannot match calls of a compared step.
 
 use super::outline::{Outline, Token};
 use crate::program::{BatchClass, Phase, Program, StepId, StepSpan, Steps};
@@ -20,7 +20,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{Hash, Hasher};
 
-/// Maximum number of step pairs to score; if there are more, steps are matched by position.
+/// Maximum number of step pairs to score. If there are more pairs, steps are matched by position.
 const CELLS: usize = 1 << 20;
 
 /// Step similarity is measured in twentieths. Smaller differences are ignored, because two
@@ -79,8 +79,8 @@ fn pair_like(
     pairs.into_iter().map(|(a, b)| (id(Side::Baseline, a), id(Side::Candidate, b))).collect()
 }
 
-/// If both sides run the same kinds of steps, each equally often, matches the steps of each kind in
-/// order. If the kinds or their counts differ, no step is matched.
+/// Matches the steps of each kind in order if both sides run each kind of step equally often. Otherwise no step is
+/// matched.
 fn permuted(kinds: &PerSide<Vec<u64>>) -> StepPairs {
     let mut left = kinds.as_ref().map(|kinds| (0..kinds.len()).collect::<Vec<usize>>());
     let pairs = take_equal(&mut left, |side, at| kinds[side][at]);
@@ -194,7 +194,7 @@ fn nearness(one: BatchOf, two: BatchOf) -> usize {
     requests.midpoint(tokens)
 }
 
-/// For each step of each side, whether it is in one of the pairs.
+/// For each step on each side, whether the step is in one of the pairs.
 pub(super) fn compared(
     programs: PerSide<&Program>,
     pairs: &[(StepId, StepId)],
@@ -207,8 +207,8 @@ pub(super) fn compared(
     compared
 }
 
-/// For each call, whether it is in a step without a counterpart and contains no call of a compared
-/// step. The list is empty if every step has a counterpart.
+/// For each call, whether the call is in a step without a counterpart and contains no call of a compared step. The list
+/// is empty if every step has a counterpart.
 pub(super) fn left_out(
     programs: PerSide<&Program>,
     pairs: Option<&[(StepId, StepId)]>,
@@ -221,7 +221,7 @@ pub(super) fn left_out(
         if !is_compared.contains(&false) {
             return Vec::new();
         }
-        // For each position, the number of preceding calls that belong to compared steps.
+        // For each call, the number of preceding calls that belong to compared steps.
         let mut before = vec![0_u32; tree.len() + 1];
         for step in (0..).map(StepId).take(steps.len()).filter(|step| is_compared[step.index()]) {
             steps.calls_of(step).flatten().for_each(|at| before[at + 1] = 1);
@@ -246,8 +246,7 @@ struct Worth {
 }
 
 impl Worth {
-    /// The evidence from the phase, tokens and number of two steps; `None` for steps of different
-    /// phases.
+    /// The evidence from the tokens and numbers of two steps; `None` for steps in different phases.
     fn of_spans(steps: PerSide<&Steps>, a: usize, b: usize) -> Option<Worth> {
         let (one, two): (&StepSpan, &StepSpan) =
             (&steps.baseline.spans()[a], &steps.candidate.spans()[b]);
@@ -258,8 +257,8 @@ impl Worth {
         })
     }
 
-    /// Combines the evidence into one number that can be summed. Every pair of steps has a positive
-    /// weight, so as many steps as possible are compared.
+    /// Combines the evidence into one number, so the evidence for several pairs can be added up. Every pair of steps
+    /// has a positive weight, so as many steps as possible are compared.
     fn weight(self) -> u32 {
         1 + 2 * u32::from(self.has_same_number)
             + 8 * u32::from(self.has_same_tokens)
@@ -267,8 +266,7 @@ impl Worth {
     }
 }
 
-/// The contents of each step: the evidence tokens of its calls. Equal tokens of a step share one
-/// entry.
+/// The contents of each step: the evidence tokens of its calls. Steps with equal tokens share one entry.
 struct Contents {
     kinds: PerSide<Vec<usize>>,
     bags: Vec<Vec<Token>>,
@@ -315,7 +313,7 @@ fn likeness(one: &[Token], two: &[Token]) -> usize {
     }
     match one.len() + two.len() {
         0 => PARTS,
-        // Rounding the similarity makes one or two differing calls irrelevant.
+        // The similarity is rounded, so one or two differing calls do not matter.
         all => (2 * common * PARTS + all / 2) / all,
     }
 }
@@ -411,7 +409,7 @@ mod tests {
             pairs.into_iter().map(|(a, b)| (a.0, b.0)).collect()
         };
         assert_eq!(pairs(&[7, 9, 7, 7], &[7, 7, 9, 7]), [(0, 0), (1, 2), (2, 1), (3, 3)]);
-        // One side has an additional step of one kind, so nothing shows which steps correspond.
+        // One side has an additional step of one kind, so it is unclear which steps correspond.
         assert_eq!(pairs(&[7, 9, 7], &[7, 9, 9]), []);
     }
 

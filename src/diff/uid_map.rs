@@ -16,7 +16,7 @@ pub struct UidPair {
     pub relation: Relation,
     /// The confidence of the match; `None` if the event has no counterpart.
     pub confidence: Option<Confidence>,
-    /// The node of the region that contains or replaced the event.
+    /// The node of the compiled region that contains or replaced the event.
     pub region: Option<MergedId>,
 }
 
@@ -32,7 +32,7 @@ impl TraceDiff {
             .chain(alone.map(pair(Side::Candidate)))
     }
 
-    /// The calls of one side that are events, in file order, which is also uid order.
+    /// The calls on one side that are events, in file order. This order is also the order of the uids.
     fn calls_by_uid(&self, side: Side) -> impl Iterator<Item = CallId> + '_ {
         let tree = self.tree(side);
         tree.trace().events().filter_map(|event| tree.call_of(event))
@@ -61,7 +61,7 @@ impl TraceDiff {
         }
     }
 
-    /// The uid that corresponds to `uid` of `side` in the opposite trace.
+    /// The uid in the opposite trace that corresponds to `uid` on `side`.
     ///
     /// Returns `None` if the event has no counterpart or is not part of the tree.
     ///

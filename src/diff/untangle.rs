@@ -4,18 +4,17 @@
 //! trace1   p            trace2   b
 //!          └── a                 └── q        (a, b) and (p, q): each is above the other
 //! ```
-//! Contradicting pairs arise when a call moves into a call that was inside it. No tree can contain
-//! two contradicting pairs, so one is dissolved: the moved pair or, if neither or both moved, the
-//! pair that is lower in the baseline.
+//! Contradicting pairs arise when a call moves into a call that it contained before. No tree can contain two
+//! contradicting pairs, so one is dissolved: the moved pair or, if neither or both moved, the pair that is lower in the
+//! baseline.
 
 use super::pairing::Pairing;
 use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Dissolves matched pairs until no two pairs contradict each other. A pair whose parents match
-/// each other needs no check, because every pair that contradicts it also contradicts the pair of
-/// parents.
+/// Dissolves matched pairs until no two pairs contradict each other. A pair whose parents match each other needs no
+/// check, because every pair that contradicts the pair also contradicts the parents.
 pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
     for a in trees.baseline.calls() {
         let b = pairing.partners.baseline[a.index()];

@@ -7,31 +7,29 @@
 /// Score of one token that two siblings share. The value is a power of two, so it can be divided
 /// into the fractions below.
 pub(super) const TOKEN: i64 = 64;
-/// Score of two completely equal siblings. An equal pair must outweigh a pair that shares slightly
-/// more tokens, such as a larger, changed call in a row of similar siblings.
+/// Score of two completely equal siblings. An equal pair must outweigh a pair that shares slightly more tokens, such as
+/// a pair with a larger but changed call in a run of similar siblings.
 pub(super) const EXACT: i64 = 3 * TOKEN;
 /// Score of equal arguments, in addition to the score of the shared argument token. The value is
 /// half a token, because one more shared call below is better evidence.
 pub(super) const ARGUMENTS: i64 = TOKEN / 2;
-/// Score of equal exact names, such as `nn.Module: Linear_3`; it only breaks ties.
+/// Score of equal exact names, such as `nn.Module: Linear_3`. The value only breaks ties.
 pub(super) const NAME: i64 = TOKEN / 16;
-/// Score of one token that two calls share without being a match: a call and a wrapper around it,
-/// or a call and its renamed version. The value is less than the score of any match, but enough to
-/// put both calls into the same gap.
+/// Score of one token that two calls share although they are not a match: a call and its wrapper, or a call and its
+/// renamed version. The value is less than the score of any match, but enough to put both calls into the same gap.
 pub(super) const AFFINITY: i64 = TOKEN / 4;
 /// Score of one token that a call shares with the same-named call inside a wrapper. The two calls
 /// will be matched one level deeper, so the value is nearly the score of a match between siblings.
 pub(super) const WRAPPED: i64 = TOKEN * 7 / 8;
 /// Minimum number of tokens for a call to count as a layer: a module with a few ops in it.
 pub(super) const LAYER: i64 = 16;
-/// Minimum number of layers in a row of layers.
+/// Minimum number of layers in a run of layers.
 pub(super) const LAYERS: usize = 3;
-/// Maximum number of pairs of layers that are compared for one row of layers.
+/// Maximum number of pairs of layers that are compared for one run of layers.
 pub(super) const LAYER_CELLS: usize = 1 << 14;
 /// Score of matching two runtime calls without GPU work, which vary from run to run.
 pub(super) const QUERY: i64 = TOKEN / 8;
-/// Divisor for the score of two calls that each have an equal counterpart elsewhere, which means
-/// that they have swapped places.
+/// Divisor for the score of two calls that each have an equal counterpart elsewhere. Such calls have swapped places.
 pub(super) const SETTLED: i64 = 8;
 /// Maximum number of nested wrappers to look through; decorators and dispatchers nest about five
 /// deep.
@@ -40,53 +38,51 @@ pub(super) const WRAPPERS: usize = 16;
 /// Minimum number of tokens for a thread to count as unrelated to a different thread; fewer tokens
 /// may differ by chance.
 pub(super) const FOREIGN: u32 = 64;
-/// Maximum number of thread pairs that are all compared: 512 by 512.
+/// Maximum number of thread pairs up to which every pair is compared: 512 by 512.
 pub(super) const THREAD_PAIRS: usize = 1 << 18;
-/// If there are more than [`THREAD_PAIRS`] pairs, the number of threads before and after a thread's
-/// position that it is compared with.
+/// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared with this many threads before and after its
+/// position.
 pub(super) const THREADS_BESIDE: usize = 4;
-/// If there are more than [`THREAD_PAIRS`] pairs, the number of threads that a thread is compared
-/// with because they share its rarest tokens.
+/// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared with this many threads that share its rarest
+/// tokens.
 pub(super) const THREADS_LIKE: usize = 24;
-/// Limit on the search for the calls of unmatched threads, as a multiple of the number of calls in
-/// both traces.
+/// Limit on the search for counterparts of the calls on unmatched threads, as a multiple of the number of calls in both
+/// traces.
 pub(super) const RESCUED: usize = 16;
 
-/// Minimum length in letters of a word that can relate two names, which excludes common words such
-/// as `copy` and `view` but not `convolution` and `attention`.
+/// Minimum number of letters in a word that can relate two names. The limit excludes common words such as `copy` and
+/// `view` but not `convolution` and `attention`.
 pub(super) const TELLING_WORD: usize = 5;
-/// Maximum number of distinct names in one trace that may contain a word for it to be sufficient
-/// evidence on its own. An op has a handful of variants, each of which may have a backward op. A
-/// word in twice as many names counts half as much.
+/// Maximum number of distinct names in one trace that may contain a word if the word alone is sufficient evidence. An
+/// op has a handful of variants, each of which may have a backward op. A word in twice as many names counts half as
+/// much.
 pub(super) const TELLING_NAMES: u32 = 8;
-/// Maximum ratio between the evidence tokens of two variants of one op, before [`SMALL`] is added.
-/// Some libraries use sixteen kernels where others use one; none uses a hundred.
+/// Maximum ratio between the evidence tokens of two variants of one op, before [`SMALL`] is added. Some libraries use
+/// sixteen kernels where others use a single kernel; no library uses a hundred.
 pub(super) const RATIO: u32 = 16;
-/// Number of evidence tokens by which a call may always exceed its renamed version: a handful of
-/// launches.
+/// Number of evidence tokens by which the larger of two variants may exceed [`RATIO`] times the smaller one: a handful
+/// of launches.
 pub(super) const SMALL: u32 = 32;
-/// Score that equal arguments add to the value of a rename. Equal arguments share only one token,
-/// but they are less likely to be equal by chance.
+/// Score that equal arguments add to the value of a rename. Equal arguments share only one token, but are less likely
+/// to be equal by chance than other tokens.
 pub(super) const RENAME_BONUS: u32 = 2;
 /// Score of related names or equal arguments in a rename. One shared token scores 8, so the value
 /// corresponds to one and a half tokens.
 pub(super) const AKIN: i64 = 12;
-/// Maximum number of possible renames for which keeping a call is compared with opening it.
+/// Maximum number of possible renames that are considered before a call is opened.
 pub(super) const PARTNERS: usize = 64;
 
-/// Minimum number of calls in a piece of pending work that is handed to a different thread.
-/// According to `docs/development/measurements.md`, a piece of this size takes a quarter of a
-/// millisecond if both sides are equal, and three milliseconds if every name differs.
+/// Minimum number of calls in a piece of pending work that a different thread may align. According to
+/// `docs/development/measurements.md`, a piece of this size takes a quarter of a millisecond if both sides are equal,
+/// and three milliseconds if every name differs.
 pub(super) const PIECE: u32 = 1 << 11;
 
-/// Maximum number of cells for which lists are aligned exactly: 256 by 256, which takes less than a
-/// millisecond.
+/// Maximum number of cells up to which lists are aligned exactly: 256 by 256, which takes less than a millisecond.
 pub(super) const EXACT_CELLS: usize = 1 << 16;
-/// Maximum size of the table, in words of 64 cells, for finding the plain path of longer lists
-/// exactly: two lists of 8,000 elements, in 8 MB and a few milliseconds.
+/// Maximum size of the table with which the plain path of longer lists is found exactly, in words of 64 cells. The
+/// limit corresponds to two lists of 8,000 elements, which take 8 MB and a few milliseconds.
 pub(super) const LCS_WORDS: usize = 1 << 20;
-/// Maximum number of matches per element for which the plain path of even longer lists is found
-/// exactly.
+/// Maximum number of matches per element up to which the plain path of even longer lists is found exactly.
 pub(super) const LCS_MATCHES: usize = 8;
 /// Maximum number of cells in an unequal block that is searched completely; a larger block is only
 /// searched along its diagonal.
@@ -94,63 +90,57 @@ pub(super) const BLOCK_CELLS: usize = 1 << 20;
 /// Half the width of a corridor with more than [`WIDE_CELLS`] cells. A corridor is the part of the
 /// score table that is searched.
 pub(super) const HALF_WIDTH: usize = 32;
-/// Maximum number of cells in a corridor that is widened. In a row of similar layers, a wide
-/// corridor includes several layers on both sides of the path, because the path may be off by one
-/// layer if nearly everything is renamed.
+/// Maximum number of cells in a corridor that is widened. In a run of similar layers, a wide corridor includes several
+/// layers on both sides of the path, because the path may be off by one layer if nearly everything is renamed.
 pub(super) const WIDE_CELLS: usize = 1 << 18;
 /// Half the width of the widest corridor.
 pub(super) const HALF_WIDEST: usize = 128;
-/// Maximum number of cells of a corridor. Larger corridors are narrowed to limit memory use.
+/// Maximum number of cells in a corridor. Larger corridors are narrowed to limit memory use.
 pub(super) const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
 pub(super) const HALF_NARROWEST: usize = 4;
 
-/// Maximum number of holes in a row that are compared with each other; if there are more, some are
-/// equal by chance.
+/// Maximum number of holes in an alignment that are compared with each other. If there are more holes, some are equal
+/// by chance.
 pub(super) const HOLES: usize = 64;
-/// Minimum number of elements in a hole that is matched to part of a longer hole, which may be at
-/// most twice as long. In smaller holes, the first and last elements are equal by chance.
+/// Minimum number of elements in a hole that is matched to part of a longer hole (at most twice as long). In smaller
+/// holes, the first and last elements may be equal by chance.
 pub(super) const LEAST_PART: usize = 3;
-/// Number of nearest calls on the opposite side, before and after a moved call, that are considered
-/// as its counterpart. The value exceeds the number of similar calls that usually lie close
-/// together.
+/// Number of calls on the opposite side that are considered as the counterpart of a moved call: this many nearest calls
+/// before its position, and as many after. The value exceeds the usual number of similar calls close together.
 pub(super) const NEAREST: usize = 8;
-/// Number of repetitions of the search for the nearest unmatched call. Each repetition of the
-/// search matches half of the similar calls that lie close together; larger crowds do not count as
-/// evidence.
+/// Maximum number of repetitions of the search for the nearest unmatched call. Each repetition matches half of the
+/// similar calls that are close together. Groups that are too large for this limit do not count as evidence.
 pub(super) const ROUNDS: usize = 16;
-/// Minimum factor by which counterparts must get nearer to each other if equal calls swap
-/// counterparts and more of these calls then count as moved. The value exceeds 3 because undoing
-/// one true move past all other calls brings counterparts 3 times nearer.
+/// If a swap of counterparts makes more calls count as moved, it must bring counterparts nearer to each other by at
+/// least this factor. The value exceeds 3 because undoing one true move past all other calls brings counterparts 3
+/// times nearer.
 pub(super) const MUCH_NEARER: usize = 4;
-/// Maximum factor by which the number of moved calls may grow if equal calls swap counterparts
-/// because of [`MUCH_NEARER`]. Without this limit, one moved layer of a row might be reported as
-/// all other layers having swapped places with their neighbors.
+/// Maximum factor by which the number of moved calls may grow in a swap that [`MUCH_NEARER`] allows. Without this
+/// limit, one moved layer might be reported as a swap of all other layers with their neighbors.
 pub(super) const MANY_MORE: usize = 3;
-/// Maximum number of calls inside the unmatched calls of one side that are examined to find which
-/// calls of the opposite side they may wrap.
+/// Maximum number of calls inside one side's unmatched calls that are examined to find out which calls of the opposite
+/// side the unmatched calls may wrap.
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// Maximum distance in preorder between two calls that count as swapped neighbors: about one op.
 pub(super) const BESIDE: u32 = 48;
 /// Maximum distance in siblings between two calls that count as swapped neighbors, whatever their
 /// size.
 pub(super) const SIBLINGS_BESIDE: usize = 2;
-/// Minimum number of siblings in a crowded gap; moved calls must fill a substantial part of such a
-/// gap.
+/// Minimum number of siblings in a crowded gap. Calls move only between crowded gaps of similar size.
 pub(super) const CROWD: usize = 12;
-/// Maximum size ratio, in siblings, of the two crowded gaps between which a call moves.
+/// Maximum ratio between the numbers of siblings in two gaps between which a call moves, if a gap is crowded.
 pub(super) const PART_OF_CROWD: usize = 3;
 /// Maximum distance in preorder between two calls that count as near each other: about one layer.
 pub(super) const NEAR: u32 = 512;
-/// Minimum number of evidence tokens in a call that is matched with an equal call below a different
-/// parent: a module with one op in it. Smaller calls are equal by chance.
+/// Minimum number of evidence tokens in a call that is matched with an equal call below a different parent: a module
+/// with one op in it. Smaller calls are often equal by chance.
 pub(super) const MOVED_ELSEWHERE: u32 = 8;
-/// Maximum number of siblings in a list within which no distance counts as far: a frame has a few
-/// dozen children, whereas a thread without frames has thousands of ops.
+/// Maximum number of siblings in a list in which no distance counts as large. A frame has a few dozen children, whereas
+/// a thread without frames has thousands of ops.
 pub(super) const SHORT_LIST: usize = 64;
-/// Minimum number of evidence tokens (about one layer) in a call that may be matched at any
-/// distance because it is the only unmatched call of its kind on its side, even if matched calls of
-/// that kind exist.
+/// Minimum number of evidence tokens (about one layer) in a call that may be matched at any distance because no other
+/// call of its kind on its side is unmatched. Matched calls of that kind may exist.
 pub(super) const UNMISTAKABLE: u32 = 128;
 /// Minimum number of siblings that can be the former contents of a missing wrapper.
 pub(super) const LEAST_RUN: usize = 8;

@@ -1,35 +1,35 @@
-//! Recordings that begin in the middle of a stack of layers → the classes whose numbers identify a layer.
+//! Finds the module classes whose numbers identify layers, for recordings that begin in the middle of a layer stack.
 //!
 //! ```text
 //! trace1   blocks_3 … blocks_9 … blocks_19
 //! trace2              blocks_9 … blocks_19 … blocks_23
 //! ```
-//! Kineto numbers the instances of a class in the order in which it sees them, so its numbers say
-//! nothing about the position in the model, and keys do not contain them. A recorder that reads the path
-//! of a module (`blocks.9`) knows the position. If one recording begins after the first layer, the
-//! same number means the same layer, and the alignment must not match layers of different numbers.
+//! Kineto numbers the instances of a class in the order in which it encounters them, so these numbers do not identify
+//! positions in the model and are not part of keys. Other recorders read the path of a module (`blocks.9`), which
+//! contains the position. If such a recording begins after the first layer, equal numbers identify the same layer, and
+//! the alignment must not match layers with different numbers.
 
 use crate::side::{PerSide, Side};
 use crate::trace::{CUT_MODULE, Recorder};
 use crate::tree::{CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A class of modules of which the two traces contain different layers.
+/// A module class for which the two traces contain different layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// The class.
+    /// Name of the module class.
     pub(crate) class: String,
-    /// The numbers of the layers.
+    /// The numbers of the layers that each side contains.
     pub(crate) numbers: PerSide<BTreeSet<u64>>,
 }
 
 impl Window {
-    /// The layers of one side: `3–19`, or all numbers if some between them are missing.
+    /// The layers on one side, as ranges of numbers: `3–19`, or `3–9, 12` if numbers in between are missing.
     pub(crate) fn told(&self, side: Side) -> String {
         ranges(&self.numbers[side])
     }
 
-    /// The layers of both sides; `None` if they have none in common.
+    /// The layers that both sides contain; `None` if there are no common layers.
     pub(crate) fn common(&self) -> Option<String> {
         let PerSide { baseline, candidate } = &self.numbers;
         let both: BTreeSet<u64> = baseline.intersection(candidate).copied().collect();
@@ -37,7 +37,7 @@ impl Window {
     }
 }
 
-/// Whether a name is that of a layer of one of these classes, or of a layer that the recording cuts.
+/// Whether a name is the name of a layer of one of these classes, or of a layer that is only partly recorded.
 pub(super) fn is_numbered(windows: &[Window], name: &str) -> bool {
     ModuleName::of(name).is_some_and(|module| {
         let is_cut = module.instance.ends_with(CUT_MODULE);
@@ -45,8 +45,7 @@ pub(super) fn is_numbered(windows: &[Window], name: &str) -> bool {
     })
 }
 
-/// The classes of which the traces contain different layers because a recording began after the
-/// first one.
+/// The module classes for which the traces contain different layers, because a recording began after the first layer.
 pub(super) fn of(trees: PerSide<&CallTree>) -> Vec<Window> {
     let knows_positions = |side: Side| trees[side].trace().header().recorder != Recorder::Kineto;
     if !Side::BOTH.into_iter().all(knows_positions) {

@@ -1,17 +1,16 @@
-//! The traces of several ranks → how long each rank waited in its collectives, and which rank came last.
+//! Computes how long each rank waited in collectives, and which rank came last.
 //!
-//! A collective ends on all ranks at about the same time, but begins on each rank when that rank
-//! gets there. So the rank with the *shortest* kernel came last, and the kernels of the others were
-//! waiting:
+//! A collective ends on all ranks at about the same time, but its kernel on each rank begins when that rank reaches the
+//! collective. So the rank with the *shortest* kernel came last, and the kernels on the other ranks were waiting:
 //!
 //! ```text
 //! rank 0   ├─ compute ─┤├──── all_reduce ────┤     waited: own duration − shortest
 //! rank 1   ├─ compute ─┤├──── all_reduce ────┤
 //! rank 2   ├─ compute ──────────────┤├ all_r ┤     the straggler: did not wait
 //! ```
-//! If the profiler recorded process groups and sequence numbers, kernels with equal ones belong to
-//! one collective. Otherwise the n-th kernel of one kind and group on one rank matches the n-th on
-//! every other rank. If a rank lacks some, kernels that end together match (see `matching`).
+//! Kernels with the same process group and sequence number belong to one collective, if the profiler recorded both.
+//! Otherwise the n-th kernel of a kind and group on one rank matches the n-th such kernel on the other ranks. If some
+//! ranks have fewer kernels than others, kernels that end at the same time match (see `matching`).
 
 use super::matching::{self, Group, Kernel};
 use crate::analysis::robust::median;
@@ -25,11 +24,11 @@ use std::collections::BTreeMap;
 pub(super) struct Kind {
     /// The process group; empty if not recorded.
     pub(super) group: String,
-    /// The name of the collective, or of the kernel if that is not recorded.
+    /// The name of the collective, or the kernel name if the collective's name is not recorded.
     pub(super) name: String,
 }
 
-/// The collectives of one rank: the kernels of each kind, in order of start.
+/// The communication kernels of one rank, by kind, in order of start time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Collectives {
     kernels: BTreeMap<Kind, Vec<Kernel>>,
@@ -40,11 +39,12 @@ pub struct Collectives {
 pub struct CollectiveWait {
     /// Number of communication kernels.
     pub count: u64,
-    /// Sum of their durations.
+    /// Total duration of the communication kernels.
     pub time: Nanos,
-    /// Number of communication kernels that every rank of their group has.
+    /// Number of communication kernels whose collective has a kernel on every rank of the process group.
     pub matched: u64,
-    /// Sum over the matched kernels: own duration − shortest duration on any rank.
+    /// Total wait in the matched kernels: each kernel's duration minus the shortest duration of its collective on any
+    /// rank.
     pub wait: Nanos,
     /// Numbers of the matched collectives in which this rank came last. Collectives are numbered
     /// from 0, in the order in which they start on the first rank.
@@ -95,13 +95,13 @@ impl Collectives {
         self.kernels.iter().flat_map(of_kind).collect()
     }
 
-    /// The waits of these ranks, in their order.
+    /// The time that each rank spent in collectives, in the order of `ranks`.
     pub fn waits(ranks: &[Collectives]) -> Vec<CollectiveWait> {
         let ranks: Vec<&Collectives> = ranks.iter().collect();
         Collectives::waits_of(&ranks, &Collectives::matched(&ranks))
     }
 
-    /// Like [`Collectives::waits`], if it is known which kernels are one collective.
+    /// Like [`Collectives::waits`], for kernels that are already matched.
     pub(super) fn waits_of(ranks: &[&Collectives], matched: &[Matched<'_>]) -> Vec<CollectiveWait> {
         let mut waits: Vec<CollectiveWait> = ranks.iter().map(|rank| rank.spent()).collect();
         for collective in matched {
@@ -118,8 +118,8 @@ impl Collectives {
         waits
     }
 
-    /// The collectives of at least two ranks. Those that every rank of their group has are
-    /// numbered, in the order of the first rank, and come first.
+    /// The collectives that at least two ranks recorded. Collectives that every rank of the process group recorded come
+    /// first; they are numbered in the order in which they start on the first rank.
     pub(super) fn matched<'r>(ranks: &[&'r Collectives]) -> Vec<Matched<'r>> {
         let mut kinds: BTreeMap<&Kind, Vec<(usize, &[Kernel])>> = BTreeMap::new();
         for (at, rank) in ranks.iter().enumerate() {
@@ -129,7 +129,7 @@ impl Collectives {
         }
         let mut found: Vec<Matched<'r>> = Vec::new();
         for (kind, members) in kinds {
-            // If the group is not recorded, it is assumed to contain all ranks.
+            // A process group that is not recorded is assumed to contain all ranks.
             let is_whole = !kind.group.is_empty() || members.len() == ranks.len();
             if is_whole && members.len() > 1 {
                 let groups = matching::matched(&members);
@@ -155,16 +155,16 @@ impl Collectives {
     }
 }
 
-/// Kernels of several ranks that are one collective.
+/// One collective: the kernels that several ranks recorded for it.
 #[derive(Debug, Clone)]
 pub(super) struct Matched<'r> {
     pub(super) kind: &'r Kind,
-    /// Set if every rank of the group has it.
+    /// The number of the collective; `None` unless every rank of the process group recorded it.
     pub(super) number: Option<u64>,
     pub(super) sequence: Option<i64>,
     /// Rank and kernel.
     pub(super) members: Vec<(usize, Kernel)>,
-    /// Ranks that have collectives before and after it, but not this one.
+    /// Ranks that recorded collectives before and after this collective, but not this collective.
     pub(super) absent: Vec<usize>,
 }
 
@@ -174,15 +174,15 @@ impl<'r> Matched<'r> {
         Matched { kind, number: None, sequence, members, absent }
     }
 
-    /// The rank that came last, which has the shortest kernel, and its kernel.
+    /// The rank that came last and its kernel, which is the shortest.
     pub(super) fn last(&self) -> Option<(usize, Kernel)> {
         self.members.iter().copied().min_by_key(|&(rank, kernel)| (kernel.duration, rank))
     }
 }
 
-/// Drops collectives that some ranks lack only because their recording began later or ended
-/// earlier. A rank counts as absent only if it has a collective before and one after. Collectives
-/// of a single rank are dropped, too.
+/// Drops collectives that some ranks lack only because their recording began later or ended earlier. A rank counts as
+/// absent only if it recorded a collective before and a collective after. Collectives that only one rank recorded are
+/// dropped too.
 fn told(groups: Vec<Group>) -> Vec<Group> {
     let mut span: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (at, group) in groups.iter().enumerate() {
@@ -202,7 +202,7 @@ fn told(groups: Vec<Group>) -> Vec<Group> {
     groups.collect()
 }
 
-/// The value recorded with the kernel, or with the nearest call above that has one.
+/// The value recorded with the kernel, or with the nearest enclosing call that has such a value.
 fn recorded<T>(tree: &CallTree, call: CallId, look: impl Fn(EventId) -> Option<T>) -> Option<T> {
     std::iter::once(call)
         .chain(tree.ancestors(call))
@@ -210,8 +210,8 @@ fn recorded<T>(tree: &CallTree, call: CallId, look: impl Fn(EventId) -> Option<T
         .find_map(look)
 }
 
-/// The index of the rank that the others wait for, which clearly waits least itself. `None` for a
-/// single rank, or if no rank stands out because the least wait is at least half of the median.
+/// The index of the rank that the other ranks wait for: the rank whose own wait is shortest. `None` for a single rank,
+/// or if the shortest wait is at least half of the median wait.
 pub fn straggler(waits: &[CollectiveWait]) -> Option<usize> {
     let times: Vec<f64> = waits.iter().map(|wait| wait.wait.as_micros()).collect();
     let (at, least) = times.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1))?;
@@ -222,10 +222,10 @@ pub fn straggler(waits: &[CollectiveWait]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Group, name, and for each kernel its sequence number and duration.
+    /// Process group and name, then the sequence number and duration of each kernel.
     type Times<'a> = (&'a str, &'a str, &'a [(Option<i64>, i64)]);
 
-    /// Kernels of these durations. The n-th kernel of every kind ends at n × 1000.
+    /// A rank with kernels of the given durations. The n-th kernel of every kind ends at n × 1000.
     fn rank(times: &[Times<'_>]) -> Collectives {
         let mut kernels: BTreeMap<Kind, Vec<Kernel>> = BTreeMap::new();
         let mut position = 0;

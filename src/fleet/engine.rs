@@ -1,10 +1,10 @@
-//! All pairs of a plan → their shards, on the cores of this machine.
+//! Compares all pairs of a plan on the cores of this machine and writes their shards.
 //!
 //! ```text
 //! existing shards ─▶ remaining pairs, ─▶ traces requested ─▶ compared on ─▶ shards written
 //! are listed once    largest first       ahead               all cores      in the background
 //! ```
-//! A core therefore waits for object storage only if that is slower than the comparisons.
+//! A core therefore waits for object storage only if the storage is slower than the comparisons.
 
 use super::map::{Existing, Mapped, Mapping, SHARDS, Writing, shard_name};
 use super::plan::{Plan, PlannedPair};
@@ -22,32 +22,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-/// After this many consecutive results that could not be written, no further pair is started: the folder is full,
-/// read-only or out of reach.
+/// Number of consecutive write failures after which no further pair is started, because the folder is probably full,
+/// read-only or unreachable.
 const MOST_FAILURES: usize = 10;
 
-/// Maximum number of pairs whose traces are requested ahead.
+/// Maximum number of pairs whose traces are requested before they are needed.
 const PAIRS_AHEAD: usize = 64;
 
-/// Maximum number of bytes that are requested ahead, unless it is a single pair.
+/// Maximum number of bytes that are requested before they are needed. A single pair may exceed this limit.
 const BYTES_AHEAD: u64 = 128 * 1024 * 1024;
 
 /// Maximum number of shards that are being written in the background.
 const WRITING: usize = 64;
 
-/// A pair that is to be compared.
+/// A pair that is still to be compared.
 struct Remaining<'p> {
     pair: &'p PlannedPair,
-    /// Whether its shard is incomplete.
+    /// Whether the pair has an unusable shard that must be replaced.
     is_broken: bool,
 }
 
-/// Compares all pairs of a plan on the cores of this machine, and calls `done` after each pair. Returns the pairs
-/// that failed, for [`Fleet::reduce`].
+/// Compares all pairs of a plan on the cores of this machine, and calls `done` after each pair. Returns the pairs that
+/// failed, as [`Fleet::reduce`] expects them.
 ///
 /// # Errors
-/// If the existing shards cannot be listed, or if ten results in a row, or all of them, could not be written. The
-/// results of a single pair never end the others.
+/// Fails if the existing shards cannot be listed, or if ten consecutive results, or all results, could not be written.
+/// Any other failure of a pair does not stop the comparison of the other pairs.
 ///
 /// [`Fleet::reduce`]: super::Fleet::reduce
 pub fn map_all(
@@ -78,12 +78,12 @@ pub fn map_all(
     };
     let outcomes = thread::scope(|scope| {
         let finishing = scope.spawn(|| finish(writing));
-        // `par_bridge` hands out the pairs one at a time. If the list were split in halves, one half could take
-        // much longer than the other.
+        // `par_bridge` hands out the pairs one at a time. Splitting the list in halves would be worse, because one half
+        // could take much longer than the other.
         Ahead::of(remaining, mapping).par_bridge().for_each(|(next, traces)| {
             if !stopped.load(Ordering::Relaxed) {
                 let writing = mapping.compare(next.pair, traces, next.is_broken);
-                // The receiver ends after the last sender.
+                // Sending cannot fail, because the receiver outlives the last sender.
                 let _ = written.send((next.pair, writing));
             }
         });
@@ -96,8 +96,8 @@ pub fn map_all(
     }
 }
 
-/// The pairs without a usable shard, largest first: if a large pair came last, the other cores would wait for it.
-/// Calls `done` for the others.
+/// The pairs without a usable shard, largest first, because all other cores would wait for a large pair that came last.
+/// Calls `done` for every pair with a usable shard.
 fn remaining<'p>(
     plan: &'p Plan,
     mapping: &Mapping,
@@ -162,13 +162,13 @@ fn ahead(traces: &PerSide<Opening>) -> u64 {
     Side::BOTH.iter().map(|&side| traces[side].ahead()).sum()
 }
 
-/// The outcomes so far.
+/// The outcomes of the pairs finished so far.
 #[derive(Default)]
 struct Outcomes {
     lost: Lost,
     all: usize,
     compared: usize,
-    /// Consecutive results that could not be written, and the message of the last one.
+    /// Number of consecutive results that could not be written.
     failures: usize,
     last_failure: String,
     most_failures: usize,
@@ -179,7 +179,7 @@ impl Outcomes {
         let is_failure = mapped.status.is_write_failure();
         self.compared += usize::from(!is_failure);
         match mapped.status {
-            // A shard that was there says nothing about writing.
+            // A shard that already existed does not show that shards can be written now.
             Status::Compared if mapped.was_there => {}
             Status::Compared => self.failures = 0,
             Status::Failed { code, message } => {
@@ -200,10 +200,10 @@ impl Outcomes {
         if !self.is_hopeless() {
             return Ok(self.lost);
         }
-        // Those that were on their way when the run was stopped are not counted.
+        // Only failures up to the limit are reported, not failures of pairs that were already in progress then.
         let results = match self.most_failures {
             1 => "the result could not be written".to_owned(),
-            count => format!("{count} results in a row could not be written, the last one"),
+            count => format!("{count} consecutive results could not be written, the last one"),
         };
         let message = format!("{results}: {}", self.last_failure);
         let remedy = format!(

@@ -1,4 +1,4 @@
-//! A comparison → the facts about its pair that are kept in a shard.
+//! Extracts from a comparison the facts that a shard stores.
 
 use super::collectives::Collectives;
 use super::role;
@@ -22,7 +22,7 @@ pub(super) fn facts(comparison: &Comparison) -> Facts {
             busy: totals.busy,
             events: totals.events,
         }),
-        // Times of parts cover all steps, so the wall time must as well.
+        // The times of the parts cover all steps, so the wall time must cover all steps as well.
         wall: walls.map(|wall| wall.own() + wall.alone),
         steps: analysis.wall().windows().map(|window| window.steps.max(1)),
         is_exact: account.is_exact(),
@@ -47,8 +47,8 @@ fn codes(notes: &Notes) -> String {
     notes.iter().map(code).collect::<Vec<_>>().join("; ")
 }
 
-/// Work by op, category and layer. Communication is excluded, because the duration of a collective
-/// depends on the last rank and is not the rank's own work.
+/// Work by op, category and layer. Communication is excluded, because the duration of a collective depends on the rank
+/// that comes last and is not the rank's own work.
 fn parts(analysis: &Analysis) -> Vec<Part> {
     let (mut ops, mut categories, mut places) = (Sums::default(), Sums::default(), Sums::default());
     let layers = analysis.layer_pairs();

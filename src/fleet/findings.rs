@@ -1,8 +1,7 @@
-//! The tables of a fleet → the findings to look at first, one sentence each.
+//! Selects the findings about a fleet that a reader should see first, and describes each finding in one sentence.
 //!
-//! One fault shows in many tables: a rank that computes longer is an outlier in several ops, has
-//! its own causes, and makes all others wait in their collectives. It is reported once, at its
-//! origin.
+//! One fault affects many tables: a rank that computes longer is an outlier in several ops, has its own causes, and
+//! makes all other ranks wait in their collectives. Each fault is reported only once, at its origin.
 
 use super::Fleet;
 use super::rows::{CauseRow, ChangeRow, Finding, GroupRow, PairRow, RankRow, Shared, Spread};
@@ -10,20 +9,21 @@ use crate::program::counted;
 use crate::side::Side;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum share of its group's collectives in which a straggler comes last.
+/// Minimum share of a group's collectives in which a rank must come last to be reported as a straggler.
 const OFTEN: f64 = 0.5;
 
-/// Minimum wait of the others for a straggler, as a share of the median wall time.
+/// Minimum time that the other ranks must wait for a straggler, as a share of the median wall time.
 const NOTABLE_WAIT: f64 = 0.01;
 
-/// Up to this many pairs with one failure code are reported individually, more are grouped.
+/// Maximum number of pairs with the same failure code that are reported individually. If there are more, they are
+/// grouped.
 const FEW: usize = 3;
 
 /// Maximum number of ops listed for a rank.
 const NAMED: usize = 3;
 
-/// The findings: first pairs that were not compared, then what changed on all ranks, then single ranks, changes
-/// of some ranks, and causes.
+/// The findings in this order: pairs that were not compared, changes on all ranks, findings about single ranks, changes
+/// on some ranks, and causes.
 pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     let stragglers = stragglers(fleet);
     let single = |name: &str| stragglers.contains_key(name);
@@ -35,7 +35,7 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     found.extend(missing_collectives(fleet));
     found.extend(other_ops(fleet));
     found.extend(outliers(fleet, &single));
-    // A missing collective is already reported.
+    // A missing collective is already reported as such.
     let is_missing = |change: &ChangeRow| {
         let mut missing = fleet.collectives.iter().map(|row| row.absent.as_str());
         &*change.kind == "collectives" && missing.any(|ranks| ranks == change.shared.rank_list)
@@ -46,7 +46,7 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     found
 }
 
-/// The ranks whose two programs are identical.
+/// Lists the ranks whose baseline and candidate programs are identical.
 fn identical(fleet: &Fleet) -> Option<Finding> {
     (fleet.identical > 0).then(|| Finding {
         code: "SAME_PROGRAM".to_owned(),
@@ -84,7 +84,7 @@ fn on(shared: &Shared) -> String {
     }
 }
 
-/// Failed pairs and unmatched traces, individually, or grouped by code if there are many.
+/// Failed pairs and unmatched traces: individually, or grouped by code if many have the same code.
 fn not_compared(fleet: &Fleet) -> Vec<Finding> {
     let mut of_code: BTreeMap<&str, Vec<&PairRow>> = BTreeMap::new();
     for pair in fleet.pairs.iter().filter(|pair| pair.status != "ok") {
@@ -109,7 +109,7 @@ fn not_compared(fleet: &Fleet) -> Vec<Finding> {
     found
 }
 
-/// A single finding for all pairs with one code.
+/// A single finding for all pairs that have the same code.
 fn of_many(pairs: &[&PairRow]) -> Finding {
     let ranks: BTreeSet<u64> =
         pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
@@ -128,7 +128,7 @@ fn of_many(pairs: &[&PairRow]) -> Finding {
     }
 }
 
-/// The ranks that a group of the candidate waits for, by folder.
+/// The stragglers of the candidate's process groups, by folder.
 fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
     let mut found: BTreeMap<String, Finding> = BTreeMap::new();
     let groups = fleet.groups.iter().filter(|group| group.side == Side::Candidate);
@@ -176,7 +176,7 @@ fn name(rank: &RankRow) -> String {
     rank.rank.map_or_else(|| rank.folder.clone(), |rank| rank.to_string())
 }
 
-/// `; it is slower than its role in aten::mm (+1.200 ms per step)`: the ops in which a rank stands out.
+/// The ops in which a rank is slower than its role: `; it is slower than its role in aten::mm (+1.200 ms per step)`.
 fn slower(fleet: &Fleet, rank: &RankRow) -> String {
     let ops = fleet.outliers.iter().filter(|one| {
         one.side == Side::Candidate
@@ -194,7 +194,7 @@ fn slower(fleet: &Fleet, rank: &RankRow) -> String {
     }
 }
 
-/// Ranks that lack a collective in the middle of their recording.
+/// Ranks that did not record a collective although they recorded collectives before and after it.
 fn missing_collectives(fleet: &Fleet) -> Vec<Finding> {
     let rows = fleet.collectives.iter().filter(|row| !row.absent.is_empty());
     let finding = |row: &super::rows::CollectiveRow| {
@@ -217,7 +217,7 @@ fn missing_collectives(fleet: &Fleet) -> Vec<Finding> {
     rows.map(finding).collect()
 }
 
-/// Ranks that run different ops in the candidate than the others of their role.
+/// Ranks that run different ops in the candidate than the other ranks of their role.
 fn other_ops(fleet: &Fleet) -> Vec<Finding> {
     let roles = fleet.roles.iter().filter(|role| !role.odd.is_empty() && role.ranks > 2);
     let finding = |role: &super::rows::RoleRow| Finding {
@@ -232,7 +232,8 @@ fn other_ops(fleet: &Fleet) -> Vec<Finding> {
     roles.map(finding).collect()
 }
 
-/// Ranks that stand out in the candidate, but not in the baseline. Stragglers are already reported.
+/// Ranks that are outliers in the candidate but not in the baseline. Stragglers are omitted, because they are already
+/// reported.
 fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let before: BTreeSet<(&str, &str)> = fleet
         .outliers
@@ -276,8 +277,8 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     of_rank.into_iter().map(finding).collect()
 }
 
-/// Causes, except those of single ranks that are already reported. Longer collectives are also
-/// omitted if the waits are known.
+/// Causes, except causes on a single rank that is already reported. If the waits are known, causes that consist of
+/// communication are omitted too.
 fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());
     let of_told = |row: &CauseRow| row.shared.ranks == 1 && is_told(&row.shared.worst);

@@ -1,4 +1,4 @@
-//! A folder → the heads of its traces: rank, world size, device, and the step in the file name.
+//! Reads the heads of the traces in a folder: rank, world size, device, and the step in the file name.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{self, Stored};
@@ -6,7 +6,7 @@ use crate::trace::{Header, ReadOptions, Trace};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 
-/// Suffixes of the names of traces; a longer suffix comes before its own suffixes.
+/// Suffixes of trace file names. A suffix comes before any shorter suffix that it ends with.
 const ENDINGS: [&str; 4] = [".json.gz", ".json.zst", ".json", ".gz"];
 
 /// The properties of a trace that are known without reading its events.
@@ -17,7 +17,7 @@ pub(super) struct Head {
     pub(super) world_size: Option<i64>,
     pub(super) device: String,
     pub(super) step: Option<i64>,
-    /// Why it cannot be read: a code and a message.
+    /// Why the trace cannot be read: a code and a message.
     pub(super) damage: Option<(&'static str, String)>,
 }
 
@@ -53,20 +53,20 @@ pub(super) fn of_folder(folder: &Path, options: &ReadOptions) -> Result<Heads> {
     Ok(found)
 }
 
-/// Whether a file's name has the suffix of a trace.
+/// Whether a file name has the suffix of a trace.
 pub(super) fn is_called_like_a_trace(path: &Path) -> bool {
     let name = file_name(path);
     !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// `None` for a file that is not a trace and has no rank in its name.
+/// The head of a file; `None` for a file that is not a trace and has no rank in its name.
 fn head_of(stored: Stored, options: &ReadOptions) -> Option<Head> {
     let name = file_name(&stored.path);
     let (named, step) = (number_behind(&name, "rank"), number_behind(&name, "step"));
     let mut head =
         Head { stored, rank: named, world_size: None, device: String::new(), step, damage: None };
     let read = Trace::read_header_with(&head.stored.path, options).and_then(|header| {
-        // If neither the head nor the name contains the rank, it may come after the events.
+        // If neither the head nor the name contains the rank, the rank may come after the events in the file.
         match rank(&header).or(named) {
             Some(_) => Ok(header),
             None => Ok(Trace::open_with(&head.stored.path, options)?.header().clone()),
@@ -92,7 +92,8 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The number after a word in a file name: 3 in `rank_3.json`, `rank3.step5.json`, `x-rank-3.gz`.
+/// The number after a word in a file name. Example: the number after `rank` is 3 in `rank_3.json`, `rank3.step5.json`
+/// and `x-rank-3.gz`.
 fn number_behind(name: &str, word: &str) -> Option<i64> {
     let name = name.to_lowercase();
     let after =
@@ -104,7 +105,7 @@ fn number_behind(name: &str, word: &str) -> Option<i64> {
     })
 }
 
-/// The name of a trace without its suffix.
+/// The file name of a trace without the suffix.
 pub(super) fn stem(name: &str) -> &str {
     let ending = ENDINGS.iter().find(|ending| name.ends_with(*ending));
     ending.map_or(name, |ending| &name[..name.len() - ending.len()])

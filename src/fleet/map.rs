@@ -1,15 +1,14 @@
-//! A pair of the plan → its shard, and on request the rank's own report.
+//! Compares one pair of a plan and writes the shard and, on request, the rank's own report.
 //!
 //! ```text
-//! is there a shard of this key? ─yes─▶ kept
-//!            │ no, or a broken one
+//! does the pair have a shard? ─yes─▶ kept
+//!            │ no, or an unusable one
 //!            ▼
 //! compare ─▶ report ─▶ shard, written atomically
 //! ```
-//! The shard is written last, so if it exists, the pair is done. A run that was killed can
-//! therefore resume, and two concurrent runs do no harm. A broken trace gives a shard with the
-//! failure. If a trace could not be read for another reason, there is no shard, and the next run
-//! tries again.
+//! The shard is written last, so a pair is done once its shard exists. A killed run can therefore be resumed, and
+//! concurrent runs do not interfere. If a trace is broken, the shard records the failure. If a trace could not be read
+//! for any other reason, no shard is written, and the next run tries again.
 
 use super::facts::facts;
 use super::plan::{Plan, PlannedPair};
@@ -26,7 +25,7 @@ use crate::storage::{self, Created, Creating, Opening};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-/// The folder of the shards, in the folder of a fleet.
+/// Name of the subfolder for shards in the folder of a fleet.
 pub const SHARDS: &str = "shards";
 
 /// How to compare the pairs of a plan, and where to write the results.
@@ -43,7 +42,7 @@ pub struct Mapping {
 pub struct Mapped {
     /// The outcome of the pair.
     pub status: Status,
-    /// Whether its shard already existed, so that nothing was done.
+    /// Whether the pair's shard already existed, so nothing was compared.
     pub was_there: bool,
 }
 
@@ -66,16 +65,17 @@ impl Mapped {
 }
 
 impl Mapping {
-    /// Compares with the options of the plan and writes below `folder`, without reports.
+    /// Creates a mapping that compares with the options of the plan and writes shards, but no reports, below `folder`.
     ///
     /// # Errors
-    /// If the options of the plan are invalid.
+    /// Fails if the options of the plan are invalid.
     pub fn new(plan: &Plan, folder: impl Into<PathBuf>) -> Result<Mapping> {
         let options = plan.options.comparison()?;
         Ok(Mapping { options, folder: folder.into(), reports: None, keeps_shards: true })
     }
 
-    /// Compares with these options instead. The plan's keys must reflect them (see [`PlanOptions::also`]).
+    /// Compares with the given options instead of the plan's options. The keys of the plan must reflect the given
+    /// options (see [`PlanOptions::also`]).
     ///
     /// [`PlanOptions::also`]: super::PlanOptions::also
     #[must_use]
@@ -84,7 +84,7 @@ impl Mapping {
         self
     }
 
-    /// Also writes a report of each pair into its folder.
+    /// Also writes a report for each pair into the pair's folder.
     #[must_use]
     pub fn reports(mut self, options: ReportOptions) -> Mapping {
         self.reports = Some(options);
@@ -108,8 +108,8 @@ impl Mapping {
         shard_path(&self.folder, pair)
     }
 
-    /// Compares a pair, unless its shard exists. Every failure is a [`Status`], including a shard that cannot be
-    /// written.
+    /// Compares a pair unless its shard exists. Every failure is returned as a [`Status`], including a failure to write
+    /// the shard.
     pub fn map(&self, pair: &PlannedPair) -> Mapped {
         match self.existing(pair) {
             Existing::Done(mapped) => mapped,
@@ -133,12 +133,12 @@ impl Mapping {
         }
     }
 
-    /// Starts to open the traces of a pair. The first bytes of objects are requested at once.
+    /// Starts to open the traces of a pair. For remote objects, the first bytes are requested immediately.
     pub(super) fn begin(&self, pair: &PlannedPair) -> PerSide<Opening> {
         PerSide::from_fn(|side| storage::begin(&pair.file(side).stored()))
     }
 
-    /// Compares a pair, and starts to write its shard. A broken shard is replaced.
+    /// Compares a pair and starts to write its shard, which replaces an existing broken shard.
     pub(super) fn compare(
         &self,
         pair: &PlannedPair,
@@ -169,7 +169,7 @@ impl Mapping {
         Writing::Begun(shard.status, creating)
     }
 
-    /// The shard of a pair, or a status if it could not be made now but may be later.
+    /// The shard of a pair, or the failure status if a later attempt may succeed.
     fn compared(
         &self,
         pair: &PlannedPair,
@@ -204,11 +204,11 @@ impl Mapping {
     }
 }
 
-/// Whether a pair has a shard.
+/// The result of looking for a pair's shard.
 pub(super) enum Existing {
-    /// Nothing, or a shard that is not kept.
+    /// The pair has no shard, or its shard is to be replaced.
     None,
-    /// An incomplete shard.
+    /// The pair has a shard that is damaged or that was written for other inputs.
     Broken,
     /// The outcome of the pair.
     Done(Mapped),
@@ -216,9 +216,9 @@ pub(super) enum Existing {
 
 /// A pair whose shard is being written.
 pub(super) enum Writing {
-    /// There is nothing to write.
+    /// The pair is finished, and there is no shard to write.
     Done(Mapped),
-    /// The outcome if it can be written.
+    /// The shard is being written; the status is the outcome if writing succeeds.
     Begun(Status, Creating),
 }
 
@@ -228,7 +228,7 @@ impl Writing {
         match self {
             Writing::Done(mapped) => mapped,
             Writing::Begun(status, creating) => match creating.wait() {
-                // A concurrent run may already have written the same bytes.
+                // A concurrent run may already have written an identical shard.
                 Ok(Created::New | Created::Kept) => Mapped { status, was_there: false },
                 Err(error) => failed(SHARD_NOT_WRITTEN, &error),
             },
@@ -240,7 +240,7 @@ fn failed(code: &str, error: &Error) -> Mapped {
     Mapped { status: Status::failed(code, error.to_string()), was_there: false }
 }
 
-/// The traces of a pair. Objects are readers of the planned version, whose first bytes have arrived.
+/// The traces of a pair. A remote object is opened in the version that the plan names.
 fn inputs(pair: &PlannedPair, traces: PerSide<Opening>) -> Result<PerSide<Input>> {
     let input = |side: Side, opening: Opening| {
         let path = pair.file(side).path.clone();
@@ -258,13 +258,14 @@ pub(super) fn shard_path(folder: &Path, pair: &PlannedPair) -> PathBuf {
     folder.join(SHARDS).join(shard_name(pair))
 }
 
-/// The file name of a pair's shard. It begins with a hash, so that object stores, which distribute keys by their
-/// first characters, can spread the shards over many servers.
+/// The file name of a pair's shard. The name begins with a hash because object stores distribute keys over servers by
+/// their first characters.
 pub(super) fn shard_name(pair: &PlannedPair) -> String {
     format!("{}.parquet", pair.key)
 }
 
-/// Why an input differs from the plan; `None` if none does. Versions that were requested as such are not checked.
+/// The status of a pair if a trace has changed since the plan was made; `None` if neither trace has. Traces that were
+/// opened in the planned version are not checked.
 fn change_of(pair: &PlannedPair) -> Option<Status> {
     let change = |side: Side| {
         let planned = pair.file(side);
@@ -286,7 +287,8 @@ fn change_of(pair: &PlannedPair) -> Option<Status> {
     Side::BOTH.into_iter().find_map(change)
 }
 
-/// The figures of a trace with missing data are too low, so the pair is excluded from the statistics.
+/// The status of a compared pair. If data is missing in a trace, the pair counts as failed, because the times of the
+/// trace are too low for the statistics.
 fn status_of(comparison: &Comparison) -> Status {
     let damaged = |side: Side| {
         let trace = comparison.trace(side);

@@ -1,29 +1,29 @@
-//! The kernels of one kind of collective on several ranks → the kernels that belong to one collective.
+//! Matches the kernels of several ranks that belong to the same collective, by the first method that applies:
 //!
-//! 1. By sequence number, if no two kernels of a rank have the same number.
+//! 1. By sequence number, if every kernel has one and no two kernels of a rank have the same number.
 //! 2. By order, if all ranks have the same number of kernels.
-//! 3. By end time, since a collective ends everywhere at once. The clocks of two ranks may differ by a
-//!    constant, so the offset at which most ends coincide is used. A collective that one rank lacks is
-//!    skipped, and does not shift later ones:
+//! 3. By end time, because a collective ends on all ranks at the same time. The clocks of two ranks may differ by a
+//!    constant, so the clock offset at which most end times coincide is used. A collective that one rank did not record
+//!    is skipped and does not shift the matches after it:
 //!
 //! ```text
 //! rank 0   ──a┤   ──b┤   ──c┤   ──d┤
-//! rank 1     ─a┤            ─c┤   ─d┤      offset + 1: three ends coincide, b is skipped
+//! rank 1     ─a┤            ─c┤   ─d┤      offset + 1: three end times coincide, b is skipped
 //! ```
 
 use crate::trace::Nanos;
 use std::collections::BTreeMap;
 
-/// Offsets are tried between this many first kernels of two ranks.
+/// Number of kernels at the start of each rank from which clock offsets are derived.
 const FIRST: usize = 8;
 
-/// Two ends coincide if their distance is at most the distance to the neighboring end divided by this.
+/// Two end times coincide if they differ by at most the distance to the neighboring end time divided by this number.
 const APART: i64 = 3;
 
 /// One communication kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kernel {
-    /// Position among all communication kernels of its rank, by start.
+    /// Position among all communication kernels of the rank, ordered by start time.
     pub(super) position: usize,
     /// Sequence number of the collective within its group, if recorded.
     pub(super) sequence: Option<i64>,
@@ -31,18 +31,18 @@ pub(super) struct Kernel {
     pub(super) duration: Nanos,
 }
 
-/// One collective: the kernels of the ranks that have it.
+/// One collective: its kernels on the ranks that recorded it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Group {
-    /// Number in the process group, if recorded.
+    /// Sequence number of the collective in the process group, if recorded.
     pub(super) sequence: Option<i64>,
     /// Rank and kernel.
     pub(super) members: Vec<(usize, Kernel)>,
-    /// Ranks that do not have it.
+    /// Ranks that did not record the collective.
     pub(super) absent: Vec<usize>,
 }
 
-/// The collectives of these ranks, in order. Some may have kernels of a single rank only.
+/// The collectives of the given ranks, in order. A collective may have a kernel on only one rank.
 pub(super) fn matched(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     if let Some(found) = by_sequence(ranks) {
         return found;
@@ -106,7 +106,7 @@ fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     (0..reference.len()).map(group).collect()
 }
 
-/// For each kernel of the reference, the kernel of a rank that ends at the same time.
+/// For each kernel of the reference rank, the position of the kernel in `kernels` that ends at the same time.
 fn partners(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
     let candidates = reference
         .iter()
@@ -120,8 +120,8 @@ fn partners(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
     best.map_or_else(|| vec![None; reference.len()], |(partners, _)| partners)
 }
 
-/// Matches the kernels whose ends coincide at this offset. Also returns the sum of the distances between
-/// their ends.
+/// Matches the kernels whose end times coincide at this clock offset. Also returns the sum of the differences between
+/// their end times.
 fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Option<usize>>, i64) {
     let mut partners = vec![None; reference.len()];
     let (mut distance, mut from) = (0, 0);
@@ -141,7 +141,7 @@ fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Op
     (partners, distance)
 }
 
-/// Maximum distance between a kernel's end and another end that coincides with it.
+/// The maximum difference between a kernel's end time and an end time that coincides with it.
 fn reach(reference: &[Kernel], at: usize) -> i64 {
     let before = at.checked_sub(1).map(|before| reference[at].end - reference[before].end);
     let behind = reference.get(at + 1).map(|next| next.end - reference[at].end);

@@ -1,12 +1,12 @@
-//! Two folders of ranks → a comparison of each rank, and a summary of all ranks.
+//! Compares the traces of many ranks in two folders, rank by rank, and summarizes the results.
 //!
 //! ```text
 //! folders ─Plan::make─▶ Plan ─Mapping::map─▶ a shard for each pair ─Fleet::reduce─▶ Fleet ─write─▶ files
 //!                     heads only   anywhere, in any order          kilobytes per rank
 //! ```
-//! Each pair is compared independently, on any machine, and produces a few kilobytes. Scheduling,
-//! retries and data movement are up to the engine that runs [`Mapping::map`]. [`map_all`] is such
-//! an engine for the cores of this machine; the Python package provides one with Ray.
+//! Each pair is compared independently, on any machine, and produces a few kilobytes. The engine that runs
+//! [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is such an engine for the
+//! cores of this machine; the Python package provides one with Ray.
 
 mod collectives;
 mod engine;
@@ -56,33 +56,33 @@ pub struct Fleet {
     pub candidate: String,
     /// All planned pairs and unmatched traces, with their outcomes.
     pub pairs: Vec<PairRow>,
-    /// The pairs with figures.
+    /// The ranks whose pairs were compared.
     pub ranks: Vec<RankRow>,
     /// Groups of ranks that run the same ops.
     pub roles: Vec<RoleRow>,
-    /// Work of one name on the ranks of a role.
+    /// The times of each op, category and layer on the ranks of each role.
     pub parts: Vec<PartRow>,
-    /// Ranks that are outliers in their role.
+    /// Ranks whose time for an op, category or layer is an outlier in their role.
     pub outliers: Vec<OutlierRow>,
     /// Collectives, matched across ranks.
     pub collectives: Vec<CollectiveRow>,
-    /// Totals of the collectives by process group.
+    /// Totals over the collectives of each process group.
     pub groups: Vec<GroupRow>,
     /// Steps of all ranks.
     pub steps: Vec<StepRow>,
-    /// Changes of the program, and how many ranks share them.
+    /// Changes to the program, each with the ranks that share it.
     pub changes: Vec<ChangeRow>,
-    /// Number of ranks whose two programs are identical.
+    /// Number of ranks whose baseline and candidate programs are identical.
     pub identical: u64,
-    /// Names of these ranks; empty if there are none.
+    /// Names of the ranks whose programs are identical; empty if there are none.
     pub identical_list: String,
-    /// Causes, and how many ranks share them.
+    /// Causes, each with the ranks that share it.
     pub causes: Vec<CauseRow>,
-    /// What to look at first.
+    /// The findings to look at first.
     pub findings: Vec<Finding>,
-    /// Oddities of folders and shards.
+    /// Notes about irregularities in the folders and shards.
     pub notes: Vec<String>,
-    /// The wait of each rank in each collective of the candidate, for the page: number of the
-    /// collective, index of the rank, wait.
+    /// The wait of each rank in each candidate collective, for the page: number of the collective, index of the rank,
+    /// wait.
     waits: Vec<(u64, usize, Nanos)>,
 }

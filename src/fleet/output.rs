@@ -1,4 +1,4 @@
-//! A [`Fleet`] → files: its tables, `fleet.json`, `fleet.html`.
+//! Writes the files of a [`Fleet`]: its tables, `fleet.json` and `fleet.html`.
 
 use super::Fleet;
 use super::plan::FLEET_SCHEMA;
@@ -12,7 +12,7 @@ use crate::tables::Table;
 use serde::Serialize;
 use std::path::Path;
 
-/// The result for programs. Its presence marks a folder of a fleet.
+/// The result for programs. A folder that contains this file is the folder of a fleet.
 const DOCUMENT: &str = "fleet.json";
 /// The result for people.
 const PAGE: &str = "fleet.html";
@@ -20,20 +20,20 @@ const PAGE: &str = "fleet.html";
 /// Which files to write for a fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetFiles {
-    /// Formats of the tables. `ranks.csv` is always written.
+    /// File formats of the tables. `ranks.csv` is always written.
     pub tables: Vec<TableFormat>,
-    /// How texts are written in CSV files.
+    /// How strings are written in CSV files.
     pub csv_texts: CsvTexts,
-    /// What to do with files of the same names that tracetree did not write.
+    /// What to do if the folder contains files with the same names that tracetree did not write.
     pub existing: Existing,
     /// Whether to write `fleet.html`.
     pub has_page: bool,
-    /// Whether the ranks have reports to which the page links.
+    /// Whether the ranks have reports, so the page can link to them.
     pub has_reports: bool,
 }
 
 impl Default for FleetFiles {
-    /// Parquet and a page, no reports.
+    /// Parquet tables and a page without links to reports.
     fn default() -> FleetFiles {
         FleetFiles {
             tables: vec![TableFormat::Parquet],
@@ -46,11 +46,11 @@ impl Default for FleetFiles {
 }
 
 impl FleetFiles {
-    /// Refuses a folder with files of the same names that tracetree did not write: those in a folder without a
-    /// `fleet.json` of tracetree.
+    /// Checks that writing would not replace files that tracetree did not write. Files count as written by tracetree if
+    /// the folder contains a `fleet.json` of tracetree.
     ///
     /// # Errors
-    /// If there is one, and [`FleetFiles::existing`] keeps it.
+    /// Fails if a file would be replaced that tracetree did not write, unless [`FleetFiles::existing`] allows it.
     pub fn check_target(&self, folder: &Path) -> Result<()> {
         if self.existing == Existing::Replace || storage::is_remote(folder) || is_fleet(folder) {
             return Ok(());
@@ -82,7 +82,7 @@ impl FleetFiles {
     }
 }
 
-/// Whether a fleet was written into a folder before.
+/// Whether tracetree has already written a fleet into a folder.
 fn is_fleet(folder: &Path) -> bool {
     let text = std::fs::read(folder.join(DOCUMENT)).unwrap_or_default();
     let document: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
@@ -164,8 +164,8 @@ impl Fleet {
     /// Writes `ranks.csv`, the tables, `fleet.json` and `fleet.html` into `folder`. Returns the file names.
     ///
     /// # Errors
-    /// If a file cannot be written, or tracetree did not write a file of the same name. Each file is then either
-    /// complete or unchanged.
+    /// Fails if a file cannot be written, or would replace a file that tracetree did not write. After a failure, each
+    /// file is either complete or unchanged.
     pub fn write(&self, folder: &Path, files: &FleetFiles) -> Result<Vec<String>> {
         files.check_target(folder)?;
         let mut written = Vec::new();

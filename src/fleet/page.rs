@@ -1,4 +1,4 @@
-//! A [`Fleet`] → the content of its page.
+//! Computes the content of a [`Fleet`]'s page.
 
 use super::Fleet;
 use super::ranges::ranges;
@@ -16,14 +16,14 @@ use crate::trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of ranks and of ops in the small heat map.
+/// Maximum numbers of ranks and ops in the small heat map.
 const SHOWN: (usize, usize) = (5, 8);
-/// Maximum number of ranks that come last.
+/// Maximum number of ranks in the list of ranks that come last.
 const LAST: usize = 6;
-/// Minimum distance of an outlier from the median of its role, as a ratio.
+/// Minimum distance of an outlier from the median of its role, as a fraction of the median.
 const NOTABLE: f64 = 0.01;
 
-/// The content of a fleet's page. Ranks link to their reports if these exist.
+/// The content of a fleet's page. Ranks are links to their reports if `has_reports` is set.
 pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
     let dots = dots(fleet, has_reports);
     let (headline, lead) = answer(fleet, &dots);
@@ -62,7 +62,8 @@ fn coverage(fleet: &Fleet) -> String {
     format!("{text}; {}", counted(fleet.roles.len() as u64, "role"))
 }
 
-/// The headline and the sentence below it: a slow rank first, then a change, then a cause.
+/// The headline and the sentence below the headline. A slow rank takes precedence over a change, and a change over a
+/// cause.
 fn answer(fleet: &Fleet, dots: &[FleetDot]) -> (String, String) {
     let with = |codes: &[&str]| -> Option<&Finding> {
         codes.iter().find_map(|code| fleet.findings.iter().find(|one| one.code == *code))
@@ -105,12 +106,12 @@ fn link(folder: &str, has_reports: bool) -> String {
     if has_reports { format!("{}/report.html", encoded(folder)) } else { String::new() }
 }
 
-/// The rank as people name it.
+/// Display name of a rank: its number, or its folder if the number is unknown.
 fn name(row: &RankRow) -> String {
     row.rank.map_or_else(|| row.folder.clone(), |rank| rank.to_string())
 }
 
-/// For each rank, candidate / baseline of its time per step without waits, with the quartiles of its role.
+/// For each rank, the ratio candidate / baseline of its time per step without waits, with the quartiles of its role.
 fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     let ratio = |row: &RankRow| {
         let per_step = |side: Side| {
@@ -120,7 +121,7 @@ fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
         let (before, after) = (per_step(Side::Baseline), per_step(Side::Candidate));
         (before > 0.0).then(|| after / before)
     };
-    // What is missing in a damaged trace would look like speed.
+    // Damaged traces are skipped, because missing events would make the rank look fast.
     let whole = fleet.ranks.iter().filter(|row| row.status == "ok");
     let rows: Vec<(&RankRow, f64)> = whole.filter_map(|row| Some((row, ratio(row)?))).collect();
     let mut of_roles: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -146,7 +147,7 @@ fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     dots
 }
 
-/// The ranks of the candidate that are farthest from their roles, and the ops in which they are.
+/// The candidate ranks that are farthest from the median of their role, and the ops in which they differ most.
 fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
     let rows = fleet.outliers.iter().filter(|one| one.side == Side::Candidate && one.kind == "op");
     let rows: Vec<&OutlierRow> = rows.collect();
@@ -197,13 +198,13 @@ fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
     }
 }
 
-/// The collectives of the candidate that all ranks have.
+/// The candidate collectives that every rank of the process group recorded.
 fn matched(fleet: &Fleet) -> impl Iterator<Item = &CollectiveRow> {
     fleet.collectives.iter().filter(|row| row.side == Side::Candidate && row.number.is_some())
 }
 
-/// The ranks that come last in the collectives of the candidate, those that cost the others most time first.
-/// Without a margin, it is chance who is last.
+/// The ranks that come last in the candidate's collectives, most costly first. Collectives in which the last two ranks
+/// are equally late are ignored, because only chance decides which rank is last.
 fn last(fleet: &Fleet, has_reports: bool) -> Vec<FleetLast> {
     let all = matched(fleet).count();
     let mut of_ranks: BTreeMap<&str, (u64, Nanos)> = BTreeMap::new();
@@ -256,7 +257,7 @@ fn rank(row: &RankRow, has_reports: bool) -> FleetRankLine {
     FleetRankLine { name: row.folder.clone(), link, cells }
 }
 
-/// A folder's name in a link. All bytes except letters, digits and `-_.` are percent-encoded.
+/// A folder name as part of a link. All bytes except letters, digits and `-_.` are percent-encoded.
 fn encoded(folder: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     folder
@@ -269,7 +270,7 @@ fn encoded(folder: &str) -> String {
         .collect()
 }
 
-/// How much longer each step of each rank takes in the candidate.
+/// How much longer each step takes on each rank in the candidate.
 fn steps(fleet: &Fleet) -> Option<HeatMap> {
     let count = usize::try_from(fleet.steps.iter().map(|step| step.step + 1).max()?).ok()?;
     let place: BTreeMap<&str, usize> =
@@ -290,7 +291,7 @@ fn steps(fleet: &Fleet) -> Option<HeatMap> {
     Some(map.with_cells((&folders(fleet), &columns), cells))
 }
 
-/// How long each rank waited in each collective of the candidate.
+/// How long each rank waited in each candidate collective.
 fn waits(fleet: &Fleet) -> Option<HeatMap> {
     let rows = fleet.collectives.iter().filter(|row| row.side == Side::Candidate);
     let mut rows: Vec<&CollectiveRow> = rows.filter(|row| row.number.is_some()).collect();
@@ -300,7 +301,7 @@ fn waits(fleet: &Fleet) -> Option<HeatMap> {
         fleet.waits.iter().map(|&(number, rank, wait)| (rank, number as usize, wait.as_micros()));
     let map = HeatMap {
         title: "Ranks × collectives".to_owned(),
-        about: "Time that each rank of the candidate waited for the others. The palest cell of a \
+        about: "Time that each candidate rank waited for the other ranks. The palest cell in a \
                 column is the rank that came last."
             .to_owned(),
         unit: "µs".to_owned(),

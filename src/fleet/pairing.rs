@@ -1,24 +1,24 @@
-//! The traces of two folders → pairs, and the traces without a match.
+//! Matches the traces of two folders, and lists the traces without a counterpart:
 //!
-//! 1. By rank and step, if exactly one file of each side has them.
-//! 2. By rank only, because steps differ if the profilers started at different times.
-//! 3. By name: files without a rank, and ranks with several files.
+//! 1. By rank and step, if exactly one file on each side has that rank and step.
+//! 2. By rank alone, because steps differ if the profilers started at different times.
+//! 3. By name, for files without a rank and for ranks with several files.
 
 use super::heads::Head;
 use crate::side::{PerSide, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Two traces that belong together.
+/// A baseline trace and the candidate trace to compare it with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) heads: PerSide<Head>,
-    /// Whether it was matched by name instead of by rank.
+    /// Whether the traces were matched by name instead of by rank.
     pub(super) is_by_name: bool,
-    /// Whether its rank has several pairs, one for each step.
+    /// Whether the rank has several pairs, one for each step.
     pub(super) has_steps: bool,
 }
 
-/// A trace without a match.
+/// A trace without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Single {
     pub(super) side: Side,
@@ -26,26 +26,26 @@ pub(super) struct Single {
     pub(super) reason: Reason,
 }
 
-/// Why a trace has no match.
+/// Why a trace has no counterpart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     NoPartner,
-    /// Another file of its folder has the same rank and step.
+    /// A second file in the same folder has the same rank and step.
     Duplicate,
 }
 
-/// All traces of two folders.
+/// All traces of two folders, matched or not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Paired {
     pub(super) pairs: Vec<Pair>,
     pub(super) single: Vec<Single>,
 }
 
-/// The properties that the traces of a pair share.
+/// The properties by which traces are matched: rank, step, name.
 type Key = (Option<i64>, Option<i64>, String);
 
-/// Matches the traces of the two sides. Pairs are sorted by rank, step and name; those matched by name
-/// come last.
+/// Matches the traces of the two sides. Pairs are sorted by rank, step and name; pairs that were matched by name come
+/// last.
 pub(super) fn pair(heads: &PerSide<Vec<Head>>) -> Paired {
     let mut left = heads.as_ref().map(|heads| heads.iter().collect::<Vec<&Head>>());
     let by_step = |head: &Head| Some((Some(head.rank?), head.step, String::new()));

@@ -1,8 +1,8 @@
-//! Two folders with the traces of many ranks → a [`Plan`]: which traces are compared, and under
-//! which key each result is stored.
+//! Makes a [`Plan`] for two folders with the traces of many ranks: which traces are compared, and under which key each
+//! result is stored.
 //!
-//! Only the heads of the files are read. Unmatched traces are in the plan as well, with the reason,
-//! so that no file is lost: compared + failed + unmatched = planned.
+//! Only the heads of the files are read. The plan also lists unmatched traces with the reason, so no file is lost:
+//! compared + failed + unmatched = planned.
 
 use super::heads::{self, Head};
 use super::pairing;
@@ -22,8 +22,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Version of the layout of plans and shards. Increases when a field or column changes its meaning
-/// or is removed.
+/// Version of the plan and shard layout. The version increases when a field or column is removed or changes its
+/// meaning.
 pub const FLEET_SCHEMA: u32 = 2;
 
 const FORMAT: &str = "tracetree fleet plan";
@@ -40,24 +40,24 @@ pub struct Plan {
     pub candidate: String,
     /// The options of each comparison.
     pub options: PlanOptions,
-    /// The pairs, by rank, step and name.
+    /// The pairs, sorted by rank, step and name.
     pub pairs: Vec<PlannedPair>,
-    /// Traces without a match.
+    /// Traces without a counterpart.
     pub unmatched: Vec<Unmatched>,
-    /// Oddities of the folders, in sentences.
+    /// Irregularities in the folders, each described in one sentence.
     pub notes: Vec<String>,
 }
 
 /// Two traces of one rank.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedPair {
-    /// The rank; `None` if the files do not contain it and were matched by name.
+    /// The rank; `None` if the rank is unknown and the files were matched by name.
     pub rank: Option<i64>,
     /// The step in the file names, if any.
     pub step: Option<i64>,
     /// The folder of the pair's own report.
     pub folder: String,
-    /// Hash of the inputs, the options and the version, which is the name of the pair's shard.
+    /// Hash of the inputs, the options and the version. The hash is the name of the pair's shard.
     pub key: String,
     /// The baseline trace.
     pub baseline: PlannedFile,
@@ -75,18 +75,19 @@ impl PlannedPair {
     }
 }
 
-/// A trace at the time of planning.
+/// A trace file as it was when the plan was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedFile {
     /// The file.
     pub path: String,
-    /// Its size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// Changes with its content: the modification time in ns, or the ETag of a remote object.
+    /// A value that changes whenever the file's content does: the modification time in ns, or the ETag of a remote
+    /// object.
     pub version: String,
-    /// Number of processes in its head.
+    /// Number of processes according to the head of the trace.
     pub world_size: Option<i64>,
-    /// The first device in its head; empty if there is none.
+    /// The first device that the head of the trace names; empty if it names none.
     pub device: String,
 }
 
@@ -112,39 +113,39 @@ impl PlannedFile {
     }
 }
 
-/// A trace without a match.
+/// A trace without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unmatched {
     /// The rank, if known.
     pub rank: Option<i64>,
-    /// The side of its folder, `baseline` or `candidate`.
+    /// The side whose folder contains the file: `baseline` or `candidate`.
     pub side: String,
     /// The file.
     pub path: String,
-    /// Why the file has no match: `NO_PARTNER`, `DUPLICATE_RANK`, or the error code if the head of the file
-    /// could not be read.
+    /// Why the file has no counterpart: `NO_PARTNER`, `DUPLICATE_RANK`, or the error code if the head of the file could
+    /// not be read.
     pub code: String,
     /// The explanation of the code.
     pub message: String,
 }
 
-/// How the pairs of a plan are compared. The plan contains all of it, including the text of rule files.
+/// How the pairs of a plan are compared. The plan contains all options, including the text of rule files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PlanOptions {
     /// Ignore Python frames.
     pub no_python: bool,
-    /// Do not treat repeats of a call as steps.
+    /// Do not treat repetitions of a call as steps.
     pub no_repeats: bool,
-    /// Compare only work of this phase.
+    /// Compare only work in this phase.
     pub phase: Option<String>,
     /// Compare only these steps of the baseline.
     pub base_steps: Option<String>,
     /// Compare only these steps of the candidate.
     pub new_steps: Option<String>,
-    /// Names that are treated as equal, in TOML.
+    /// The content of an alias file: names that are treated as equal, in TOML.
     pub aliases: Option<String>,
-    /// Rules for categories of work, in TOML.
+    /// The content of a category file: rules that assign work to categories, in TOML.
     pub categories: Option<String>,
     /// Treat damage as an error.
     pub strict: bool,
@@ -152,7 +153,7 @@ pub struct PlanOptions {
     pub max_unpacked: Option<u64>,
     /// Write a report for each pair.
     pub reports: bool,
-    /// Other settings that affect a pair's result, as text. They are part of the keys.
+    /// Any other settings that affect a pair's result, as a string that becomes part of the keys.
     pub also: String,
 }
 
@@ -160,7 +161,7 @@ impl PlanOptions {
     /// The options of each comparison.
     ///
     /// # Errors
-    /// If an option is invalid.
+    /// Fails if an option is invalid.
     pub fn comparison(&self) -> Result<ComparisonOptions> {
         let frames = if self.no_python { Frames::LeftOut } else { Frames::Kept };
         let repeats = if self.no_repeats { RepeatDetection::Off } else { RepeatDetection::Found };
@@ -205,7 +206,7 @@ impl Plan {
     /// The rank is taken from the head of a file, or from the number after `rank` in its name.
     ///
     /// # Errors
-    /// If a folder cannot be listed or contains no trace, or if no trace has a match.
+    /// Fails if a folder cannot be listed or contains no trace, or if no trace has a counterpart.
     pub fn make(baseline: &Path, candidate: &Path, options: PlanOptions) -> Result<Plan> {
         let folders = PerSide::new(baseline, candidate);
         let reading = options.reading();
@@ -225,7 +226,7 @@ impl Plan {
         let paired = pairing::pair(&found.map(|found| found.heads));
         if paired.pairs.iter().any(|pair| pair.is_by_name) {
             notes.push(
-                "some files contain no rank, or the rank of another file, so some files are \
+                "some files contain no rank or the same rank as another file, so these files are \
                  matched by name; check the matches in the plan"
                     .to_owned(),
             );
@@ -260,10 +261,10 @@ impl Plan {
         in_json(&text).into_owned() + "\n"
     }
 
-    /// Reads a plan. `path` is only used in messages.
+    /// Reads a plan. `path` is only used in error messages.
     ///
     /// # Errors
-    /// If the text is not a plan, or the plan is from another version.
+    /// Fails if the text is not a plan, or if a different version of tracetree made the plan.
     pub fn parse(text: &str, path: &Path) -> Result<Plan> {
         #[derive(Deserialize)]
         struct Kind {
@@ -271,7 +272,7 @@ impl Plan {
             schema_version: Option<u32>,
             tracetree_version: Option<String>,
         }
-        let remedy = "make it again with `tracetree fleet plan`";
+        let remedy = "make the plan again with `tracetree fleet plan`";
         let refused =
             |message: String| Error::new(ErrorKind::Malformed, path, message).remedy(remedy);
         let kind: Kind = serde_json::from_str(text)
@@ -282,7 +283,7 @@ impl Plan {
         let version = kind.tracetree_version.unwrap_or_default();
         if kind.schema_version != Some(FLEET_SCHEMA) || version != env!("CARGO_PKG_VERSION") {
             let message = format!(
-                "the plan was made by tracetree {version}, this is {}",
+                "the plan was made by tracetree {version}, but this is tracetree {}",
                 env!("CARGO_PKG_VERSION")
             );
             return Err(refused(message));
@@ -293,11 +294,11 @@ impl Plan {
     /// Reads the plan at `path`.
     ///
     /// # Errors
-    /// If it cannot be read, or as [`Plan::parse`].
+    /// Fails if the file cannot be read, and for the same reasons as [`Plan::parse`].
     pub fn read(path: &Path) -> Result<Plan> {
         let bytes = storage::read(path)?.ok_or_else(|| {
             Error::io(path, "read the plan", io::ErrorKind::NotFound.into())
-                .remedy("make it with `tracetree fleet plan`")
+                .remedy("make a plan with `tracetree fleet plan`")
         })?;
         Plan::parse(&String::from_utf8_lossy(&bytes), path)
     }
@@ -305,13 +306,13 @@ impl Plan {
     /// Writes the plan to `path`.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         storage::replace(path, self.to_json().as_bytes())
     }
 }
 
-/// Whether a path is a folder. A remote address counts as one unless its name is that of a trace.
+/// Whether a path is a folder. A remote address counts as a folder unless its name has the suffix of a trace.
 pub fn is_folder(path: &Path) -> bool {
     match storage::is_remote(path) {
         true => !heads::is_called_like_a_trace(path),
@@ -319,7 +320,7 @@ pub fn is_folder(path: &Path) -> bool {
     }
 }
 
-/// The absolute path, if it is local: workers may run in another folder.
+/// Makes a local path absolute, because workers may run in a different folder.
 pub fn whole_path(path: &Path) -> PathBuf {
     match storage::is_remote(path) {
         true => path.to_path_buf(),
@@ -348,7 +349,7 @@ fn planned(
     PlannedPair { rank, step, folder, key, baseline, candidate }
 }
 
-/// Hash of everything that the result of a pair depends on.
+/// A hash of everything that affects the result of a pair.
 fn key(files: &[&PlannedFile; 2], options: &PlanOptions) -> String {
     let of = (FLEET_SCHEMA, env!("CARGO_PKG_VERSION"), options, files);
     let text = serde_json::to_string(&of).expect("plain values");
@@ -366,7 +367,7 @@ fn unmatched(single: &pairing::Single) -> Unmatched {
         (None, pairing::Reason::Duplicate) => {
             let rank = head.rank.unwrap_or_default();
             let message = format!(
-                "is one of several files of rank {rank} and is ignored; keep one file per rank"
+                "is one of several files for rank {rank} and is ignored; keep one file per rank"
             );
             ("DUPLICATE_RANK".to_owned(), message)
         }
@@ -388,8 +389,8 @@ fn nothing_paired(folders: PerSide<&Path>, single: &[pairing::Single]) -> Error 
     let message =
         format!("no trace in this folder has a counterpart in {}", folders.candidate.display());
     Error::new(ErrorKind::Usage, folders.baseline, message).remedy(
-        "files are matched by distributedInfo.rank, otherwise by name: give both sides the same \
-         ranks or names",
+        "files are matched by distributedInfo.rank or, if there is no rank, by name; make sure \
+         that both folders use the same ranks or names",
     )
 }
 
@@ -431,8 +432,8 @@ fn about_worlds(heads: &PerSide<&[Head]>, folders: PerSide<&Path>) -> Vec<String
     if !missing.is_empty() && !known.is_empty() {
         let ranks = super::ranges::ranges(&missing).replace('#', "");
         notes.push(format!(
-            "{} of {world} ranks without a trace in either folder: {ranks}; findings do not cover \
-             them",
+            "{} of {world} ranks have no trace in either folder: {ranks}; findings do not cover \
+             these ranks",
             missing.len()
         ));
     }

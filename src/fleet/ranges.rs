@@ -1,6 +1,6 @@
-//! Numbers → their text in tables, with consecutive numbers as a range.
+//! Formats lists of numbers for tables, with consecutive numbers as a range.
 
-/// `#0-#3 #6`: consecutive numbers as a range.
+/// Formats numbers, with consecutive numbers as a range: `#0-#3 #6`.
 pub fn ranges(numbers: &[u64]) -> String {
     let mut found: Vec<(u64, u64)> = Vec::new();
     for &number in numbers {

@@ -1,4 +1,4 @@
-//! The table `ranks`: a row for each rank of a fleet, and how long it waited for the others.
+//! Defines the table `ranks`: one row per rank of a fleet, with the time that the rank waited for other ranks.
 
 use super::ranges::ranges;
 use super::rows::RankRow;
@@ -12,7 +12,7 @@ const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
 
 type Ranks = Columns<Vec<RankRow>, RankRow>;
 
-/// The table of the ranks.
+/// The table `ranks`.
 pub(super) fn table(ranks: Vec<RankRow>) -> Table {
     identity().and(account()).and(collectives()).and(judgement()).table(
         ("ranks", "rank, ordered by number or name"),
@@ -31,7 +31,7 @@ fn identity() -> Ranks {
         .text("folder", "folder of the rank's report", |_, r| r.folder.as_str().into())
         .word(
             "status",
-            "`ok`; `damaged` if data is missing in a trace; `failed` if it could not be compared",
+            "`ok`; `damaged` if data is missing in a trace; `failed` if a trace is truncated",
             |_, r| r.status.into(),
         )
         .word("code", "reason code, such as `TRUNCATED`; empty for `ok`", |_, r| {
@@ -39,7 +39,7 @@ fn identity() -> Ranks {
         })
         .word(
             "role",
-            "hash of the outline of its baseline: ranks with the same hash run the same ops",
+            "hash of the baseline outline; ranks with the same hash run the same ops",
             |_, r| (&*r.role).into(),
         )
         .sides("file_*", (ColumnType::Text, ""), "path of the trace", |_, r, side| {
@@ -77,9 +77,9 @@ fn collectives() -> Ranks {
         .sides(
             "matched_collectives_*",
             (ColumnType::Whole, ""),
-            "number of communication kernels that every rank of their process group has; matched \
-             by sequence number if recorded, by order if all ranks have equally many, otherwise by \
-             their end times",
+            "number of communication kernels that could be matched on every rank of their process \
+             group; kernels are matched by sequence number if recorded, by order if all ranks have \
+             equally many kernels, and otherwise by end time",
             |_, r, side| r.waits[side].matched.into(),
         )
         .and(times("communication_us", "total duration of the communication kernels", |r, side| {
@@ -87,8 +87,8 @@ fn collectives() -> Ranks {
         }))
         .and(times(
             "collective_wait_us",
-            "time the rank waited for others: own duration − shortest duration on any rank, summed \
-             over matched collectives",
+            "time that the rank waited for other ranks: the duration of its own kernel − the \
+             shortest duration on any rank, summed over the matched collectives",
             |r, side| r.waits[side].wait,
         ))
         .and(times("without_wait_us", "`kernel_us` − `collective_wait_us`", |r, side| {
@@ -101,15 +101,16 @@ fn judgement() -> Ranks {
         .sides(
             "straggler_*",
             (ColumnType::Flag, ""),
-            "`yes` for the rank that the others wait for: its own wait is the shortest, and less \
-             than half the median",
+            "`yes` for the rank that the other ranks wait for: its own wait is the shortest, and \
+             less than half the median wait",
             |_: &Vec<RankRow>, r: &RankRow, side| r.is_straggler[side].into(),
         )
         .sides(
             "last_in_*",
             (ColumnType::Text, ""),
-            "matched collectives in which the rank came last (its kernel is the shortest): `#0-#3 \
-             #7`, numbered from 0 in the order of the first rank",
+            "matched collectives in which the rank came last (its kernel is the shortest), such as \
+             `#0-#3 #7`; collectives are numbered from 0, in the order in which the first rank \
+             runs them",
             |_, r, side| ranges(&r.waits[side].last_in).into(),
         )
         .column(Column::new(
@@ -121,12 +122,12 @@ fn judgement() -> Ranks {
         .sides(
             "notes_*",
             (ColumnType::Text, ""),
-            "notes about the trace: codes with their counts",
+            "codes of the notes about the trace, with counts",
             |_, r, side| r.notes[side].as_str().into(),
         )
 }
 
-/// A time on each side, and candidate − baseline.
+/// Columns for a time on each side, and for candidate − baseline.
 fn times(stem: &'static str, meaning: &'static str, time: fn(&RankRow, Side) -> Nanos) -> Ranks {
     Columns::new()
         .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Vec<RankRow>, r: &RankRow, side| {

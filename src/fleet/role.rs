@@ -1,9 +1,10 @@
-//! A call tree → the role of its rank. Ranks that run the same ops at the same call sites have one role.
+//! Determines the role of a rank from its call tree. Ranks that run the same ops at the same call sites have the same
+//! role.
 //!
-//! Pipeline stages, tensor and expert parallel ranks differ in *what* they run; ranks of one role
-//! differ only in their data. So the outline is the set of call sites (an op below ops and modules)
-//! and the number of instances of each module class. Call counts, shapes, kernels and times are
-//! ignored, because they differ between ranks of one role.
+//! Pipeline stages, tensor-parallel ranks and expert-parallel ranks differ in *what* they run, whereas ranks with the
+//! same role differ only in their data. The outline of a rank is therefore the set of call sites (an op with its
+//! enclosing ops and modules) and the number of instances of each module class. Call counts, shapes, kernels and times
+//! are ignored, because they differ between ranks with the same role.
 
 use crate::diff::plain_name;
 use crate::program::Steps;
@@ -13,11 +14,11 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use twox_hash::XxHash3_128;
 
-/// Number of hex digits of a role.
+/// Number of hexadecimal digits in a role.
 const DIGITS: usize = 12;
 
-/// The outline hash of a tree. If steps were recorded, only calls in steps count, because the work
-/// that is cut off at the beginning of a recording differs from rank to rank.
+/// A hash of a tree's outline. If steps were recorded, only calls in steps count, because the incomplete work at the
+/// beginning of a recording differs from rank to rank.
 pub(super) fn of(tree: &CallTree, steps: &Steps) -> String {
     let has_gpu = tree.calls().any(|call| tree.kind(call) == CallKind::Gpu);
     let counts = |call: CallId| {

@@ -1,4 +1,4 @@
-//! The rows of a fleet's tables.
+//! Defines the rows of a fleet's tables.
 
 use super::collectives::CollectiveWait;
 use super::plan::{PlannedPair, Unmatched};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct PairRow {
     /// The rank, if known.
     pub rank: Option<i64>,
-    /// The folder of its report; empty for an unmatched trace.
+    /// The folder of the pair's report; empty for an unmatched trace.
     pub folder: String,
     /// `ok`, `damaged`, `failed` or `unmatched`.
     pub status: &'static str,
@@ -22,9 +22,9 @@ pub struct PairRow {
     pub code: String,
     /// The explanation of the code.
     pub message: String,
-    /// The files; empty on a side without one.
+    /// The paths of the trace files; empty on a side without a file.
     pub files: PerSide<String>,
-    /// The name of its shard.
+    /// The name of the pair's shard.
     pub key: String,
 }
 
@@ -56,13 +56,13 @@ impl PairRow {
         }
     }
 
-    /// Whether it has no shard although nothing is wrong with its traces: it was not compared yet, or on a machine
-    /// that does not share the folder.
+    /// Whether the pair has no shard although its traces are intact: the pair was not compared yet, or was compared on
+    /// a machine that does not share the folder.
     pub fn is_unfinished(&self) -> bool {
         [NO_SHARD, SHARD_NOT_VISIBLE].contains(&self.code.as_str())
     }
 
-    /// Display name: its folder, or its file if it has no folder.
+    /// Display name of the row: the folder of the report or, for an unmatched trace, the file.
     pub fn name(&self) -> &str {
         let file = if self.files.baseline.is_empty() {
             &self.files.candidate
@@ -76,19 +76,19 @@ impl PairRow {
 /// One rank of a fleet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankRow {
-    /// The rank; `None` if the files do not contain it and were matched by name.
+    /// The rank; `None` if the rank is unknown and the files were matched by name.
     pub rank: Option<i64>,
     /// The folder with the rank's own report.
     pub folder: String,
-    /// `ok`, `damaged` if data is missing in a trace, or `failed` if it could not be compared.
+    /// `ok`, `damaged` if data is missing in a trace, or `failed` if a trace is truncated.
     pub status: &'static str,
     /// The code of the failure.
     pub code: String,
-    /// The outline hash of its baseline. Ranks with the same outline run the same ops.
+    /// The hash of the rank's baseline outline. Ranks with the same outline run the same ops.
     pub role: Arc<str>,
-    /// The files.
+    /// The paths of the trace files.
     pub files: PerSide<String>,
-    /// Total measured time of each side.
+    /// Total measured time on each side.
     pub time: PerSide<Nanos>,
     /// Union of the measured intervals.
     pub busy: PerSide<Nanos>,
@@ -100,15 +100,15 @@ pub struct RankRow {
     pub steps: PerSide<u64>,
     /// Whether the rows of the rank's report add up to its events.
     pub account_is_exact: bool,
-    /// Its waits for the other ranks of its side.
+    /// The rank's waits for the other ranks, on each side.
     pub waits: PerSide<CollectiveWait>,
-    /// Whether the other ranks of its side wait for this one.
+    /// Whether the other ranks wait for this rank, on each side.
     pub is_straggler: PerSide<bool>,
-    /// Points of difference between the two traces.
+    /// Number of points of difference between the two traces.
     pub points_of_difference: usize,
-    /// Whether the two traces are of the same work.
+    /// Whether the two traces recorded the same work.
     pub is_comparable: bool,
-    /// Oddities of the files: codes with their counts.
+    /// Codes of the notes about the traces, with counts.
     pub notes: PerSide<String>,
 }
 
@@ -123,22 +123,22 @@ pub struct RoleRow {
     pub rank_list: String,
     /// The outline that most of these ranks have in the candidate.
     pub candidate: Arc<str>,
-    /// The ranks with another outline in the candidate.
+    /// The ranks with a different outline in the candidate.
     pub odd: String,
 }
 
-/// Work of one name on the ranks of a role. Times are in µs per step of a rank.
+/// The times of one op, category or layer on the ranks of a role, in µs per step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartRow {
     /// The role.
     pub role: Arc<str>,
     /// `op`, `category` or `layer`.
     pub kind: &'static str,
-    /// Name of the op or category, or class of the layers.
+    /// Name of the op or category, or class of the layer stack.
     pub name: Arc<str>,
-    /// Number of the layer; `None` for other kinds.
+    /// Number of the layer; `None` for ops and categories.
     pub number: Option<i64>,
-    /// Number of ranks of the role.
+    /// Number of ranks in the role.
     pub ranks: u64,
     pub(super) baseline: Quantiles,
     pub(super) candidate: Quantiles,
@@ -161,30 +161,30 @@ impl PartRow {
     }
 }
 
-/// A rank that is an outlier in its role for the work of one name.
+/// A rank whose time for one op, category or layer is an outlier in its role.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutlierRow {
-    /// The side on which it is an outlier.
+    /// The side on which the rank is an outlier.
     pub side: Side,
     /// The role.
     pub role: Arc<str>,
     /// `op`, `category` or `layer`.
     pub kind: &'static str,
-    /// Name of the work.
+    /// Name of the op or category, or class of the layer stack.
     pub name: Arc<str>,
-    /// Number of the layer; `None` for other kinds.
+    /// Number of the layer; `None` for ops and categories.
     pub number: Option<i64>,
     /// The rank.
     pub rank: Option<i64>,
     /// Its folder.
     pub folder: String,
-    /// Its time per step in µs.
+    /// The rank's time, in µs per step.
     pub time_us: f64,
-    /// The median of the role, in µs per step.
+    /// The median time of the ranks in the role, in µs per step.
     pub median_us: f64,
     /// Distance from the median in robust standard deviations.
     pub robust_z: f64,
-    /// Number of ranks of the role.
+    /// Number of ranks in the role.
     pub ranks: u64,
 }
 
@@ -195,36 +195,37 @@ impl OutlierRow {
     }
 }
 
-/// One collective on all ranks of its group.
+/// One collective, on all ranks of its process group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectiveRow {
     /// The side.
     pub side: Side,
-    /// Number from 0, in the order of the first rank; `None` if a rank lacks it.
+    /// Number of the collective, from 0, in the order in which the first rank runs the collectives; `None` if a rank
+    /// lacks it.
     pub number: Option<u64>,
     /// The process group; empty if not recorded.
     pub group: String,
-    /// Name of the collective or kernel.
+    /// Name of the collective, or of the kernel if the collective's name is not recorded.
     pub name: String,
-    /// Number in its group, if recorded.
+    /// Sequence number in the process group, if recorded.
     pub sequence: Option<i64>,
-    /// Number of ranks that have it.
+    /// Number of ranks that recorded the collective.
     pub ranks: u64,
-    /// The shortest kernel, which is that of the rank that came last.
+    /// Duration of the shortest kernel, which is the kernel of the rank that came last.
     pub shortest: Nanos,
-    /// The longest kernel.
+    /// Duration of the longest kernel.
     pub longest: Nanos,
-    /// Longest − shortest, which is the delay between the first and the last rank.
+    /// Longest − shortest duration, which is the delay between the first and the last rank.
     pub skew: Nanos,
-    /// Total wait of all ranks.
+    /// Total wait, summed over the ranks.
     pub wait: Nanos,
     /// The rank that came last.
     pub last: Option<i64>,
     /// The folder of the rank that came last.
     pub last_folder: String,
-    /// How much later it came than the second to last rank.
+    /// How much later the last rank came than the second to last rank.
     pub margin: Nanos,
-    /// Ranks that have collectives before and after it, but not this one.
+    /// Ranks that recorded collectives before and after this collective, but not this collective.
     pub absent: String,
 }
 
@@ -235,23 +236,23 @@ pub struct GroupRow {
     pub side: Side,
     /// The process group; empty if not recorded.
     pub group: String,
-    /// Number of its ranks.
+    /// Number of ranks in the process group.
     pub ranks: u64,
-    /// Number of collectives that all ranks have.
+    /// Number of collectives that all ranks of the group recorded.
     pub collectives: u64,
-    /// Number of collectives that some ranks lack.
+    /// Number of collectives that some ranks of the group lack.
     pub incomplete: u64,
-    /// Total time of the kernels.
+    /// Total duration of the communication kernels.
     pub time: Nanos,
-    /// Part of that time in which the ranks waited for each other.
+    /// Part of `time` in which the ranks waited for each other.
     pub wait: Nanos,
     /// Median wait of a rank, in µs.
     pub median_wait_us: f64,
     /// The rank that came last most often.
     pub last_most: String,
-    /// How often it came last.
+    /// Number of collectives in which that rank came last.
     pub last_count: u64,
-    /// The rank that the others wait for; empty if no rank stands out.
+    /// The rank that the other ranks wait for; empty if there is no such rank.
     pub straggler: String,
 }
 
@@ -264,22 +265,22 @@ pub struct StepRow {
     pub folder: String,
     /// Position of the step, from 0.
     pub step: i64,
-    /// Its wall time.
+    /// Wall time of the step.
     pub wall: PerSide<Nanos>,
     /// Time in which the device was busy.
     pub busy: PerSide<Nanos>,
 }
 
-/// Which ranks share a cause.
+/// How widely a change or cause is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
-    /// The cause is on at least nine tenths of all ranks.
+    /// At least nine tenths of all ranks share it.
     All,
-    /// The cause is on at least nine tenths of the ranks of some roles, and on hardly any others.
+    /// At least nine tenths of the ranks in some roles share it, and hardly any other ranks do.
     Role,
-    /// The cause is on more than a tenth of the ranks.
+    /// More than a tenth of the ranks share it.
     Some,
-    /// The cause is on at most a tenth of the ranks, or on at most three ranks.
+    /// At most a tenth of the ranks, or at most three ranks, share it.
     Few,
 }
 
@@ -295,64 +296,64 @@ impl Spread {
     }
 }
 
-/// The ranks that share a change or a cause, and its size on them.
+/// The ranks that share a change or cause, and how large the change or cause is on these ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shared {
     /// Number of ranks.
     pub ranks: u64,
-    /// Share of all compared ranks, 0 to 1.
+    /// Share of the compared ranks, from 0 to 1.
     pub share: f64,
-    /// Which ranks share it.
+    /// How widely the change or cause is shared.
     pub spread: Spread,
-    /// The roles that share it; empty unless the spread is [`Spread::Role`].
+    /// The roles that share the change or cause; empty unless the spread is [`Spread::Role`].
     pub roles: String,
     /// The ranks.
     pub rank_list: String,
     /// Median of candidate − baseline per step, in µs.
     pub median_us: f64,
-    /// The rank on which it is largest.
+    /// The rank with the largest difference.
     pub worst: String,
-    /// Candidate − baseline per step there, in µs.
+    /// Candidate − baseline per step on that rank, in µs.
     pub worst_us: f64,
 }
 
-/// A change of the program, and the ranks that share it.
+/// A change to the program, and the ranks that share it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeRow {
     /// The kind.
     pub kind: Arc<str>,
     /// What changed, in one sentence without a full stop.
     pub sentence: Arc<str>,
-    /// Where it is first.
+    /// The first call site of the change.
     pub place: Arc<str>,
     /// The ranks.
     pub shared: Shared,
 }
 
-/// A cause, and the ranks that share it. Ranks on which it is small are not counted.
+/// A cause, and the ranks that share it. Ranks on which the cause is small do not count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CauseRow {
     /// The reason.
     pub reason: Arc<str>,
     /// The call site.
     pub place: Arc<str>,
-    /// Class of the module around it.
+    /// Class of the enclosing module.
     pub module: Arc<str>,
     /// The ranks.
     pub shared: Shared,
-    /// Whether all its kernels are communication, so that other ranks may be the reason.
+    /// Whether all kernels of the cause are communication, so the cause may be on a different rank.
     pub is_communication: bool,
-    /// The evidence on the worst rank.
+    /// The evidence from the rank with the largest difference.
     pub evidence: Arc<str>,
 }
 
-/// Something to look at first.
+/// A finding that deserves attention first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// `CHANGE`, `STRAGGLER`, `CAUSE`, `OUTLIER`, `OTHER_OPS`, `COLLECTIVE_MISSING`, or the code of a failed or
     /// unmatched pair.
     pub code: String,
-    /// The affected ranks, as text.
+    /// The affected ranks, as a formatted list.
     pub ranks: String,
     /// Number of affected ranks or pairs.
     pub count: u64,

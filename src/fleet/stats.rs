@@ -1,19 +1,19 @@
-//! Values of many ranks → quantiles and outliers.
+//! Computes quantiles and outliers of values from many ranks.
 
 use crate::analysis::robust::{median, median_deviation};
 
-/// A value is an outlier if its distance from the median is more than this many scaled median
-/// deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
+/// Number of scaled median deviations from the median beyond which a value is an outlier (Iglewicz and Hoaglin, *How to
+/// Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
-/// Scales the mean distance from the median to a standard deviation. The mean replaces the median
-/// distance if more than half of the values are equal (Iglewicz and Hoaglin).
+/// Factor that converts the mean distance from the median to a standard deviation. The mean distance is used in place
+/// of the median distance if more than half of the values are equal (Iglewicz and Hoaglin).
 const FROM_MEAN: f64 = 1.253_314;
 
-/// Minimum number of ranks; among fewer ranks there are no outliers.
+/// Minimum number of ranks for which outliers are determined.
 pub(super) const FEWEST: usize = 4;
 
-/// Minimum, quartiles and maximum of some values.
+/// Minimum, quartiles and maximum of a list of values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Quantiles {
     pub(super) min: f64,
@@ -24,7 +24,7 @@ pub(super) struct Quantiles {
 }
 
 impl Quantiles {
-    /// Interpolates linearly between values (R's type 7); 0 without values.
+    /// Computes quantiles by linear interpolation between values (type 7 in R). All quantiles of an empty list are 0.
     pub(super) fn of(values: &[f64]) -> Quantiles {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -38,8 +38,8 @@ impl Quantiles {
     }
 }
 
-/// The outliers: position, and distance from the median in robust standard deviations. Empty for
-/// fewer than [`FEWEST`] values.
+/// The position of each outlier, and its distance from the median in robust standard deviations. The list is empty if
+/// there are fewer than [`FEWEST`] values.
 pub(super) fn outliers(values: &[f64]) -> Vec<(usize, f64)> {
     if values.len() < FEWEST {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! The outcome of a pair: compared, or a code for the reason why not.
+//! Defines the outcome of a pair: compared, or failed with a code for the reason.
 
 use crate::error::{Error, ErrorKind};
 use std::error::Error as _;
 use std::io;
 
-/// The code of a pair if data is missing in a trace.
+/// The code of a pair with data missing in one of its traces.
 pub(super) const DAMAGED: &str = "DAMAGED";
 
 /// The code of a pair whose shard exists but could not be read.
@@ -19,23 +19,22 @@ pub(super) const REPORT_NOT_WRITTEN: &str = "REPORT_NOT_WRITTEN";
 /// The code of a pair without a shard.
 pub(super) const NO_SHARD: &str = "NO_SHARD";
 
-/// The code of a pair that an engine reports as compared, although its shard is not in the folder.
+/// The code of a pair that an engine reports as compared although the pair's shard is not in the folder.
 pub(super) const SHARD_NOT_VISIBLE: &str = "SHARD_NOT_VISIBLE";
 
 /// The outcome of a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
-    /// It was compared.
+    /// The pair was compared.
     Compared,
-    /// It was not compared, or its figures are not usable.
+    /// The pair was not compared, or its times are not usable because a trace is incomplete.
     Failed {
-        /// A code in capitals: `TRUNCATED`, `DAMAGED`, `NOT_A_TRACE`, `MALFORMED`,
-        /// `LIMIT_EXCEEDED`, `NOTHING_CHOSEN`, `NOT_FOUND`, `NO_PERMISSION`, `UNREADABLE`,
-        /// `CHANGED`, `CANCELLED`, `SHARD_NOT_WRITTEN`, `REPORT_NOT_WRITTEN`, `SHARD_UNREADABLE`,
-        /// `NO_SHARD`, `BROKEN_SHARD`, `OTHER_VERSION`, `FAULT`, or a code of the engine, such as
-        /// `WORKER_LOST`.
+        /// A code in capital letters: `TRUNCATED`, `DAMAGED`, `NOT_A_TRACE`, `MALFORMED`, `LIMIT_EXCEEDED`,
+        /// `NOTHING_CHOSEN`, `NOT_FOUND`, `NO_PERMISSION`, `UNREADABLE`, `CHANGED`, `CANCELLED`, `SHARD_NOT_WRITTEN`,
+        /// `REPORT_NOT_WRITTEN`, `SHARD_UNREADABLE`, `NO_SHARD`, `BROKEN_SHARD`, `OTHER_VERSION`, `FAULT`, or a code
+        /// that the engine defines, such as `WORKER_LOST`.
         code: String,
-        /// The explanation, with file, position and remedy.
+        /// The explanation of the code, with file, position and remedy.
         message: String,
     },
 }
@@ -45,7 +44,7 @@ impl Status {
         Status::Failed { code: code.to_owned(), message: message.into() }
     }
 
-    /// Whether a result could not be written, which concerns the folder and not the pair.
+    /// Whether a result could not be written, which is a problem with the folder and not with the pair.
     pub fn is_write_failure(&self) -> bool {
         [SHARD_NOT_WRITTEN, REPORT_NOT_WRITTEN].contains(&self.code())
     }
@@ -59,7 +58,7 @@ impl Status {
         }
     }
 
-    /// The code; empty if it was compared.
+    /// The code of the failure; empty if the pair was compared.
     pub fn code(&self) -> &str {
         match self {
             Status::Compared => "",
@@ -67,7 +66,7 @@ impl Status {
         }
     }
 
-    /// Why it failed; empty if it was compared.
+    /// Why the pair failed; empty if the pair was compared.
     pub fn message(&self) -> &str {
         match self {
             Status::Compared => "",
@@ -76,13 +75,13 @@ impl Status {
     }
 }
 
-/// The code of an error about a trace.
+/// The code for an error about a trace.
 pub(super) fn code_of(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::Io => match system_kind(error) {
             Some(io::ErrorKind::NotFound) => "NOT_FOUND",
             Some(io::ErrorKind::PermissionDenied) => "NO_PERMISSION",
-            // The content does not match the file that was opened: it was overwritten meanwhile.
+            // The file was overwritten after it was opened.
             Some(io::ErrorKind::StaleNetworkFileHandle) => "CHANGED",
             Some(_) | None => "UNREADABLE",
         },
@@ -94,7 +93,7 @@ pub(super) fn code_of(error: &Error) -> &'static str {
     }
 }
 
-/// Whether the trace is at fault, so that another attempt gives the same result.
+/// Whether the trace itself causes the error, so a second attempt would fail in the same way.
 pub(super) fn is_lasting(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Malformed

@@ -1,4 +1,4 @@
-//! The rows of a fleet → tables, as documented in `docs/reference/fleet-tables.md`.
+//! Converts the rows of a fleet to the tables that `docs/reference/fleet-tables.md` documents.
 
 use super::Fleet;
 use super::rank_table;
@@ -32,7 +32,7 @@ impl Fleet {
         ]
     }
 
-    /// The ranks as a table.
+    /// The table `ranks`.
     pub fn table(&self) -> Table {
         rank_table::table(self.ranks.clone())
     }
@@ -42,7 +42,7 @@ impl Fleet {
         causes(self.causes.clone())
     }
 
-    /// A fleet without any rank, whose tables have only columns.
+    /// A fleet without ranks, whose tables have columns but no rows.
     pub fn empty() -> Fleet {
         Fleet {
             baseline: String::new(),
@@ -108,7 +108,7 @@ fn roles(rows: Vec<RoleRow>) -> Table {
         })
 }
 
-/// Selects one of the quantiles.
+/// A function that selects one of the quantiles.
 type Pick = fn(&Quantiles) -> f64;
 
 fn parts(rows: Vec<PartRow>) -> Table {
@@ -140,7 +140,7 @@ fn parts(rows: Vec<PartRow>) -> Table {
     let difference = Column::new(
         "median_us_delta",
         ColumnType::Decimal(3),
-        "median of candidate − baseline",
+        "median of candidate − baseline over the ranks, per step",
         |_: &Vec<PartRow>, r: &PartRow| r.difference_us.into(),
     );
     columns
@@ -151,14 +151,14 @@ fn parts(rows: Vec<PartRow>) -> Table {
         .decimal(
             "worst_difference_us",
             RATE,
-            "candidate − baseline on that rank, per step",
+            "candidate − baseline on the worst rank, per step",
             |_, r| r.worst_difference_us.into(),
         )
         .sides("outliers_*", (ColumnType::Whole, ""), "number of outlier ranks", |_, r, side| {
             r.outliers[side].into()
         })
         .table(
-            ("fleet_parts", "work of one name in a role, without communication"),
+            ("fleet_parts", "one op, category or layer in a role, without communication"),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
@@ -180,20 +180,23 @@ fn outliers(rows: Vec<OutlierRow>) -> Table {
             |_, r| r.number.into(),
         )
         .decimal("time_us", RATE, "time per step", |_, r| r.time_us.into())
-        .decimal("median_us", RATE, "median of the role", |_, r| r.median_us.into())
+        .decimal("median_us", RATE, "median time per step over the ranks in the role", |_, r| {
+            r.median_us.into()
+        })
         .decimal(
             "robust_z",
             (2, ""),
-            "distance from the median in scaled median deviations; more than 3.5, and the distance \
-             is at least 5% of the median and 0.5% of all work of a rank in the role",
+            "distance from the median, in scaled median deviations; a rank is an outlier if this \
+             value exceeds 3.5 and the distance is at least 5% of the median and 0.5% of a rank's \
+             total work",
             |_, r| r.robust_z.into(),
         )
         .whole("ranks", "number of ranks in the role; at least four", |_, r| r.ranks.into())
         .table(
             (
                 "fleet_outliers",
-                "rank that is an outlier in its role for work of one name, farthest from the \
-                 median first",
+                "rank whose time for an op, category or layer is an outlier in its role, farthest \
+                 from the median first",
             ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
@@ -213,35 +216,41 @@ fn collectives(rows: Vec<CollectiveRow>) -> Table {
         .word("process_group", "process group; empty if not recorded", |_, r| {
             r.group.as_str().into()
         })
-        .text("name", "name of the collective, or of the kernel if that is not recorded", |_, r| {
-            r.name.as_str().into()
-        })
+        .text(
+            "name",
+            "name of the collective, or of the kernel if the collective's name is not recorded",
+            |_, r| r.name.as_str().into(),
+        )
         .whole("sequence", "sequence number in its process group; empty if not recorded", |_, r| {
             r.sequence.into()
         })
-        .whole("ranks", "number of ranks that have it", |_, r| r.ranks.into())
+        .whole("ranks", "number of ranks that recorded the collective", |_, r| r.ranks.into())
         .whole("last_rank", "rank that came last: its kernel is the shortest", |_, r| r.last.into())
         .text("last_folder", "folder of the rank's report", |_, r| r.last_folder.as_str().into())
-        .micros("margin_us", "how much later the last rank came than the one before it", |_, r| {
-            r.margin.into()
-        })
+        .micros(
+            "margin_us",
+            "how much later the last rank came than the second to last rank",
+            |_, r| r.margin.into(),
+        )
         .micros(
             "skew_us",
-            "longest − shortest kernel: how long after the first rank the last one came",
+            "longest − shortest kernel duration: how long after the first rank the last rank came",
             |_, r| r.skew.into(),
         )
         .micros("shortest_us", "duration of the shortest kernel", |_, r| r.shortest.into())
         .micros("longest_us", "duration of the longest kernel", |_, r| r.longest.into())
-        .micros("wait_us", "total wait of all ranks", |_, r| r.wait.into())
+        .micros("wait_us", "total wait, summed over the ranks", |_, r| r.wait.into())
         .text(
             "absent",
-            "ranks that have the collectives before and after this one, but not this one",
+            "ranks that recorded the collectives before and after this collective, but not this \
+             collective",
             |_, r| r.absent.as_str().into(),
         )
         .table(
             (
                 "fleet_collectives",
-                "collective of all ranks of its process group, in the order of the first rank",
+                "collective that was matched across the ranks of its process group, in the order \
+                 in which the first rank runs the collectives",
             ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
@@ -257,30 +266,36 @@ fn groups(rows: Vec<GroupRow>) -> Table {
             r.group.as_str().into()
         })
         .whole("ranks", "number of ranks in the process group", |_, r| r.ranks.into())
-        .whole("collectives", "number of collectives that all of these ranks have", |_, r| {
-            r.collectives.into()
-        })
-        .whole("incomplete", "number of collectives that some of these ranks lack", |_, r| {
+        .whole(
+            "collectives",
+            "number of collectives that all ranks of the group recorded",
+            |_, r| r.collectives.into(),
+        )
+        .whole("incomplete", "number of collectives that some ranks of the group lack", |_, r| {
             r.incomplete.into()
         })
-        .micros("time_us", "total duration of its kernels", |_, r| r.time.into())
+        .micros("time_us", "total duration of the group's communication kernels", |_, r| {
+            r.time.into()
+        })
         .micros(
             "wait_us",
             "part of `time_us` that the ranks spent waiting for each other",
             |_, r| r.wait.into(),
         )
-        .decimal("median_wait_us", RATE, "median over the ranks", |_, r| r.median_wait_us.into())
+        .decimal("median_wait_us", RATE, "median wait over the ranks", |_, r| {
+            r.median_wait_us.into()
+        })
         .text("last_most", "rank that came last most often", |_, r| r.last_most.as_str().into())
-        .whole("last_count", "number of collectives in which it came last", |_, r| {
+        .whole("last_count", "number of collectives in which that rank came last", |_, r| {
             r.last_count.into()
         })
         .text(
             "straggler",
-            "rank that the others wait for, as in `ranks.csv`; empty if another rank waits nearly \
-             as little",
+            "rank that the other ranks wait for, as in `ranks.csv`; empty if a second rank waits \
+             for almost as short a time",
             |_, r| r.straggler.as_str().into(),
         )
-        .table(("fleet_groups", "process group of one side"), Arc::new(rows), |rows| {
+        .table(("fleet_groups", "process group on one side"), Arc::new(rows), |rows| {
             Box::new(rows.iter().cloned())
         })
 }
@@ -292,7 +307,10 @@ fn changes(rows: Vec<ChangeRow>) -> Table {
         .text("where", "as in `changes.csv`", |_, r| (&*r.place).into())
         .and(shared(|r: &ChangeRow| &r.shared, "number of ranks with this change"))
         .table(
-            ("fleet_changes", "change with the ranks that share it, those of most ranks first"),
+            (
+                "fleet_changes",
+                "change with the ranks that share it; changes on the most ranks come first",
+            ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
@@ -305,54 +323,65 @@ fn causes(rows: Vec<CauseRow>) -> Table {
         .text("module_class", "as in `causes.csv`", |_, r| (&*r.module).into())
         .and(shared(
             |r: &CauseRow| &r.shared,
-            "number of ranks on which it is at least 0.5% of the wall time",
+            "number of ranks on which the cause is at least 0.5% of the wall time",
         ))
         .column(Column::new(
             "communication",
             ColumnType::Flag,
-            "`yes` if all its kernels are communication, so that another rank may have caused the \
-             difference",
+            "`yes` if all kernels of the cause are communication, so a different rank may have \
+             caused the difference",
             |_: &Vec<CauseRow>, r: &CauseRow| r.is_communication.into(),
         ))
-        .text("evidence", "evidence on the worst rank", |_, r| (&*r.evidence).into())
+        .text("evidence", "evidence from the worst rank", |_, r| (&*r.evidence).into())
         .table(
-            ("fleet_causes", "cause with the ranks that share it, ordered by its total over them"),
+            (
+                "fleet_causes",
+                "cause with the ranks that share it, ordered by number of ranks × median \
+                 difference",
+            ),
             Arc::new(rows),
             |rows| Box::new(rows.iter().cloned()),
         )
 }
 
-/// The columns about the ranks that share a change or a cause.
+/// The columns about the ranks that share a change or cause.
 fn shared<R: 'static>(of: fn(&R) -> &Shared, ranks: &'static str) -> Columns<Vec<R>, R> {
     Columns::new()
         .whole("ranks", ranks, move |_: &Vec<R>, r: &R| of(r).ranks.into())
-        .decimal("ranks_pct", (1, "%"), "share of the compared ranks", move |_, r| {
-            (100.0 * of(r).share).into()
-        })
+        .decimal(
+            "ranks_pct",
+            (1, "%"),
+            "share of the compared ranks that have the change or cause",
+            move |_, r| (100.0 * of(r).share).into(),
+        )
         .word(
             "spread",
-            "`all`: at least 90% of the ranks; `role`: at least 90% of the ranks of one or more \
-             roles, and at most 10% others; `few`: at most 10% of the ranks, or at most three; \
-             otherwise `some`",
+            "`all`: at least 90% of the ranks; `role`: at least 90% of the ranks in one or more \
+             roles, and at most 10% other ranks; `few`: at most 10% of the ranks, or at most three \
+             ranks; otherwise `some`",
             move |_, r| of(r).spread.label().into(),
         )
-        .text("roles", "the roles that share it; empty unless `spread` is `role`", move |_, r| {
-            of(r).roles.as_str().into()
-        })
+        .text(
+            "roles",
+            "the roles that share the change or cause; empty unless `spread` is `role`",
+            move |_, r| of(r).roles.as_str().into(),
+        )
         .text("rank_list", "the ranks", move |_, r| of(r).rank_list.as_str().into())
         .decimal(
             "median_difference_us",
             RATE,
-            "median of candidate − baseline, per step",
+            "median of candidate − baseline over these ranks, per step",
             move |_, r| of(r).median_us.into(),
         )
-        .text("worst_rank", "rank with the largest candidate − baseline", move |_, r| {
-            of(r).worst.as_str().into()
-        })
+        .text(
+            "worst_rank",
+            "rank with the largest candidate − baseline in absolute value",
+            move |_, r| of(r).worst.as_str().into(),
+        )
         .decimal(
             "worst_difference_us",
             RATE,
-            "candidate − baseline on that rank, per step",
+            "candidate − baseline on the worst rank, per step",
             move |_, r| of(r).worst_us.into(),
         )
 }

@@ -3,10 +3,10 @@
 //! ```text
 //! runs ─read─▶ Recording ─┬─ kept as a baseline file
 //!                         ▼
-//! runs before ─▶ Recording ─align, as `diff` does─▶ changes ─rules─▶ findings: pass, fail, inconclusive
+//! baseline ────▶ Recording ─align, as `diff` does─▶ changes ─rules─▶ findings: pass, fail, inconclusive
 //! ```
 //! Only [`Analysis::changes`](crate::analysis::Analysis::changes) decides what changed, so the gate and
-//! `diff` never disagree. A rule only decides whether a change counts.
+//! `diff` never disagree. A rule decides only whether a change is a violation.
 
 mod baseline;
 mod check;

@@ -1,4 +1,4 @@
-//! Describes call sites: modules and ops, and the line of the user's Python code that makes the call.
+//! Describes call sites: the enclosing modules and ops, and the line of the user's Python code that makes the call.
 
 use crate::program::Word;
 
@@ -12,7 +12,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The call site in words, such as `Net_0.Block_1 / aten::conv2d`; `step` for a whole step.
+    /// A readable name for the call site, such as `Net_0.Block_1 / aten::conv2d`; `step` for a whole step.
     pub fn words(&self) -> String {
         let modules: Vec<&str> = self.names(|word| word == Word::Module).collect();
         let others = self.names(|word| word != Word::Module);
@@ -72,7 +72,7 @@ impl std::fmt::Display for Site {
     }
 }
 
-/// Path fragments that identify files of Python and libraries rather than the user's.
+/// Path fragments that identify files of Python itself and of libraries, as opposed to the user's files.
 const FOREIGN: [&str; 6] =
     ["site-packages", "dist-packages", "/lib/python", "torch/", "<frozen", "contextlib.py"];
 

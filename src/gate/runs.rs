@@ -55,12 +55,11 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
     Ok(files)
 }
 
-/// A run that was read, its graph captures, and the options for reading captures.
+/// A run that was read, where its graph captures are, and the options for reading captures.
 type Opened = (Arc<Trace>, Captures, ReadOptions);
 
 impl Recorder {
-    /// Adds a run that was read (from `path`, if known), with its graph captures, which are read with
-    /// `options`.
+    /// Adds a run that was read (from `path`, if known). The run's graph captures are read with `options`.
     ///
     /// # Errors
     /// Any error of [`CaptureSource::open`](crate::program::CaptureSource::open) or [`Recorder::add`].
@@ -104,7 +103,7 @@ impl Recorder {
                 self.categories();
             },
         );
-        // The next run is read while the current run is added.
+        // Reading the next run overlaps with adding the current run.
         while let Some((trace, captures, options)) = opened? {
             let (added, next) = rayon::join(
                 || self.add_captured(trace, &captures, &options),

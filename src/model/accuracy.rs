@@ -1,5 +1,5 @@
-//! Computes, from the rows of a comparison, how much of the profile the model covers and how large its error
-//! is.
+//! Computes how much of the profile the model covers and how large the model's error is, from the rows of a
+//! comparison.
 
 use super::compare::{Row, percent};
 use super::status::Status;
@@ -13,9 +13,9 @@ pub const CONTRIBUTORS: usize = 10;
 pub struct Accuracy {
     /// The profile's time by status, in the order of [`Status::ALL`].
     pub coverage: [Coverage; 4],
-    /// The mean of the rows' absolute errors, weighted by their share of the profile, in percent;
-    /// `None` if the profile has no time. Kernel types that are not in the profile are ignored.
-    /// Unlike in the total, errors in opposite directions do not cancel out.
+    /// The mean absolute error of all rows, weighted by share of the profile's time, in percent; `None` if the
+    /// profile has no time. Kernel types that are not in the profile are ignored. Errors in opposite directions do
+    /// not cancel, unlike in the total error.
     pub weighted_error_pct: Option<f64>,
     /// Predicted time of kernel types that are not in the profile and therefore have no error.
     pub model_only: Nanos,
@@ -23,7 +23,7 @@ pub struct Accuracy {
     pub contributors: Vec<Contributor>,
 }
 
-/// The part of the profile whose kernel types have one status.
+/// The part of the profile that consists of kernel types with one status.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
     /// Status of the kernel types in this part.
@@ -41,8 +41,8 @@ pub struct Coverage {
 pub struct Contributor {
     /// Position of the row in the comparison.
     pub row: RowId,
-    /// The row's absolute error relative to the profile's total time, in percentage points of the
-    /// weighted error.
+    /// The row's absolute error divided by the profile's total time, in percentage points. The contributions of
+    /// all rows add up to the weighted error.
     pub points: f64,
 }
 
@@ -70,7 +70,7 @@ fn coverage(status: Status, rows: &[Row], whole: f64) -> Coverage {
     Coverage { status, kernel_types: rows.count(), profile, share_pct }
 }
 
-/// The absolute error of a row in nanoseconds; 0 if the profile does not have the row.
+/// The absolute error of a row in nanoseconds; 0 if the profile has no time for the row.
 fn missed(row: &Row) -> u64 {
     if row.amounts.is_measured() { row.amounts.difference().unsigned_abs() } else { 0 }
 }

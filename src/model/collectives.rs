@@ -1,22 +1,24 @@
-//! Merges the profile's rows of collectives, so each launch counts once.
+//! Merges the profile's rows for collectives, so each launch counts once.
 //!
-//! The profiler lists a collective twice: once without a stream, as the communication library sees it, and
-//! once on the hardware stream. Type and duration are equal; the starts differ by up to a microsecond:
+//! The profiler lists a collective twice: once without a stream, as the communication library sees it, and once on
+//! the hardware stream. The two rows have the same type and duration, but their starts differ by up to a
+//! microsecond:
 //! ```text
 //! stream N/A  ├──── 249.058 µs ────┤        start …735.500
 //! stream 35    ├──── 249.058 µs ────┤       start …736.000     one launch, two rows
 //! ```
 //! Rows of one type whose starts are at most a microsecond apart form a group. One stream cannot start two
-//! collectives at once, so a group has as many launches as its busiest stream has rows, and the longest rows
-//! of each stream belong together. Grouping starts into bins of whole microseconds would not work: a pair on
-//! both sides of a bin edge would count twice.
+//! collectives at once, so the number of launches in a group is the number of rows on the stream with the most
+//! rows. The longest rows on each stream belong to one launch, the second longest rows to the next, and so on.
+//! Rounding starts to whole microseconds would not work: two rows that round to different values would count
+//! twice.
 
 use std::collections::BTreeMap;
 
 use super::kernel_type::KernelType;
 use crate::trace::Nanos;
 
-/// Maximum distance between the starts of two rows for one launch.
+/// Maximum time between the starts of two rows of one launch.
 const SAME_START: Nanos = Nanos(1_000);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +40,7 @@ pub(crate) enum Stream {
     On(String),
 }
 
-/// One collective that ran, with the longest duration of its rows.
+/// One launch of a collective, with the longest duration among its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Launch {
     pub(crate) kernel_type: KernelType,
@@ -76,8 +78,8 @@ fn launches_of_group(group: &[CollectiveRow]) -> Vec<Launch> {
     durations.into_iter().map(launch).collect()
 }
 
-/// Merges two lists of durations: the k-th longest of both lists belong to one launch, which gets the longer
-/// duration.
+/// Merges two lists of durations. The k-th longest durations in both lists belong to one launch, which gets the
+/// longer duration.
 fn merge_longest(durations: &mut Vec<Nanos>, on_stream: &[Nanos]) {
     for (at, &duration) in on_stream.iter().enumerate() {
         match durations.get_mut(at) {

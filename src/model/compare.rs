@@ -1,4 +1,4 @@
-//! Compares a prediction with a profile, giving one row per kernel type, largest first.
+//! Compares a prediction with a profile. The result has one row per kernel type, largest first.
 
 use std::collections::BTreeSet;
 
@@ -12,26 +12,26 @@ use crate::trace::Nanos;
 /// Prediction and measurement of one kernel type in a forward pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The kernel type that names the row.
+    /// The kernel type.
     pub kernel_type: KernelType,
-    /// The first three model ops that become the kernel.
+    /// The first three model ops that run this kernel type.
     pub model_ops: Vec<String>,
-    /// Predicted and measured time and kernel count of the kernel type.
+    /// Predicted and measured time and kernel count.
     pub amounts: Amounts,
     /// The kernel type's share of the profile's time, in percent; `None` if the profile has no time.
     pub profile_share_pct: Option<f64>,
-    /// Whether the model looked up, computed, or lacks the kernel type.
+    /// Whether the model looked up the time, computed the time, or lacks the kernel type.
     pub status: Status,
 }
 
-/// Predicted and measured time and count, of one kernel type or in total.
+/// Predicted and measured time and kernel count, for one kernel type or in total.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Amounts {
     /// Predicted time of a forward pass.
     pub model: Nanos,
     /// Predicted number of kernels in a forward pass.
     pub model_count: u64,
-    /// Measured time of a forward pass: the profile's total divided by its number of passes.
+    /// Measured time of a forward pass: the profile's total time divided by the number of forward passes.
     pub profile: Nanos,
     /// Measured number of kernels in a forward pass, which may be fractional.
     pub profile_count: f64,
@@ -53,7 +53,7 @@ impl Amounts {
         (self.model - self.profile).0
     }
 
-    /// Whether the profile has any time, which makes the error defined.
+    /// Whether the profile has any time; otherwise, the error is undefined.
     pub(crate) fn is_measured(&self) -> bool {
         self.profile > Nanos::ZERO
     }

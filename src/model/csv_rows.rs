@@ -16,7 +16,7 @@ const START: &str = "Start Time(us)";
 const DURATION: &str = "Duration(us)";
 const STREAM: &str = "Stream ID";
 
-/// The positions of the columns that are read.
+/// The positions of the required columns.
 pub(crate) struct Columns {
     kernel_type: usize,
     start: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Columns {
 pub(crate) enum Row {
     /// A record of a kernel that ran.
     Kernel(KernelRow),
-    /// A record that cannot be counted, because the cell in `column` is empty or `N/A`.
+    /// A record that is not counted, because the cell in `column` is empty or `N/A`.
     Incomplete {
         /// Name of the column.
         column: &'static str,
@@ -49,7 +49,7 @@ pub(crate) struct KernelRow {
 }
 
 impl Columns {
-    /// Finds the columns in the header, in any order.
+    /// Finds the columns in the header; their order does not matter.
     ///
     /// # Errors
     /// Columns are missing. The error lists the missing columns and all columns of the file.
@@ -93,7 +93,7 @@ struct Cells<'a> {
 }
 
 impl<'a> Cells<'a> {
-    /// The text of a cell without surrounding whitespace; `None` if it is empty or `N/A`.
+    /// The contents of a cell; `None` if the cell is empty or contains `N/A`.
     fn cell(&self, column: usize, name: &str) -> Result<Option<Cow<'a, str>>> {
         let Some(bytes) = self.record.get(column) else {
             let cells = self.record.len();
@@ -137,7 +137,7 @@ impl<'a> Cells<'a> {
         let message = format!("line {}: {message}", self.line());
         Error::new(ErrorKind::Malformed, self.path, message)
             .at(Place { offset, event: None })
-            .remedy("export the profile again; the file may be cut off or edited")
+            .remedy("export the profile again; the file may be truncated or edited")
     }
 }
 
@@ -148,10 +148,10 @@ fn missing_columns<'a>(
 ) -> Error {
     let missing: Vec<String> = missing.map(|name| format!("`{name}`")).collect();
     let message = format!(
-        "the kernel profile has no column {}; its columns are {}",
+        "the kernel profile has no column {}; columns found: {}",
         missing.join(", "),
         input::listed(found)
     );
     Error::new(ErrorKind::Malformed, path, message)
-        .remedy("pass the profiler's kernel_details.csv, after the model's trace")
+        .remedy("pass the model's trace first, then the profiler's kernel_details.csv")
 }

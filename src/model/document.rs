@@ -1,4 +1,4 @@
-//! Parses the events of a model's trace, keeping the few relevant fields as text.
+//! Parses the events of a model's trace, and keeps the relevant fields as strings.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     pub(crate) zero_cost: Scalar,
 }
 
-/// A string, number or boolean as text; `None` if the key is missing or has a value of a different type.
+/// The value as a string, if it is a string, number or boolean; `None` for other types and for a missing key.
 #[derive(Debug, Default)]
 pub(crate) struct Scalar(Option<String>);
 
@@ -40,12 +40,12 @@ struct Document {
 }
 
 impl Event {
-    /// Whether the event is complete, which means that it has a duration.
+    /// Whether the event is a complete event (`ph` is `X`).
     pub(crate) fn is_complete(&self) -> bool {
         self.ph.as_text() == Some("X")
     }
 
-    /// The pid of the event as text. Events without a pid share the empty pid.
+    /// The event's pid as a string; empty for events without a pid.
     pub(crate) fn pid(&self) -> &str {
         self.pid.as_text().unwrap_or_default()
     }
@@ -88,7 +88,7 @@ pub(crate) fn events(bytes: &[u8], path: &Path) -> Result<Vec<Event>> {
         serde_json::from_slice(bytes).map_err(|e| not_json(&e, bytes, path))?;
     document.trace_events.ok_or_else(|| {
         Error::new(ErrorKind::NotATrace, path, "no `traceEvents` in the model's trace")
-            .remedy("pass the model's Chrome trace first, the profile second")
+            .remedy("pass the model's Chrome trace first, then the profile")
     })
 }
 
@@ -98,5 +98,5 @@ fn not_json(error: &serde_json::Error, bytes: &[u8], path: &Path) -> Error {
     let reason = reason.split(" at line ").next().unwrap_or_default();
     Error::new(ErrorKind::Malformed, path, format!("the model's trace cannot be read: {reason}"))
         .at(at)
-        .remedy("pass the model's Chrome trace first, the profile second")
+        .remedy("pass the model's Chrome trace first, then the profile")
 }

@@ -1,4 +1,5 @@
-//! Evaluates conditions such as `error>20%` and returns the rows or scenarios for which a model's gate fails.
+//! Evaluates conditions such as `error>20%`, and returns the rows or scenarios for which a condition is true and
+//! the gate therefore fails.
 //!
 //! ```text
 //! condition  = [kernel type ":"] bound {"&" bound}      all bounds must hold
@@ -6,9 +7,9 @@
 //! quantity   = "error" | "count_error" | "share"                                  of a row
 //!            | "weighted_error" | "total_error" | "unmodeled" | "model_only"      of a scenario
 //! ```
-//! Errors are compared without their sign: a model that is 30% too fast is as wrong as one that is 30% too
-//! slow. An undefined quantity (the error of a kernel type that the profile does not have) satisfies no
-//! bound. A condition is about either rows or scenarios, never both.
+//! Errors are compared without their sign: a model that is 30% too fast is as wrong as one that is 30% too slow.
+//! An undefined quantity satisfies no bound; for example, the error is undefined for a kernel type that the
+//! profile does not have. A condition applies either to rows or to scenarios.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +22,7 @@ use super::scenario::ModelComparison;
 use crate::condition::{self, Condition, Relation};
 use crate::error::{Error, Result};
 
-/// A condition under which a comparison fails.
+/// A condition under which the gate fails.
 ///
 /// ```
 /// use tracetree::model::FailOn;
@@ -42,11 +43,11 @@ pub struct FailOn {
 pub struct Failure {
     /// The scenario's name.
     pub scenario: String,
-    /// The kernel type of the row; `None` if the condition is about the scenario.
+    /// The kernel type of the row; `None` if the condition applies to the whole scenario.
     pub kernel_type: Option<KernelType>,
-    /// The quantities of the condition, in order, with their values in percent.
+    /// The quantities in the condition, in order, with their values in percent.
     pub values: Vec<(Quantity, f64)>,
-    /// The text of the condition.
+    /// The condition as the user wrote it.
     pub condition: String,
 }
 
@@ -57,14 +58,15 @@ struct Bound {
     limit: f64,
 }
 
-/// The rows and scenarios for which one of the `conditions` is true, sorted by condition, scenario and row.
+/// Returns the rows and scenarios for which any of the `conditions` is true, sorted by condition, scenario and
+/// row.
 ///
 /// # Errors
-/// A condition names a kernel type that no comparison has, so the gate could never fail.
+/// A condition names a kernel type that occurs in no comparison, so the condition could never be true.
 pub fn failures(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     for condition in conditions {
-        // If every scenario was skipped, no kernel type is known, so none can be reported as unknown.
+        // If every scenario was skipped, no kernel types are known, so do not report this kernel type as unknown.
         let known = comparisons.iter().any(|comparison| condition.knows_its_type(comparison));
         if !known && !comparisons.is_empty() {
             return Err(condition.unknown_type());
@@ -114,7 +116,8 @@ impl FailOn {
 
     fn unknown_type(&self) -> Error {
         let message = "neither the model nor the profile has this kernel type";
-        Error::usage(&self.text, message).remedy("write the kernel type as the table shows it")
+        Error::usage(&self.text, message)
+            .remedy("write the kernel type exactly as the table shows it")
     }
 }
 
@@ -140,10 +143,16 @@ impl FromStr for FailOn {
             condition.bounds.iter().map(|bound| bound_of(bound, text)).collect::<Result<_>>()?;
         let of_rows = bounds.iter().filter(|bound| bound.quantity.is_of_row()).count();
         if of_rows != 0 && of_rows != bounds.len() {
-            return Err(malformed(text, "one bound applies to rows, another to the scenario"));
+            return Err(malformed(
+                text,
+                "the condition mixes bounds for rows with bounds for the whole scenario",
+            ));
         }
         if kernel_type.is_some() && of_rows == 0 {
-            return Err(malformed(text, "a kernel type needs `error`, `count_error` or `share`"));
+            return Err(malformed(
+                text,
+                "a kernel type can only be used with `error`, `count_error` or `share`",
+            ));
         }
         Ok(FailOn { text: text.trim().to_owned(), kernel_type, bounds })
     }

@@ -6,15 +6,14 @@ use crate::trace::unpack;
 use std::fs::File;
 use std::path::Path;
 
-/// Maximum size of a decompressed input, in bytes. The trace of a 64-layer model has 3 MB; the limit
-/// prevents a decompression bomb from exhausting the memory.
+/// Maximum size of a decompressed input, in bytes. The trace of a 64-layer model has 3 MB. The limit prevents a
+/// decompression bomb from exhausting memory.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// Reads and decompresses the file at `path`. Errors refer to the file as `what`, for example
-/// `model's trace`.
+/// Reads and decompresses the file at `path`. Error messages call the file `what`, for example `model's trace`.
 ///
 /// # Errors
-/// The file cannot be opened or read, its gzip stream is damaged, or it has more than two gigabytes.
+/// The file cannot be opened or read, the gzip stream is damaged, or the decompressed file exceeds two gigabytes.
 pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|e| Error::io(path, &format!("open the {what}"), e))?;
     let bytes = match unpack(file, MAX_BYTES) {
@@ -27,7 +26,7 @@ pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
 
 fn damaged(path: &Path, what: &str, error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Malformed, path, format!("cannot unpack the {what}: {error}"))
-        .remedy("the gzip file is cut off or damaged; copy it again")
+        .remedy("the gzip file is truncated or damaged; copy the file again")
 }
 
 fn within_limit(bytes: Vec<u8>, path: &Path, what: &str) -> Result<Vec<u8>> {
@@ -39,7 +38,8 @@ fn within_limit(bytes: Vec<u8>, path: &Path, what: &str) -> Result<Vec<u8>> {
         .remedy("write a trace with fewer forward passes"))
 }
 
-/// Converts a line and column, counted from 1 as JSON and YAML parsers report them, to a position.
+/// Converts a line and column, as reported by JSON and YAML parsers, to a byte offset. Lines and columns are
+/// counted from 1.
 pub(crate) fn place(bytes: &[u8], line: usize, column: usize) -> Place {
     let line_start = match line.checked_sub(2) {
         None => 0,
@@ -52,13 +52,13 @@ pub(crate) fn place(bytes: &[u8], line: usize, column: usize) -> Place {
     Place { offset: offset as u64, event: None }
 }
 
-/// Maximum length of a quoted text in a message, in characters.
+/// Maximum length of a quoted string in a message, in characters.
 const LONGEST: usize = 80;
 
 /// Maximum number of names in one message.
 const LISTED: usize = 60;
 
-/// Formats text from a file for a message: in backquotes, shortened, and on one line.
+/// Quotes a string from a file in a message: in backquotes, truncated, and on one line.
 pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", short(text))
 }
@@ -75,7 +75,7 @@ pub(crate) fn listed(names: impl IntoIterator<Item = impl AsRef<str>>) -> String
     shown.join(", ")
 }
 
-/// Puts a text on one line, truncated after [`LONGEST`] characters.
+/// Puts a string on one line, and truncates it after [`LONGEST`] characters.
 fn short(text: &str) -> String {
     let line = escape::one_line(text);
     match line.char_indices().nth(LONGEST) {

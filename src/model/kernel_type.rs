@@ -1,8 +1,8 @@
-//! Kernel types, which match predictions with measurements by name.
+//! Kernel types, by which predictions are matched with measurements.
 
 use std::fmt;
 
-/// The type of a kernel, such as `MatMulV2` or `hcom_allReduce_`; types are ordered by their text.
+/// The type of a kernel, such as `MatMulV2` or `hcom_allReduce_`; types are ordered by name.
 ///
 /// An op without a known kernel uses its own name (`aten.add.Tensor`) as the type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,22 +17,22 @@ impl KernelType {
         (!name.is_empty()).then(|| KernelType(name.to_owned()))
     }
 
-    /// The kernel type of an op without a name.
+    /// The kernel type for an op without a name.
     pub(crate) fn unnamed() -> Self {
         KernelType("(unnamed)".to_owned())
     }
 
-    /// The all-reduce of the Ascend communication library, which a fused op may contain without naming it.
+    /// The all-reduce in the Ascend communication library. A fused op may contain this kernel without listing it.
     pub(crate) fn all_reduce() -> Self {
         KernelType(ALL_REDUCE.to_owned())
     }
 
-    /// The name of the type as the profiler writes it.
+    /// The name of the type, as written by the profiler.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether the type is the all-reduce of the communication library.
+    /// Whether the type is the communication library's all-reduce.
     pub(crate) fn is_all_reduce(&self) -> bool {
         self.0 == ALL_REDUCE
     }
@@ -42,7 +42,7 @@ impl KernelType {
         self.0.starts_with("hcom_")
     }
 
-    /// Whether the type is the control side of a collective on the AI CPU, which is not device work.
+    /// Whether the type is a control kernel for a collective, which runs on the AI CPU and is not device work.
     pub fn is_aicpu(&self) -> bool {
         self.0.ends_with("AicpuKernel")
     }

@@ -1,8 +1,8 @@
-//! Reads `op_mapping.yaml`, which lists the kernel type that each op becomes, and the ops that cost nothing.
+//! Reads `op_mapping.yaml`, which lists the kernel type for each op, and the ops that cost nothing.
 //!
-//! Real files have their entries under `operator_mappings:`, but the tool whose comparison
-//! `model-diff` reproduces expects the entries at the top level. Both layouts are accepted; entries
-//! under the key take precedence.
+//! Real files have their entries under `operator_mappings:`, but the tool whose comparison `model-diff` reproduces
+//! expects entries at the top level. Both layouts are accepted; entries under `operator_mappings:` take
+//! precedence.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,17 +13,17 @@ use super::input;
 use super::kernel_type::KernelType;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The key that contains the entries in every mapping file that is shipped with the database.
+/// The key that contains the entries in all mapping files shipped with the database.
 const ENTRIES: &str = "operator_mappings";
 
-/// The kernel that an op becomes, if any.
+/// What an op runs on the device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lowering {
     /// The op runs nothing on the device (`zero_cost: true`): it is a view, or fused into another op.
     ZeroCost,
-    /// The op becomes the given kernel.
+    /// The op runs a kernel of the given type.
     Kernel(KernelType),
-    /// The op is listed, but has no kernel of its own (a composite).
+    /// The op is listed, but has no kernel of its own because it is a composite op.
     Unnamed,
 }
 
@@ -43,7 +43,7 @@ impl OpMapping {
         OpMapping::from_bytes(&input::read(path, "op mapping")?, path)
     }
 
-    /// Parses an op mapping from decompressed YAML. The `path` only appears in errors.
+    /// Parses an op mapping from decompressed YAML. `path` is used only in error messages.
     ///
     /// # Errors
     /// The bytes are not YAML, or list no operator.
@@ -60,7 +60,7 @@ impl OpMapping {
         Ok(OpMapping { lowerings })
     }
 
-    /// The entry of an op, whose name may begin with `torch.ops.`.
+    /// Looks up the entry for an op, whose name may begin with `torch.ops.`.
     pub fn lowering(&self, op: &str) -> Option<&Lowering> {
         self.lowerings.get(short_name(op))
     }
@@ -103,8 +103,8 @@ fn named_entries(entries: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     operators.map(|(op, entry)| (short_name(op).to_owned(), lowering(entry))).collect()
 }
 
-/// The entries at the top level, next to policies and versions. Only entries with a kernel type or zero cost
-/// are operators.
+/// The entries at the top level, where files also have policies and versions. Only entries with a kernel type or
+/// zero cost are operators.
 fn loose_entries(document: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     let mut entries = named_entries(document);
     entries.retain(|_, lowering| *lowering != Lowering::Unnamed);
@@ -119,7 +119,7 @@ fn lowering(entry: &Map<String, Value>) -> Lowering {
     kernel.map_or(Lowering::Unnamed, Lowering::Kernel)
 }
 
-/// Whether a value is `true`, or one of the words that older YAML treats as true.
+/// Whether a value is `true`, or one of the words that older YAML versions treat as true.
 fn is_true(value: &Value) -> bool {
     let word = value.as_str().unwrap_or_default().to_ascii_lowercase();
     value.as_bool().unwrap_or(matches!(word.as_str(), "true" | "yes" | "on"))
@@ -143,7 +143,7 @@ fn without_operators(path: &Path) -> Error {
     let message = "the op mapping lists no operators, neither below `operator_mappings:` nor at \
                    the top level";
     Error::new(ErrorKind::Malformed, path, message)
-        .remedy("pass the op_mapping.yaml of the model's database")
+        .remedy("pass the op_mapping.yaml from the model's database")
 }
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! Parses decimal microseconds as whole nanoseconds, without the rounding of a floating-point number.
+//! Parses decimal microseconds as whole nanoseconds, without floating-point rounding.
 //!
-//! Start times of a profile have 16 digits before the decimal point, where a double has a
-//! resolution of only 0.25 µs. This rounding error would separate the two rows of a collective.
+//! Start times in a profile have 16 digits before the decimal point. At this size, a double has a resolution of
+//! only 0.25 µs, and the rounding error could separate the two rows of a collective.
 
 use crate::trace::{Nanos, nanos};
 
 /// Parses a time in microseconds, rounded to a nanosecond.
 ///
-/// Surrounding whitespace is ignored (the Ascend profiler ends start times with a tab). Returns
-/// `None` if the text is not a decimal number or is out of range. The trace reader clamps times
-/// that are out of range, but a profile with such a time is rejected.
+/// Surrounding whitespace is ignored (the Ascend profiler ends start times with a tab). Returns `None` if the
+/// string is not a decimal number or is out of range. Unlike the trace reader, which clamps out-of-range times,
+/// this function rejects such times.
 pub(crate) fn parse(text: &str) -> Option<Nanos> {
     nanos(text.trim().as_bytes()).filter(|time| time.0.unsigned_abs() < i64::MAX.unsigned_abs())
 }

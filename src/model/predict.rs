@@ -1,8 +1,8 @@
 //! Computes the predicted time and count of each kernel type from the model's ops and the op mapping.
 //!
-//! An op is a **hit** if the model's database had a measurement of its kernels, and a **miss** if
-//! its time was computed. The trace names the kernels of a hit. A miss gets its kernel type from
-//! the op mapping, or uses its own name if the mapping has no entry.
+//! An op is a **hit** if the model's database had a measurement of the op's kernels, and a **miss** if the time
+//! was computed. For a hit, the trace names the kernels. For a miss, the op mapping names the kernel type; without
+//! an entry in the mapping, the op's name is used.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Prediction {
     pub ops: u64,
     /// Number of ops ignored because they cost nothing.
     pub zero_cost_ops: u64,
-    /// Notes on irregularities in the ops and the mapping; the trace has its own notes.
+    /// Notes about irregularities in the ops and the mapping. Notes about the trace are in the trace.
     pub notes: Notes,
 }
 
@@ -35,11 +35,11 @@ pub struct PredictedKernel {
     pub hits: u64,
     /// Number of kernels from ops whose time was computed.
     pub misses: u64,
-    /// The first three ops that become the kernel, in trace order.
+    /// The first three ops that run this kernel type, in trace order.
     pub ops: Vec<String>,
     whole: Nanos,
-    /// Time that is still to be divided, by the number of kernels that share it. Dividing the time of each
-    /// op separately would lose up to a nanosecond for each of ten thousand ops.
+    /// Undivided time, keyed by the number of kernels that share it. Dividing the time separately for each op
+    /// would lose up to a nanosecond per op, and a trace has ten thousand ops.
     shared: BTreeMap<usize, Nanos>,
 }
 
@@ -102,7 +102,8 @@ impl Prediction {
         KernelType::new(short_name(&op.name)).unwrap_or_else(KernelType::unnamed)
     }
 
-    /// Counts the all-reduce of a fused op, without time, if the trace does not list it, as in older traces.
+    /// Counts the all-reduce in a fused op, without time, if the trace does not list the all-reduce, as in older
+    /// traces.
     fn add_all_reduce<'a>(
         &mut self,
         op: &ModelOp,
@@ -131,14 +132,14 @@ impl Prediction {
 }
 
 impl PredictedKernel {
-    /// Predicted time. Only here is shared time divided and rounded to a nanosecond, so rounding
-    /// errors do not add up.
+    /// Predicted time. Shared time is divided and rounded to a nanosecond only here, so rounding errors do not
+    /// accumulate.
     pub fn total(&self) -> Nanos {
         let shares = self.shared.iter().map(|(kernels, time)| divided(*time, *kernels));
         self.whole + shares.sum()
     }
 
-    /// Predicted number of kernels of the type.
+    /// Predicted number of kernels.
     pub fn count(&self) -> u64 {
         self.hits + self.misses
     }
@@ -153,7 +154,7 @@ impl PredictedKernel {
     }
 }
 
-/// Divides a time, which is not negative, by `parts` and rounds to the nearest nanosecond.
+/// Divides a nonnegative time by `parts` and rounds to the nearest nanosecond.
 pub(crate) fn divided(time: Nanos, parts: usize) -> Nanos {
     let parts = i64::try_from(parts).unwrap_or(i64::MAX);
     let remainder = time.0 % parts;

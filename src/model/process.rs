@@ -1,5 +1,5 @@
-//! Chooses the process of a model's trace that contains the prediction, by its name or because it is the
-//! only one.
+//! Chooses the process that contains the prediction in a model's trace: by process name, or because the trace has
+//! only one process.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::input;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Notes;
 
-/// Lower-case words that identify the process to compare by its name.
+/// Lower-case words; a process whose name contains one of these words is the process to compare.
 const PREDICTING: [&str; 2] = ["profiling", "empirical"];
 
 /// The process of a model's trace whose ops are compared.
@@ -24,8 +24,7 @@ pub struct ModelProcess {
 /// Chooses the process to compare.
 ///
 /// # Errors
-/// There is no op to compare, or several processes have ops and none of them has a name that marks a
-/// prediction.
+/// No process has ops to compare, or several processes have ops and no process name marks a prediction.
 pub(crate) fn choose(events: &[Event], path: &Path, notes: &mut Notes) -> Result<ModelProcess> {
     let candidates = candidates(events);
     let mut named = candidates.iter().filter(|candidate| candidate.process.predicts());
@@ -93,7 +92,7 @@ fn candidates(events: &[Event]) -> Vec<Candidate> {
 }
 
 fn note_others(chosen: &ModelProcess, others: usize, notes: &mut Notes) {
-    let hint = "the other processes are ignored; write the process to compare first";
+    let hint = "the other processes are ignored; to choose a process, write it to the trace first";
     notes.add("SEVERAL_MODEL_PROCESSES", others as u64, hint, || {
         format!(
             "more than one process is named `profiling` or `empirical`; pid {} is used",
@@ -120,9 +119,9 @@ fn no_op(path: &Path) -> Error {
 fn none_predicts(candidates: &[Candidate], path: &Path) -> Error {
     let pids = candidates.iter().map(|candidate| candidate.process.shown());
     let message = format!(
-        "no process is named `profiling` or `empirical`; the pids are {}",
+        "no process is named `profiling` or `empirical`; pids in the trace: {}",
         input::listed(pids)
     );
     Error::new(ErrorKind::NotATrace, path, message)
-        .remedy("write the trace with the model that takes its times from a profile")
+        .remedy("write the trace with the model that looks up times in a profile")
 }

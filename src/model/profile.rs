@@ -1,7 +1,7 @@
 //! Reads the Ascend profiler's `kernel_details.csv` and sums time and count per kernel type.
 //!
-//! The file has 33 or 46 columns, depending on the profiler's level, so columns are found by name. Rows of
-//! AI CPU control kernels are dropped, and collectives are counted once.
+//! The file has 33 or 46 columns, depending on the profiler's level, so columns are found by name. Rows for AI CPU
+//! control kernels are dropped, and each collective is counted once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,9 +18,9 @@ use crate::trace::{Nanos, Notes};
 pub struct Profile {
     /// Time and count of every kernel type.
     pub kernels: BTreeMap<KernelType, MeasuredKernel>,
-    /// How many rows were kept or dropped.
+    /// Number of rows that were kept and dropped.
     pub rows: ProfileRows,
-    /// Notes on irregularities in the file.
+    /// Notes about irregularities in the file.
     pub notes: Notes,
 }
 
@@ -33,14 +33,15 @@ pub struct MeasuredKernel {
     pub count: u64,
 }
 
-/// How many rows of a profile were kept or dropped. The four counts add up to the rows of the file.
+/// Number of rows of a profile that were kept and dropped. The four counts add up to the number of rows in the
+/// file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileRows {
     /// Number of rows that were counted.
     pub kept: u64,
-    /// Number of additional rows of collectives that were already counted.
+    /// Number of duplicate rows for collectives that were already counted.
     pub copies: u64,
-    /// Number of rows of AI CPU control kernels.
+    /// Number of rows for AI CPU control kernels.
     pub aicpu: u64,
     /// Number of rows without a type or a duration.
     pub incomplete: u64,
@@ -57,7 +58,7 @@ impl Profile {
         Profile::from_bytes(&input::read(path, "kernel profile")?, path)
     }
 
-    /// Parses a profile from decompressed CSV. The `path` only appears in errors.
+    /// Parses a profile from decompressed CSV. `path` is used only in error messages.
     ///
     /// # Errors
     /// Any error of [`Profile::read`].
@@ -107,8 +108,8 @@ impl Profile {
         self.notes.add(
             "INCOMPLETE_ROW",
             1,
-            "such rows are ignored; export the profile again if it may be cut off or edited",
-            || format!("the profile has rows without `{column}`, first in line {line}"),
+            "these rows are ignored; export the profile again if it may be truncated or edited",
+            || format!("the profile has rows without `{column}`; the first is in line {line}"),
         );
     }
 
@@ -130,8 +131,7 @@ impl Profile {
 
     fn note_no_start(&mut self, row: &KernelRow) {
         let collective = u64::from(row.kernel_type.is_collective());
-        let hint = "a collective that is listed twice may be counted twice; export the profile \
-                    with start times";
+        let hint = "collectives that are listed twice may be counted twice; export the profile with start times";
         self.notes.add("COLLECTIVE_WITHOUT_START", collective, hint, || {
             format!("the collective in line {} has no start time", row.line)
         });

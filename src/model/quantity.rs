@@ -1,10 +1,10 @@
-//! The quantities that a condition can bound, and their values for rows and scenarios.
+//! The quantities that can be used in conditions, and their values for rows and scenarios.
 
 use super::compare::{Row, percent};
 use super::scenario::ModelComparison;
 use super::status::Status;
 
-/// A quantity that a condition can bound; all quantities are percentages.
+/// A quantity that can be used in a condition; all quantities are percentages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
     /// `error` is the error of the row's time.
@@ -19,7 +19,8 @@ pub enum Quantity {
     TotalError,
     /// `unmodeled` is the share of the profile's time that the model does not cover.
     Unmodeled,
-    /// `model_only` is the predicted time that the profile does not have, relative to the profile's time.
+    /// `model_only` is the predicted time of kernel types that the profile does not have, divided by the profile's
+    /// time.
     ModelOnly,
 }
 

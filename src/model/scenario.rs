@@ -35,21 +35,21 @@ pub struct ModelComparison {
     pub scenario: Scenario,
     /// The process of the model's trace.
     pub process: ModelProcess,
-    /// Number of compared ops, and number of ops that cost nothing.
+    /// Number of compared ops, and number of ignored ops.
     pub ops: ModelOps,
-    /// How many rows of the profile were kept or dropped.
+    /// Number of rows in the profile that were kept and dropped.
     pub profile_rows: ProfileRows,
     /// A row for each kernel type in the prediction or the profile, largest first.
     pub rows: Vec<Row>,
     /// The sum of the amounts of all rows.
     pub total: Amounts,
-    /// Coverage, weighted error and its largest contributors.
+    /// Coverage, weighted error, and the largest contributors to the weighted error.
     pub accuracy: Accuracy,
-    /// Notes on irregularities in the inputs.
+    /// Notes about irregularities in the inputs.
     pub notes: Notes,
 }
 
-/// Number of ops of a model's trace.
+/// Number of ops in a model's trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelOps {
     /// Compared ops.
@@ -96,7 +96,7 @@ impl Scenario {
         Ok(self.compare_values(&trace, &mapping.unwrap_or_default(), &profile))
     }
 
-    /// Compares inputs that were already read. The paths of the scenario only appear in the report.
+    /// Compares inputs that were already read. The scenario's paths appear only in the report.
     pub fn compare_values(
         &self,
         trace: &ModelTrace,

@@ -39,7 +39,8 @@ struct Entry {
     forward_passes: Option<u32>,
 }
 
-/// Reads the scenarios listed in the TOML file at `path`, in file order, without opening their files.
+/// Reads the scenarios listed in the TOML file at `path`, in file order. Does not open the files that the
+/// scenarios name.
 ///
 /// # Errors
 /// The file cannot be read, is not TOML, lists no scenario or two scenarios with the same name, or sets
@@ -49,8 +50,8 @@ pub fn read_scenarios(path: impl AsRef<Path>) -> Result<Vec<Scenario>> {
     scenarios_from_bytes(&input::read(path, "list of scenarios")?, path)
 }
 
-/// Parses the scenarios in a TOML document. The `path` appears in errors, and scenario paths are
-/// relative to the folder of this path.
+/// Parses the scenarios in a TOML document. Paths in the scenarios are relative to the folder of `path`, which
+/// also appears in error messages.
 ///
 /// # Errors
 /// Any error of [`read_scenarios`].
@@ -108,5 +109,5 @@ fn twice(name: &str, path: &Path) -> Error {
 fn no_pass(name: &str, path: &Path) -> Error {
     let message = format!("scenario {}: forward_passes is 0", input::quoted(name));
     Error::new(ErrorKind::Malformed, path, message)
-        .remedy("set it to the number of forward passes that the profile covers, at least 1")
+        .remedy("set `forward_passes` to the number of forward passes in the profile, at least 1")
 }

@@ -5,9 +5,9 @@ use std::fmt;
 /// The origin of the model's time for a kernel type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Every op that becomes the kernel was looked up in the model's database.
+    /// The times of all ops that run this kernel type were looked up in the model's database.
     Hit,
-    /// Some ops were looked up, and some were computed.
+    /// The times of some ops were looked up, and the times of other ops were computed.
     Partial,
     /// The times of all ops were computed.
     Miss,
@@ -16,7 +16,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// All statuses, best known first.
+    /// All statuses, from best to least known.
     pub const ALL: [Status; 4] = [Status::Hit, Status::Partial, Status::Miss, Status::Unmodeled];
 
     /// The name of the status in tables: `HIT`, `PARTIAL`, `MISS` or `unmodeled`.

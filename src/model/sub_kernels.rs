@@ -1,14 +1,14 @@
-//! Parses the text of `sub_kernel_durations` into kernel types with their durations.
+//! Parses the string in `sub_kernel_durations` into kernel types with their durations.
 //!
-//! The model's trace contains a Python list as Python prints it: `[('MatMulV2', 9.39),
-//! ('hcom_allReduce_', 22.5)]`, in microseconds. Pairs may be tuples or lists. Any other text, such
-//! as `[10, 20]` or a pair whose time is `None`, is rejected.
+//! The string is a Python list as printed by Python: `[('MatMulV2', 9.39), ('hcom_allReduce_', 22.5)]`, in
+//! microseconds. Pairs may be tuples or lists. Anything else, such as `[10, 20]` or a pair whose time is `None`,
+//! is rejected.
 
 use super::kernel_type::KernelType;
 use super::micros;
 use crate::trace::Nanos;
 
-/// The pairs in the list, in order; `None` if the text is not a list of names with numbers.
+/// Returns the pairs in the list, in order; `None` if the string is not a list of names with numbers.
 pub(crate) fn parse(text: &str) -> Option<Vec<(KernelType, Nanos)>> {
     let mut scan = Scan { rest: text };
     scan.take('[')?;
@@ -25,13 +25,13 @@ pub(crate) fn parse(text: &str) -> Option<Vec<(KernelType, Nanos)>> {
     scan.rest.trim().is_empty().then_some(pairs)
 }
 
-/// The part of the text that is not parsed yet.
+/// The rest of the string, which is not parsed yet.
 struct Scan<'a> {
     rest: &'a str,
 }
 
 impl Scan<'_> {
-    /// Consumes the character `wanted` and blanks before it.
+    /// Skips whitespace, then consumes the character `wanted`.
     fn take(&mut self, wanted: char) -> Option<()> {
         self.rest = self.rest.trim_start().strip_prefix(wanted)?;
         Some(())

@@ -1,8 +1,8 @@
 //! Reads the Chrome trace that a performance model wrote.
 //!
-//! The trace of a performance model is flat, without nesting or links. All `args` are strings, and starts
-//! and ends are rounded separately, so only durations are meaningful. One file may contain the output of
-//! two models, each with its own pid; the process with the prediction is named `empirical` or `profiling`.
+//! A performance model's trace is flat, without nesting or links. All `args` are strings. Starts and ends are
+//! rounded separately, so only durations are meaningful. One file may contain the output of two models, each with
+//! its own pid; the process with the prediction is named `empirical` or `profiling`.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub struct ModelTrace {
     pub process: ModelProcess,
     /// The ops: the complete events of the process.
     pub ops: Vec<ModelOp>,
-    /// Notes on irregularities in the trace.
+    /// Notes about irregularities in the trace.
     pub notes: Notes,
 }
 
@@ -43,9 +43,9 @@ pub enum Source {
     ZeroCost,
     /// The duration was computed, because the model's database had no measurement.
     Miss,
-    /// The duration was looked up, with a time for each kernel.
+    /// The duration was looked up. The trace lists a time for each kernel.
     Measured(Vec<(KernelType, Nanos)>),
-    /// The duration was looked up as a whole, and the kernels share it equally.
+    /// The duration was looked up for the whole op. It is divided equally among the kernels.
     Shared(Vec<KernelType>),
 }
 
@@ -53,14 +53,14 @@ impl ModelTrace {
     /// Reads a model's trace from a plain or gzipped file.
     ///
     /// # Errors
-    /// The file cannot be read, is not JSON with `traceEvents`, has no process with a prediction or no op in
-    /// that process, or a duration is negative or unreadable.
+    /// The file cannot be read, is not JSON with `traceEvents`, has no process with a prediction, has no op in
+    /// that process, or contains a negative or unreadable duration.
     pub fn read(path: impl AsRef<Path>) -> Result<ModelTrace> {
         let path = path.as_ref();
         ModelTrace::from_bytes(&input::read(path, "model's trace")?, path)
     }
 
-    /// Parses a model's trace from decompressed JSON. The `path` only appears in errors.
+    /// Parses a model's trace from decompressed JSON. `path` is used only in error messages.
     ///
     /// # Errors
     /// Any error of [`ModelTrace::read`].
@@ -79,7 +79,7 @@ impl ModelTrace {
     }
 }
 
-/// Reads one event; errors name its position in the file.
+/// Reads one event. Error messages give the position of the event in the file.
 struct OpReader<'a> {
     event: &'a Event,
     index: usize,
@@ -101,7 +101,7 @@ impl OpReader<'_> {
             notes.add(
                 "NO_OP_DURATION",
                 1,
-                "ops without a duration count as 0 µs; write the model's trace again",
+                "an op without a duration counts as 0 µs; write the model's trace again",
                 || format!("event {} has no duration", self.index),
             );
             return Ok(Nanos::ZERO);
@@ -140,7 +140,7 @@ impl OpReader<'_> {
     }
 
     fn note_unreadable(&self, durations: &str, notes: &mut Notes) {
-        // A missing list and Python's `None` are normal, so they are not noted.
+        // A missing list and Python's `None` are normal, so no note is added for them.
         if matches!(durations.trim(), "" | "None") {
             return;
         }
@@ -169,7 +169,7 @@ impl OpReader<'_> {
     }
 }
 
-/// The kernel types in `args.kernel_type`; none if the text is empty or `?`, which mean "not found".
+/// The kernel types in `args.kernel_type`; none if the string is empty or `?`, both of which mean "not found".
 fn kernel_types(text: &str) -> Vec<KernelType> {
     if text.trim() == "?" {
         return Vec::new();

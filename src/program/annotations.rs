@@ -1,4 +1,5 @@
-//! Parses the user annotations of a trace: a step, a batch of requests, or a part of training.
+//! Parses the user annotations in a trace, which mark steps, request batches, and phases of
+//! training.
 //!
 //! ```text
 //! ProfilerStep#7                                                   step 7
@@ -8,12 +9,12 @@
 //! capture_32_DECODE, capture_8192_PIECEWISE                        graphs for a batch of 32, 8192
 //! ## forward ##, ## backward ##, ## optim ##, Optimizer.step#SGD   parts of training
 //! ```
-//! Annotations of unknown forms are ignored; their meaning is never guessed.
+//! Annotations in an unknown form are ignored; the meaning of an annotation is never guessed.
 
 use super::phase::Phase;
 use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
 
-/// An annotation on a host thread whose text has a known meaning.
+/// An annotation on a host thread, with a name whose meaning is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotation {
     /// The annotation's event.
@@ -24,11 +25,11 @@ pub struct Annotation {
     pub start: Nanos,
     /// End time in ns, exclusive.
     pub end: Nanos,
-    /// What the annotation means.
+    /// The kind of activity that the annotation marks.
     pub meaning: Meaning,
 }
 
-/// The meaning of an annotation.
+/// The kind of activity that an annotation marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// `ProfilerStep#N`.
@@ -37,14 +38,14 @@ pub enum Meaning {
     Batch(Batch),
     /// The forward pass, backward pass or optimizer of a training step.
     Training(Phase),
-    /// Graphs being captured for a batch of this size.
+    /// Capture of graphs for a batch of this size.
     Capture(u64),
 }
 
-/// The requests of one forward pass of an inference engine.
+/// The requests that an inference engine processes in one forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// Prefill, decode, mixed, idle, or unknown if the annotation names none of them.
+    /// Prefill, decode, mixed or idle; unknown if the annotation names no phase.
     pub phase: Phase,
     /// Number of requests.
     pub requests: u64,
@@ -53,7 +54,7 @@ pub struct Batch {
 }
 
 /// A trace's annotations that have a known meaning, sorted by thread, then start time, then length
-/// (the longer first).
+/// (longest first).
 pub fn annotations(trace: &Trace) -> Vec<Annotation> {
     // A trace has many ops but few distinct names, so each name is parsed once.
     let mut ops_that_say = ByName::new(trace);
@@ -127,7 +128,7 @@ fn vllm_batch(name: &str) -> Option<Batch> {
     })
 }
 
-/// `N(K_…` or `N(sqK…`: N requests with K query tokens.
+/// Parses `N(K_…` or `N(sqK…`, which means N requests with K query tokens.
 struct Requests {
     count: u64,
     tokens: Option<u64>,

@@ -5,14 +5,14 @@
 //! decode of 30 requests                      decode, at most 32 requests
 //! 9 prompts of 8155 tokens and 37 decodes    mixed, at most 8192 tokens
 //! ```
-//! An engine rarely runs two batches of exactly the same size. Batches of one class do about the
-//! same work, so their steps can be compared.
+//! An engine rarely runs two batches of exactly the same size. Batches in the same class do about
+//! the same work, so the steps of these batches can be compared.
 
 use super::phase::Phase;
 use super::steps::StepSpan;
 use std::fmt;
 
-/// The phase of a batch and its size, rounded up to a power of two.
+/// The phase of a batch, and the batch size rounded up to a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchClass {
     /// The phase.

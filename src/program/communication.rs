@@ -1,4 +1,4 @@
-//! Decides which calls of a [`CallTree`] communicate with other ranks. Only this module decides
+//! Decides which calls in a [`CallTree`] communicate with other ranks. Only this module decides
 //! which calls count as communication.
 //!
 //! The launching op is checked first, because engines have their own collectives whose kernels have
@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 /// Why a call counts as communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Evidence {
-    /// The call is a communication op, or a communication op launched it.
+    /// The call is a communication op, or was launched by a communication op.
     Op,
     /// The collective name recorded with the kernel, or the kernel's own name.
     Event,
@@ -21,8 +21,8 @@ pub(crate) enum Evidence {
 /// names, so each name is checked once.
 #[derive(Debug, Clone)]
 pub(crate) struct Communication {
-    /// For each text of a trace, whether it names a communication op, and whether it names a
-    /// communication kernel.
+    /// For each string in a trace, whether the string names a communication op, and whether the
+    /// string names a communication kernel.
     ops: Vec<bool>,
     kernels: Vec<bool>,
 }
@@ -63,9 +63,9 @@ impl Communication {
         self.evidence(tree, call).is_some()
     }
 
-    /// Why a call counts as communication: it is a communication op, or a kernel that was launched
-    /// by a communication op or whose name indicates a collective. Copies and memsets never count
-    /// as communication, even if a communication op launched them.
+    /// Why a call counts as communication. The call can be a communication op, a kernel launched by
+    /// a communication op, or a kernel whose name indicates a collective. Copies and memsets never
+    /// count as communication, even if a communication op launched them.
     pub(crate) fn evidence(&self, tree: &CallTree, call: CallId) -> Option<Evidence> {
         match tree.kind(call) {
             CallKind::Gpu => self.of_gpu_event(tree, call),

@@ -1,11 +1,11 @@
-//! Derives the [`Damage`] of a side from the [`Evidence`] of its runs: which data is missing, which
-//! figures are affected, and how to fix the recording.
+//! Derives the [`Damage`] on one side from the [`Evidence`] for each run on that side: which data
+//! is missing, which figures are affected, and how to fix the recording.
 
 use super::Evidence;
 use std::fmt;
 
-/// Data that is missing from a recording, which therefore contains less work or time than the
-/// program ran.
+/// Data that is missing from a recording, so that the recorded work or time is less than the actual
+/// work or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Damage {
@@ -19,15 +19,17 @@ pub enum Damage {
     UntimedEvents(u64),
     /// Number of events with an impossible time.
     ImpossibleTimes(u64),
-    /// Number of complete events with an unknown category, and of all complete events.
+    /// Number of complete events with an unknown category, and the total number of complete events.
     UnknownEvents(u64, u64),
-    /// Number of launches without a GPU event, and of all launches.
+    /// Number of launches without a GPU event, and the total number of launches.
     LaunchesWithoutWork(u64, u64),
-    /// Launches without a GPU event, if all of them are the last launches of their threads.
+    /// Number of launches without a GPU event and the total number of launches, if only the last
+    /// launches on each thread have no GPU event.
     LaunchesAtEnd(u64, u64),
-    /// Number of GPU events inside the window that have no launch, and of all GPU events.
+    /// Number of GPU events inside the window that have no launch, and the total number of GPU
+    /// events.
     Unlaunched(u64, u64),
-    /// Number of GPU events with zero duration, and of all GPU events.
+    /// Number of GPU events with zero duration, and the total number of GPU events.
     UntimedGpuEvents(u64, u64),
     /// Number of steps missing between the first and the last step.
     MissingSteps(u64),
@@ -35,12 +37,12 @@ pub enum Damage {
     UntimedSteps(u64),
     /// Number of recorded steps without work, in a run whose remaining steps have work.
     EmptySteps(u64),
-    /// Number of steps at an edge of the window that have fewer than half of the usual calls.
+    /// Number of steps at an edge of the window with fewer than half of the usual number of calls.
     CutSteps(u64),
 }
 
-/// Maximum fraction of the GPU events inside the window that may have no launch. A recording of a
-/// single thread contains collectives that a different thread launched (3.6% in a job on eight
+/// Maximum fraction of the GPU events inside the window that may have no launch. Even a recording
+/// of a single thread contains collectives launched by a different thread (3.6% in a job on eight
 /// V100s).
 const MOST_UNLAUNCHED: f64 = 0.05;
 
@@ -48,12 +50,12 @@ const MOST_UNLAUNCHED: f64 = 0.05;
 const MOST_UNKNOWN: f64 = 0.01;
 
 /// Maximum fraction of the GPU events that may have zero duration if the clock counts whole
-/// microseconds (7% in a ResNet-50 training of 2021). With a finer clock, no GPU event may have
-/// zero duration.
+/// microseconds (7% in a ResNet-50 training run from 2021). With a finer clock, no GPU event may
+/// have zero duration.
 const MOST_UNTIMED: f64 = 0.2;
 
 impl Damage {
-    /// The damage of one run.
+    /// The damage in one run.
     pub fn of(evidence: &Evidence) -> Vec<Damage> {
         let losses = evidence.losses;
         let above = |part: u64, all: u64, share: f64| part as f64 > share * all as f64;
@@ -97,7 +99,7 @@ impl Damage {
         found.into_iter().filter(|(is_found, _)| *is_found).map(|(_, damage)| damage).collect()
     }
 
-    /// The damage of the runs of one side. Each kind of damage is listed once, with the values of
+    /// The damage in the runs on one side. Each kind of damage is listed once, with the values of
     /// the first affected run and the number of affected runs.
     pub fn of_runs<'e>(runs: impl IntoIterator<Item = &'e Evidence>) -> Vec<(Damage, usize)> {
         let mut found: Vec<(Damage, usize)> = Vec::new();
@@ -185,7 +187,7 @@ impl fmt::Display for Damage {
             ),
             Damage::LaunchesAtEnd(launches, all) => write!(
                 f,
-                "{} without a GPU event, at the end of the recording, before their work ran; GPU time is a \
+                "{} without a GPU event, because the recording ended before the work ran; GPU time is a \
                  lower bound. Synchronize before the recording ends, or choose whole steps with --steps",
                 share(launches, all, "launch")
             ),
@@ -217,7 +219,7 @@ impl fmt::Display for Damage {
             ),
             Damage::CutSteps(steps) => write!(
                 f,
-                "{} at the edge of the window with less than half of the usual calls; per-step figures \
+                "{} at the edge of the window with fewer than half of the usual calls; per-step figures \
                  are too low. Record whole steps, or choose them with --steps",
                 counted(steps, "step")
             ),
@@ -262,8 +264,8 @@ mod tests {
     #[test]
     fn a_whole_recording_has_no_damage() {
         assert_eq!(told(|_| {}), [""; 0]);
-        // A few unlaunched or untimed GPU events occur in intact recordings, so they are not
-        // damage.
+        // A few unlaunched or untimed GPU events occur in intact recordings, so such events do not
+        // count as damage.
         assert_eq!(told(|e| (e.unlaunched, e.unlaunched_inside) = (40, 3)), [""; 0]);
         assert_eq!(told(|e| (e.untimed_gpu_events, e.is_coarse) = (9, true)), [""; 0]);
         assert_eq!(told(|e| e.unknown_events = 5), [""; 0]);

@@ -1,8 +1,8 @@
 //! Collects the [`Evidence`] of one run: what was measured, and how much is missing.
 //!
 //! The gate, `--fail-on`, the status of a pair in a fleet, the comparability check and the headline
-//! all use this evidence. Without it, a recording with lost kernels would look fast, because a
-//! kernel that was not recorded takes no time.
+//! all use this evidence. Without this evidence, a recording with lost kernels would look fast,
+//! because a kernel that was not recorded takes no time.
 //!
 //! Two properties of profilers make most losses visible. First, each kernel launch outside of a
 //! graph capture has its kernel in the trace: this is true of every launch in some 60 recordings
@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 pub struct Evidence {
     /// Counts of the data that could not be read.
     pub losses: Losses,
-    /// Number of complete events of a category that tracetree knows.
+    /// Number of complete events in a category that tracetree knows.
     pub events: u64,
-    /// Number of complete events of an unknown category, whose work is not counted.
+    /// Number of complete events in an unknown category, whose work is not counted.
     pub unknown_events: u64,
     /// Number of kernels, copies and memsets.
     pub gpu_events: u64,
@@ -38,15 +38,15 @@ pub struct Evidence {
     pub launches: u64,
     /// Number of launches without any GPU event.
     pub launches_without_work: u64,
-    /// Number of launches without a GPU event that follow the last launch of their thread with one:
-    /// the recording ended before their work ran.
+    /// Number of launches without a GPU event at the end of a thread, after the last launch with a
+    /// GPU event. The recording ended before the launched work ran.
     pub launches_at_end: u64,
     /// Number of GPU events whose launch is not in the trace.
     pub unlaunched: u64,
     /// Number of unlaunched GPU events that start after the first GPU event whose launch is in the
     /// trace.
     pub unlaunched_inside: u64,
-    /// Fraction of the GPU time whose launch is in the trace, 0 to 1; 1 without GPU time.
+    /// Fraction of the GPU time whose launch is in the trace, 0 to 1; 1 if there is no GPU time.
     pub launched_share: f64,
     /// Number of `ProfilerStep#N` annotations.
     pub recorded_steps: u64,
@@ -56,8 +56,8 @@ pub struct Evidence {
     pub untimed_steps: u64,
     /// Number of steps without measured work, in a run whose remaining steps have work.
     pub empty_steps: u64,
-    /// Number of recorded steps at an edge of the window that have fewer than half of the usual
-    /// calls.
+    /// Number of recorded steps at an edge of the window with fewer than half of the usual number
+    /// of calls.
     pub cut_steps: u64,
     /// Fraction of the measured time that was launched outside of all steps, 0 to 1; 0 without
     /// steps.
@@ -142,8 +142,8 @@ impl Evidence {
                 }
             }
         }
-        // The work of a thread runs in about the order of its launches, so those whose work ran after
-        // the end of the recording are its last ones.
+        // A thread's work runs roughly in launch order, so only the thread's last launches can have
+        // work that ran after the end of the recording.
         let is_at_end = |event: &&EventId| {
             let last = last_with.get(&trace.thread_of(**event));
             last.is_some_and(|last| trace.start(**event) > *last)
@@ -191,8 +191,8 @@ impl Evidence {
     }
 }
 
-/// How many of two steps, the first and the last, have fewer than half of the median number of
-/// calls.
+/// How many of the two edge steps (the first and the last) have fewer than half the median number
+/// of calls.
 fn cut_at_edges(calls: &[usize]) -> u64 {
     let mut sorted = calls.to_vec();
     sorted.sort_unstable();
@@ -239,7 +239,8 @@ fn launches_work(name: &str) -> bool {
         && launches.iter().chain(&copies).any(|word| holds_word(name, word))
 }
 
-/// The time spans in which a thread captures a graph. Work launched during a capture does not run.
+/// The time spans during which a thread captures a graph. Work launched during a capture does not
+/// run.
 struct Captures {
     spans: FxHashMap<ThreadId, Vec<(Nanos, Nanos)>>,
 }

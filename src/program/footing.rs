@@ -23,7 +23,7 @@ pub struct Footing {
     pub vendor: String,
     /// Marketing names of the devices, without duplicates.
     pub devices: Vec<String>,
-    /// Number of processes; 1 if their number is not recorded.
+    /// Number of processes; 1 if the number is not recorded.
     pub world_size: u64,
     /// Whether GPU events were recorded.
     pub has_gpu: bool,
@@ -56,12 +56,13 @@ impl Footing {
         }
     }
 
-    /// Fraction of the GPU time whose launch is in the trace, in the run where it is lowest.
+    /// Fraction of the GPU time whose launch is in the trace, in the run with the lowest fraction.
     fn launched_share(&self) -> f64 {
         self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
 
-    /// Fraction of the measured time launched outside of all steps, in the run where it is highest.
+    /// Fraction of the measured time launched outside of all steps, in the run with the highest
+    /// fraction.
     fn outside_steps(&self) -> f64 {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
@@ -79,9 +80,9 @@ impl Footing {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Obstacle {
-    /// Recordings of one side are damaged. The two numbers count the damaged runs and all runs.
+    /// Recordings on one side are damaged. The two numbers count the damaged runs and all runs.
     Damaged(Side, Damage, usize, usize),
-    /// One side has no call in its steps.
+    /// One side has no calls in its steps.
     NoCalls(Side),
     /// One side has no GPU events, although the other side has some.
     NoGpuEvents(Side),
@@ -91,7 +92,7 @@ pub enum Obstacle {
     OtherDevice(PerSide<String>),
     /// The sides have different numbers of ranks.
     OtherRanks(PerSide<u64>),
-    /// The sides ran different programs; the text says how the difference was detected.
+    /// The sides ran different programs; the string says how the difference was detected.
     OtherProgram(String),
     /// The sides differ too much in the fraction of GPU time whose launch is in the trace.
     LaunchesMissing(PerSide<f64>),
@@ -169,8 +170,8 @@ impl Obstacle {
         }
     }
 
-    /// The codes that a rule file may tolerate: all obstacles except that one side has no
-    /// measurement at all.
+    /// The obstacle codes that a rule file may tolerate: all codes except the code for a side
+    /// without any measurement.
     pub const TOLERABLE: [&str; 20] = [
         "cut_off",
         "corrupt",
@@ -280,7 +281,7 @@ mod tests {
         }
     }
 
-    /// The obstacles to comparing an intact side with a modified one, in both directions.
+    /// The obstacles to comparing an intact side with a modified side, in both directions.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);
@@ -314,10 +315,10 @@ mod tests {
             obstacles(|side| side.has_gpu = false),
             [
                 [
-                    "the candidate has no GPU events, but the baseline does. Record the GPU on both sides"
+                    "the candidate has no GPU events, but the baseline has some. Record the GPU on both sides"
                 ],
                 [
-                    "the baseline has no GPU events, but the candidate does. Record the GPU on both sides"
+                    "the baseline has no GPU events, but the candidate has some. Record the GPU on both sides"
                 ]
             ]
         );

@@ -39,7 +39,7 @@ pub struct HeadInfo {
     pub rank: Option<i64>,
     /// Number of processes.
     pub world_size: Option<i64>,
-    /// Backend of the collectives; empty if none is recorded.
+    /// Backend used for collectives; empty if no backend is recorded.
     pub backend: String,
     /// Recording options that were enabled.
     pub options: Vec<String>,
@@ -111,7 +111,7 @@ pub struct TraceInfo {
     pub path: String,
     /// Size of the file in bytes; `None` if unknown, as for standard input.
     pub file_bytes: Option<u64>,
-    /// Size of the text after decompression, in bytes.
+    /// Size of the file after decompression, in bytes.
     pub unpacked_bytes: u64,
     /// Information that the file stores outside of its events.
     pub head: HeadInfo,
@@ -127,7 +127,7 @@ pub struct TraceInfo {
     pub gpu_events: u64,
     /// Sum of the durations of all GPU events, in µs.
     pub gpu_time_us: f64,
-    /// Union of the intervals of all GPU events, in µs.
+    /// Length of the union of all GPU event intervals, in µs.
     pub gpu_busy_us: f64,
     /// Fraction of the GPU time whose launch is in the trace, 0 to 1; `None` without GPU time.
     pub launched_share: Option<f64>,
@@ -135,7 +135,7 @@ pub struct TraceInfo {
     pub span_us: f64,
     /// Number of `ProfilerStep#N` steps.
     pub steps: u64,
-    /// Number of batches of an inference engine.
+    /// Number of inference engine batches.
     pub batches: u64,
     /// The phases that annotations and ops indicate.
     pub phases: Vec<&'static str>,
@@ -145,25 +145,26 @@ pub struct TraceInfo {
     pub model: Option<Model>,
     /// How many launches of captured graphs were resolved; `None` if no captures were searched for.
     pub captured: Option<CapturedInfo>,
-    /// Irregularities of the file and of captures.
+    /// Irregularities in the file and in captures.
     pub notes: Vec<Note>,
 }
 
-/// Launches of captured graphs, and how many of their kernels were attributed to their launching
-/// ops.
+/// Number of captured graph launches, and how many of the launched kernels were attributed to the
+/// launching ops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CapturedInfo {
     /// Number of graph launches with GPU events.
     pub launches: u64,
     /// Number of graph launches whose capture was found.
     pub fitting: u64,
-    /// Number of GPU events of all graph launches.
+    /// Number of GPU events in all graph launches.
     pub kernels: u64,
-    /// Number of GPU events placed below the captured calls that launched them.
+    /// Number of GPU events placed below the captured call that launched the event.
     pub placed: u64,
-    /// Number of GPU events placed below the program part that they name, if no capture fits.
+    /// Number of GPU events placed below the program part named in the event, because no capture
+    /// fits.
     pub named: u64,
-    /// The files of the captures that fit a graph launch.
+    /// The capture files that were used for at least one graph launch.
     pub captures: Vec<String>,
 }
 

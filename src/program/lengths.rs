@@ -1,4 +1,4 @@
-//! Reads from the annotations of an inference engine how many tokens its attention processes.
+//! Reads from an inference engine's annotations how many tokens the attention processes.
 //!
 //! ```text
 //! execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
@@ -9,7 +9,7 @@
 
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 
-/// Sums over the requests of one forward pass, separately for prompts and for generation.
+/// Sums over the requests in one forward pass, separately for prompts and for generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lengths {
     /// Number of query tokens, for prompts and for generation.

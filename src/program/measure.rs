@@ -9,9 +9,9 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub enum Measure {
     /// The durations of kernels, copies and memsets.
     GpuTime,
-    /// The self time of ops: their duration without the ops below them. Host time is measured if
-    /// neither trace has GPU events. Python time between ops does not belong to any op and is not
-    /// measured.
+    /// The self time of ops, which is an op's duration without the ops below it. Host time is
+    /// measured if neither trace has GPU events. Python time between ops does not belong to any op
+    /// and is not measured.
     HostSelfTime,
 }
 
@@ -90,7 +90,7 @@ fn ops_below(tree: &CallTree, op: CallId) -> u64 {
 }
 
 /// Self time of an op: its duration without the ops below it. Python frames between two ops count
-/// as part of the upper op.
+/// as part of the enclosing op.
 fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
     if let Some(time) = tree.crowded_self_time(op) {
         return time;

@@ -1,11 +1,11 @@
-//! The phase of a program: the part of inference or training that it is in.
+//! The phase of a program: which part of inference or training is running.
 
 /// A phase of inference or of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// Inference over the tokens of new prompts.
+    /// Inference that processes the tokens of new prompts.
     Prefill,
-    /// Inference of one next token for each request.
+    /// Inference that generates one token per request.
     Decode,
     /// Prefill and decode in one batch.
     Mixed,
@@ -15,7 +15,7 @@ pub enum Phase {
     TrainForward,
     /// The backward pass of training.
     TrainBackward,
-    /// The optimizer of training.
+    /// The optimizer step of training.
     TrainOptimizer,
     /// The trace contains no evidence of a phase.
     Unknown,

@@ -1,8 +1,8 @@
 //! Determines the phase of every call: what the program was doing when it made the call.
 //!
-//! The innermost annotation or backward op at the call's start, on the call's own thread, decides.
-//! Links from forward to backward ops count only for calls without an annotation and without a
-//! backward op:
+//! The phase comes from the innermost annotation or backward op on the call's own thread when the
+//! call starts. Links from forward to backward ops count only for calls without an annotation and
+//! without a backward op:
 //!
 //! ```text
 //! an annotation around it          what the annotation says (see `annotations`)
@@ -18,7 +18,7 @@ use super::phase::Phase;
 use crate::trace::{ByName, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The phase of every call of one tree.
+/// The phase of every call in one tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phases {
     of_calls: Vec<Phase>,
@@ -30,13 +30,14 @@ impl Phases {
         Phases::annotated(tree, &annotations(tree.trace()))
     }
 
-    /// Same as [`Phases::of`], for a trace whose annotations are already parsed.
+    /// Same as [`Phases::of`], but for a trace whose annotations are already parsed.
     pub(super) fn annotated(tree: &CallTree, annotations: &[Annotation]) -> Phases {
         let evidence = Evidence::of(tree, annotations);
         if evidence.is_none() {
             return Phases { of_calls: vec![Phase::Unknown; tree.len()] };
         }
-        // The ancestors of the current call, each with the evidence that its children inherit.
+        // The ancestors of the current call, each with the evidence that the ancestor's children
+        // inherit.
         let mut above: Vec<(CallId, Known)> = Vec::new();
         let of_calls = tree.calls().map(|call| {
             while above.last().is_some_and(|&(open, _)| !tree.is_below(call, open)) {
@@ -50,7 +51,7 @@ impl Phases {
         Phases { of_calls: of_calls.collect() }
     }
 
-    /// The phase of a call. For a GPU event, the phase in which it was launched.
+    /// The phase of a call. For a GPU event, the phase in which the event was launched.
     pub fn phase(&self, call: CallId) -> Phase {
         self.of_calls[call.index()]
     }
@@ -69,10 +70,10 @@ impl Known {
     const NOTHING: Known = Known { said: None, led_to_backward: false };
 }
 
-/// The parts of a trace that indicate phases.
+/// The data in a trace that indicates phases.
 struct Evidence {
     annotated: Vec<Innermost>,
-    /// Whether the call is a forward op, or a module around one, that led to a backward op.
+    /// Whether the call is a forward op that led to a backward op, or a module around such an op.
     leads_to_backward: Vec<bool>,
     /// Whether autograd made the call.
     is_backward: Vec<bool>,
@@ -94,7 +95,8 @@ impl Evidence {
         }
     }
 
-    /// Whether nothing in the trace indicates a phase, as usual for inference without annotations.
+    /// Whether nothing in the trace indicates a phase, as is usual for inference without
+    /// annotations.
     fn is_none(&self) -> bool {
         let says_nothing = |thread: &Innermost| thread.changes.is_empty();
         self.annotated.iter().all(says_nothing)
@@ -135,7 +137,7 @@ fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Na
     }
 }
 
-/// For each call, whether autograd made it: either the op's name says so, or the op has the
+/// For each call, whether autograd made the call: either the op's name says so, or the op has the
 /// sequence number of a forward op on a different thread.
 fn backward_ops(tree: &CallTree) -> Vec<bool> {
     let trace = tree.trace();
@@ -161,7 +163,7 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     let mut leads = vec![false; tree.len()];
     for &(forward, _) in tree.backward_links() {
         leads[forward.index()] = true;
-        // If a module leads to a backward op, so do the modules above it.
+        // If a module leads to a backward op, all enclosing modules do, too.
         let mut above = tree.module(forward);
         while let Some(module) = above.filter(|module| !leads[module.index()]) {
             leads[module.index()] = true;

@@ -17,9 +17,9 @@ pub enum Vendor {
     Ascend,
     /// Meta's MTIA.
     Mtia,
-    /// An accelerator of a vendor that is not listed.
+    /// An accelerator from a vendor that is not listed.
     Other,
-    /// The trace has no events of a GPU or another accelerator.
+    /// The trace has no events from a GPU or another accelerator.
     Cpu,
     /// The trace has GPU events, but no evidence for a vendor, or equal evidence for two vendors.
     Unknown,
@@ -97,7 +97,7 @@ impl<'t> Names<'t> {
         named.map(|(&(category, name), &count)| (category, self.trace.text(name), count))
     }
 
-    /// How many events of a category have a CUDA name, and how many have a ROCm name.
+    /// How many events in a category have a CUDA name, and how many have a ROCm name.
     fn votes(&self, category: Category, vendor: fn(&str) -> Option<Vendor>) -> [u64; 2] {
         let mut votes = [0; 2];
         for (_, name, count) in self.all().filter(|&(other, ..)| other == category) {
@@ -168,8 +168,9 @@ impl Votes {
     }
 }
 
-/// An accelerator that uses neither CUDA nor HIP, with the evidence. Its profiler records
-/// categories, calls or kernels of its own, some of which comparisons ignore.
+/// An accelerator that uses neither CUDA nor HIP, with the evidence. The profiler for such an
+/// accelerator records its own categories, calls or kernels, and comparisons ignore some of these
+/// events.
 fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     let of_category = trace.left_out().iter().find_map(|(category, _)| {
         let name = category.to_ascii_lowercase();
@@ -212,7 +213,7 @@ const NAMES: [(&str, Vendor); 4] = [
 fn of_call(name: &str) -> Option<Vendor> {
     match name {
         _ if name.starts_with("hip") => Some(Vendor::Amd),
-        // Matches `cudaLaunchKernel` of the runtime and `cuLaunchKernel` of the driver.
+        // Matches the runtime's `cudaLaunchKernel` and the driver's `cuLaunchKernel`.
         _ if name.starts_with("cu") => Some(Vendor::Nvidia),
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! Finds repeated calls that can be used as steps, in a tree without recorded steps.
 //!
-//! Five forward passes of a detector or four denoising steps repeat just like training steps:
+//! Five forward passes of a detector or four denoising steps repeat just as training steps do:
 //!
 //! ```text
 //! thread
@@ -55,7 +55,7 @@ pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
     Vec::new()
 }
 
-/// Groups siblings that can be repeats by name, and returns the group with the most GPU time.
+/// Groups by name the siblings that can be repeats, and returns the group with the most GPU time.
 fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<CallId> {
     let mut groups: BTreeMap<&str, (Nanos, Vec<CallId>)> = BTreeMap::new();
     for &call in siblings.iter().filter(|&&call| can_repeat(tree, call)) {
@@ -67,7 +67,7 @@ fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<
 }
 
 /// Whether a call can be a repeat: only frames and compiled regions qualify. Ops and launches
-/// cannot be repeats, because any model has many with the same name.
+/// cannot be repeats, because any model has many ops and launches with the same name.
 fn can_repeat(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Frame => true,

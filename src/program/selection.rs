@@ -1,4 +1,4 @@
-//! Cuts a trace down to the work launched in the steps and phase of a [`Selection`].
+//! Reduces a trace to the work launched in the steps and phase that a [`Selection`] names.
 //!
 //! The selection is applied before two traces are compared, so every table of the comparison covers
 //! exactly the selected work. The ancestors of selected calls are kept.
@@ -68,7 +68,7 @@ impl fmt::Display for StepRange {
     }
 }
 
-/// A selection of the work of one trace.
+/// Selects part of the work in one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Selection {
     /// Selects only work in this phase.
@@ -117,7 +117,8 @@ impl Selection {
             None => in_steps(event),
         });
         if let Some(range) = self.steps {
-            // What is live depends on all events between: the first step begins with what was allocated before.
+            // Memory events between selected steps are kept, because the live memory depends on
+            // every allocation and free.
             let chosen =
                 steps.spans().iter().zip(0..).filter(|(_, at)| range.contains(StepId(*at)));
             let spans: Vec<&StepSpan> = chosen.map(|(span, _)| span).collect();

@@ -1,13 +1,13 @@
 //! Finds the steps of a trace, and assigns every call to a step.
 //!
 //! Steps are the `ProfilerStep#N` annotations. Without such annotations, steps are the outermost
-//! batches of an inference engine. Without batches too, steps are the repeats of a call
+//! batches of an inference engine. If there are no batches either, steps are the repeats of a call
 //! ([`RepeatDetection`]). GPU work belongs to the step in which it was *launched*, because kernels
-//! of one step often run while the host is already in the next.
+//! of one step often run while the host is already in the next step.
 //!
 //! If all steps are on one thread, they apply to the whole process: a call on any thread belongs to
-//! the step in which it starts, because backward runs on its own thread. If several threads have
-//! steps, a call can only be in a step of its own thread.
+//! the step in which it starts, because the backward pass runs on its own thread. If several
+//! threads have steps, a call can only be in a step of its own thread.
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
@@ -16,8 +16,8 @@ use crate::trace::{EventId, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree, Stretches};
 use std::ops::Range;
 
-/// A step of one trace, by its position in order of start, from 0. If two traces have equally many
-/// steps, steps at the same position are counterparts.
+/// A step of one trace, identified by its position in start order, counting from 0. If two traces
+/// have the same number of steps, steps at the same position are counterparts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StepId(pub u32);
 
@@ -82,7 +82,7 @@ impl Steps {
         Steps::annotated(tree, &annotations(tree.trace()), detection)
     }
 
-    /// Same as [`Steps::with_repeats`], for a trace whose annotations are already parsed.
+    /// Same as [`Steps::with_repeats`], but for a trace whose annotations are already parsed.
     pub(super) fn annotated(
         tree: &CallTree,
         annotations: &[Annotation],
@@ -116,7 +116,7 @@ impl Steps {
         &self.spans[step.index()]
     }
 
-    /// Display name of a step: the text of its annotation, or `repeat 0`, `repeat 1`, ….
+    /// Display name of a step: the name of its annotation, or `repeat 0`, `repeat 1`, ….
     pub fn name(&self, tree: &CallTree, step: StepId) -> String {
         let span = self.span(step);
         match span.origin {
@@ -141,7 +141,8 @@ impl Steps {
         self.spans.is_empty()
     }
 
-    /// The step in which a call was made. For a GPU event, the step in which it was launched.
+    /// The step in which a call was made. For a GPU event, the step in which the event was
+    /// launched.
     pub fn step(&self, call: CallId) -> Option<StepId> {
         self.of_calls.get(call.index()).flatten()
     }
@@ -265,7 +266,7 @@ struct Finder<'a> {
     /// One list of steps per thread, sorted by start; a single list if one thread has all steps.
     lists: Vec<Vec<u32>>,
     /// The last lookup: index of the searched list, the time range in which the result is valid,
-    /// and the result. Calls are mostly in order of time, so the next lookup usually has the same
+    /// and the result. Calls are mostly in time order, so the next lookup usually has the same
     /// result.
     last: (usize, Range<Nanos>, Option<StepId>),
 }
@@ -290,7 +291,7 @@ impl<'a> Finder<'a> {
         self.last.2
     }
 
-    /// The step at a given time, and the surrounding time range in which the answer is the same.
+    /// The step at a given time, and the surrounding time range in which the step is the same.
     fn around(&self, list: &[u32], moment: Nanos) -> (Range<Nanos>, Option<StepId>) {
         let span = |&at: &u32| &self.spans[at as usize];
         let after = list.partition_point(|at| span(at).start <= moment);

@@ -77,7 +77,7 @@ impl Words {
         Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
     }
 
-    /// The words of the name without some given words; all words if none would remain.
+    /// The words of the name except the given words; all words if no other words would remain.
     pub(crate) fn without(&self, words: &[&str]) -> Words {
         let kept = self.0.iter().filter(|word| !words.contains(&word.as_str()));
         let kept: Vec<String> = kept.cloned().collect();

@@ -1,11 +1,11 @@
 //! Converts a table to Arrow record batches, which Python, DuckDB, Polars and Parquet read without
 //! conversion.
 //!
-//! Column names follow one scheme (quantity, side, unit, as in `kernel_time_baseline_us`), even
-//! where TraceLens uses a different one; see [`column_name`]. Cells keep their type: whole numbers
-//! are 64-bit integers, times and other numbers are doubles in the column's unit, words are
-//! dictionary-encoded, and names are lists. Undefined or unknown values and empty texts are null.
-//! Field metadata contains the column's meaning, unit and CSV title.
+//! Column names follow one scheme (quantity, side, unit, as in `kernel_time_baseline_us`), even where TraceLens uses a
+//! different scheme; see [`column_name`]. Cells keep their types: whole numbers are 64-bit integers, times and other
+//! numbers are doubles in the column's unit, strings are dictionary-encoded, and columns that contain several names are
+//! lists. Undefined or unknown values and empty strings are null. Field metadata contains the column's meaning, unit
+//! and CSV title.
 
 use crate::side::Side;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
@@ -23,8 +23,7 @@ use std::io;
 use std::sync::Arc;
 
 const ROWS: usize = 1 << 16;
-/// Number of text bytes after which a batch ends early, because text offsets are limited to 31
-/// bits.
+/// Number of string bytes after which a batch ends early, because string offsets are limited to 31 bits.
 const TEXT: usize = 1 << 28;
 
 /// A table in Arrow memory layout. Clones share the data.
@@ -35,7 +34,7 @@ pub struct ArrowTable {
 }
 
 impl ArrowTable {
-    /// Converts all rows of a table and keeps them in memory.
+    /// Converts all rows of a table and keeps the converted rows in memory.
     ///
     /// ```
     /// use tracetree::report::ArrowTable;
@@ -116,7 +115,7 @@ pub fn column_name(column: &ColumnInfo) -> String {
         _ => "",
     };
     let side = column.side.map_or("", Side::word);
-    // Some CSV files call the kernel time `kernel_us`, others `kernel_time`.
+    // Some CSV files call the kernel time `kernel_us`, and other CSV files call it `kernel_time`.
     let title = column.name.to_lowercase().replace(' ', "_").replace("kernel_us", "kernel_time");
     let words = title.split('_').filter(|&word| word != unit).filter_map(|word| match word {
         "trace1" | "trace2" => None,
@@ -165,7 +164,7 @@ struct Batches {
     columns: Vec<Values>,
     /// Number of cells in the current row so far.
     cell: usize,
-    /// Number of rows, and of text bytes, in the current batch so far.
+    /// Number of rows, and number of string bytes, in the current batch so far.
     rows: usize,
     text: usize,
     finished: Vec<(usize, Vec<Chunk>)>,
@@ -247,7 +246,7 @@ impl Values {
         }
     }
 
-    /// Appends a cell to the column. Returns the number of text bytes in the cell.
+    /// Appends a cell to the column. Returns the number of string bytes in the cell.
     fn push(&mut self, cell: &Cell<'_>) -> usize {
         let text = match cell {
             Cell::Text(text) => Some(text.as_ref()),
@@ -299,8 +298,7 @@ impl Values {
         }
     }
 
-    /// The words of a column in the order of their keys; an empty array for a column that contains
-    /// no words.
+    /// A column's distinct strings in the order of their keys; an empty array if the column is not dictionary-encoded.
     fn dictionary(&self) -> ArrayRef {
         match self {
             Values::Words(words) => Arc::new(StringArray::from_iter_values(&words.list)),
@@ -313,7 +311,7 @@ impl Values {
     }
 }
 
-/// A dictionary-encoded column of words.
+/// A dictionary-encoded string column.
 #[derive(Default)]
 struct Words {
     numbers: HashMap<String, i32>,

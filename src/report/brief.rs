@@ -19,7 +19,7 @@ const VERSION: u32 = 1;
 const SENTENCE: usize = 140;
 const COMMAND: usize = 200;
 
-/// Writes the answer of a comparison as `key: value` lines, at most [`LONGEST_BRIEF`] bytes. Changes that do
+/// Writes the result of a comparison as `key: value` lines, at most [`LONGEST_BRIEF`] bytes. Changes that do
 /// not fit are counted in `changes` only.
 ///
 /// # Errors
@@ -59,7 +59,7 @@ fn text(report: &Report, most: usize) -> String {
     brief.line("changes", &changes.len().to_string());
     for (line, at) in narrative.certain.lines.iter().take(most).zip(1..) {
         let Some(change) = line.number.map(|number| &changes[number]) else {
-            // The last line contains the interaction of all changes.
+            // The last effect is the interaction of all changes.
             brief.line("together_ms", &cost(line));
             continue;
         };
@@ -130,8 +130,7 @@ fn millis(time: f64) -> String {
     if text == "-0.000" { "0.000".to_owned() } else { text }
 }
 
-/// Whether the runs support a difference in step time: `yes`, `no`, or `unknown` if only one run of
-/// a side was recorded.
+/// Whether the runs support a difference in step time: `yes`, `no`, or `unknown` if at least one side has a single run.
 fn significant(analysis: &Analysis) -> &'static str {
     match analysis.judged().step.map(|step| step.verdict) {
         Some(Verdict::Slower | Verdict::Faster) => "yes",

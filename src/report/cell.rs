@@ -1,4 +1,4 @@
-//! Formats table cells as text, identically in every text format.
+//! Formats table cells as strings, identically for every text-based format.
 
 use crate::tables::{Cell, ColumnInfo, ColumnType};
 use crate::trace::{Nanos, push_fixed, push_whole};
@@ -29,7 +29,7 @@ fn push_names(text: &mut String, names: &[&str]) {
         if at > 0 {
             text.push(',');
         }
-        // The check covers all bytes without an early exit, so the compiler vectorizes it. Most
+        // The check covers all bytes without an early exit, so the compiler can vectorize the loop. Most
         // names need no escape.
         let needs_escape = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
         match name.bytes().fold(false, |any, byte| any | needs_escape(byte)) {
@@ -40,16 +40,16 @@ fn push_names(text: &mut String, names: &[&str]) {
     text.push(']');
 }
 
-/// Appends a time in milliseconds with all six decimals.
+/// Appends a time in milliseconds with six decimals.
 fn push_millis(text: &mut String, time: Nanos) {
     push_fixed(text, time.0 < 0, time.0.unsigned_abs(), 6);
 }
 
-/// Appends the text that `{number:.decimals$}` would produce. Integer arithmetic is used unless
+/// Appends the string that `{number:.decimals$}` would produce. Integer arithmetic is used unless
 /// rounding could differ, because exact formatting takes ten times as long and a report has a
 /// million decimals.
 fn push_decimal(text: &mut String, number: f64, decimals: usize) {
-    /// Products below this limit have an error of less than [`MIDDLE`].
+    /// Scaled numbers below this limit have a rounding error of less than [`MIDDLE`].
     const LARGEST: f64 = (1_u64 << 40) as f64;
     const MIDDLE: f64 = 1e-3;
     let scaled = number.abs() * 10_f64.powi(decimals as i32);

@@ -13,24 +13,24 @@ use std::rc::Rc;
 
 /// Size of the output buffer in bytes.
 const BUFFER: usize = 1 << 16;
-/// Approximate limit of the cache of quoted texts, in bytes.
+/// Approximate size limit for the cache of quoted strings, in bytes.
 const MOST_KNOWN: usize = 1 << 19;
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
-/// How texts are written to the cells of a CSV file.
+/// How strings are written to the cells of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CsvTexts {
-    /// Texts are written verbatim, as in the trace.
+    /// Strings are written verbatim, as in the trace.
     AsTheyAre,
-    /// Texts are made safe to open and to print. A leading `'` is added to texts that a spreadsheet
-    /// would treat as a formula: they start with `=`, `+`, `-` or `@` and are not numbers. Control
-    /// characters are escaped.
+    /// Strings are made safe to open in a spreadsheet and to print. A leading `'` is added to strings that a
+    /// spreadsheet would treat as a formula, which are strings other than numbers that start with `=`, `+`, `-` or `@`.
+    /// Control characters are escaped.
     #[default]
     ForSpreadsheets,
 }
 
 impl CsvTexts {
-    /// The text of a cell, before quoting.
+    /// The content of a cell, before quoting.
     fn cell(self, text: &str) -> Cow<'_, str> {
         match self {
             CsvTexts::AsTheyAre => Cow::Borrowed(text),
@@ -39,7 +39,7 @@ impl CsvTexts {
     }
 }
 
-/// Writes a table as CSV with a header line and [spreadsheet-safe](CsvTexts::ForSpreadsheets) texts.
+/// Writes a table as CSV with a header line and [spreadsheet-safe](CsvTexts::ForSpreadsheets) strings.
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
@@ -47,13 +47,13 @@ pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     write_csv_with(table, CsvTexts::default(), out)
 }
 
-/// Same as [`write_csv`], with a choice of how texts are written.
+/// Same as [`write_csv`], with a choice of how strings are written.
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
 pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io::Result<()> {
     let columns = table.columns();
-    // In a table with a single column, an empty cell would be an empty line.
+    // In a table with a single column, an empty cell would produce an empty line.
     debug_assert!(columns.len() > 1, "{} has one column", table.name());
     let buffer = String::with_capacity(BUFFER + BUFFER / 4);
     let (quoted, text) = (Quoted::new(texts, columns.len()), String::new());
@@ -74,7 +74,7 @@ struct Lines<'t> {
     /// Buffer for complete lines and the current line.
     buffer: String,
     quoted: Quoted,
-    /// Scratch space for the text of one cell.
+    /// Scratch buffer for the content of one cell.
     text: String,
 }
 
@@ -99,7 +99,7 @@ impl RowSink for Lines<'_> {
                 push_cell(&mut self.text, column, &cell);
                 self.quoted.push(self.column, &self.text, &mut self.buffer);
             }
-            // Numbers and fixed words never need quotes.
+            // Numbers and fixed strings never need quotes.
             Cell::Empty | Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Flag(_) => {
                 push_cell(&mut self.buffer, column, &cell);
             }
@@ -114,16 +114,16 @@ impl RowSink for Lines<'_> {
     }
 }
 
-/// A cache of texts in CSV form. A table repeats names and shapes thousands of times, mostly in
+/// A cache of strings in their quoted form. A table repeats names and shapes thousands of times, mostly in
 /// consecutive rows.
 struct Quoted {
     texts: CsvTexts,
-    /// The cached texts, each with its CSV form.
+    /// The cached strings, each with its quoted form.
     known: Vec<(Rc<str>, Box<str>)>,
     numbers: FxHashMap<Rc<str>, usize>,
-    /// For each column, the index of its most recent text.
+    /// For each column, the index of the most recent string in the column.
     last: Vec<usize>,
-    /// Total bytes of all cached texts.
+    /// Total size of all cached strings in bytes.
     size: usize,
 }
 
@@ -133,7 +133,7 @@ impl Quoted {
         Quoted { texts, known, numbers, last: vec![0; columns], size: 0 }
     }
 
-    /// Appends a column's text to the line.
+    /// Appends a column's string to the line, quoted where needed.
     fn push(&mut self, column: usize, text: &str, line: &mut String) {
         let last = self.known.get(self.last[column]);
         if let Some((_, quoted)) = last.filter(|(known, _)| **known == *text) {
@@ -162,8 +162,7 @@ impl Quoted {
         let text = self.texts.cell(text);
         let room = text.len() + 8;
         let mut writer = csv::WriterBuilder::new().buffer_capacity(room).from_writer(Vec::new());
-        // The text is written as a second field, because the writer quotes an empty field that is
-        // alone on its line.
+        // The string is written as a second field, because the writer quotes an empty field that is alone on its line.
         writer.write_record(["", &*text]).expect(IN_MEMORY);
         let line = String::from_utf8(writer.into_inner().expect(IN_MEMORY)).expect("a text");
         line[",".len()..line.len() - "\n".len()].into()

@@ -102,8 +102,8 @@ impl fmt::Display for TableFormat {
     }
 }
 
-/// Whether to overwrite files in the report folder that have names of the report's files but were
-/// not written by tracetree.
+/// Whether to overwrite files in the report folder that have the same names as report files but were not written by
+/// tracetree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
     /// Files that tracetree did not write are kept, and writing the report fails.
@@ -123,12 +123,12 @@ pub struct ReportOptions {
     /// Maximum number of merged-tree nodes in `perfetto.json.gz`. A matched node produces one slice
     /// per side.
     pub perfetto_slices: usize,
-    /// How texts are written to the tables.
+    /// How strings are written to CSV tables.
     pub csv_texts: CsvTexts,
     /// Whether to overwrite existing files that tracetree did not write.
     pub existing: Existing,
-    /// The staging folders that are being written. Keep a clone of this list to remove the folders
-    /// when the process must end.
+    /// The staging folders that are being written. Keep a clone of this list to remove the folders if the process is
+    /// interrupted.
     pub unfinished: Unfinished,
 }
 

@@ -14,7 +14,7 @@ use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// The file that identifies a report by an earlier tracetree version, which wrote no manifest.
+/// The file that identifies a report written by an earlier tracetree version, which wrote no manifest.
 const SUMMARY: &str = "summary.json";
 
 /// Writes `files` into `folder`. Removes files listed in `known` that an earlier report wrote into
@@ -50,8 +50,8 @@ fn write_all(
     shared: &Shared,
     options: &ReportOptions,
 ) -> Result<()> {
-    // `par_bridge` assigns the files to threads one at a time. If the list were split in half
-    // instead, one half might take much longer than the other.
+    // `par_bridge` assigns the files to threads one at a time. If the list were split in half instead, one half might
+    // take much longer than the other half.
     let write = |files: &[&ReportFile]| -> Result<BTreeMap<String, Mark>> {
         let write = |file: &&ReportFile| {
             let mark = write_file(staging.path(), file, shared, options)
@@ -60,7 +60,7 @@ fn write_all(
         };
         files.iter().par_bridge().map(write).collect()
     };
-    // Files that show causes and effects must wait until these are computed, so all other files are
+    // Files that show causes and effects must wait until causes and effects are computed, so all other files are
     // written first.
     let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
     let find_and_write = || {
@@ -74,8 +74,8 @@ fn write_all(
     staging.write(MANIFEST, &manifest).map_err(|error| cannot_write(&folder.join(MANIFEST), error))
 }
 
-/// Uploads a report to a storage address, the manifest last. Files that only an earlier report
-/// contains are not removed.
+/// Uploads a report to a storage address, with the manifest last. Files from an earlier report that this report does
+/// not contain are not removed.
 fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<String>> {
     let writing = Manifest::writing(names.iter()).to_json();
     storage::replace(&folder.join(MANIFEST), &writing)?;
@@ -85,8 +85,8 @@ fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<St
     Ok(names)
 }
 
-/// Rejects a target that is not a folder or cannot contain the report's files. A folder, or a file
-/// that tracetree did not write, may have the same name as a file of the report.
+/// Rejects a target that is not a folder or cannot contain the report's files. For example, a folder may have the same
+/// name as a report file.
 pub(super) fn check_target(
     folder: &Path,
     files: &[ReportFile],
@@ -105,8 +105,12 @@ pub(super) fn check_target(
     names.push(MANIFEST.to_owned());
     let mut places = names.iter().map(|name| folder.join(name));
     if let Some(taken) = places.find(|place| place.is_dir()) {
-        return Err(Error::new(ErrorKind::Usage, taken, "a folder has the name of a report file")
-            .remedy("rename the folder, or choose another output folder with -o"));
+        return Err(Error::new(
+            ErrorKind::Usage,
+            taken,
+            "a folder has the same name as a report file",
+        )
+        .remedy("rename the folder, or choose another output folder with -o"));
     }
     let earlier = Earlier::of(folder, known);
     let is_foreign = |name: &&String| !earlier.has(name) && exists(&folder.join(name));
@@ -117,13 +121,13 @@ pub(super) fn check_target(
 }
 
 enum Earlier {
-    /// The folder contains no report. Files in the folder that have names of report files were not
-    /// written by tracetree.
+    /// The folder contains no report. Any files in the folder that have the same names as report files were not written
+    /// by tracetree.
     Nothing,
     /// The folder contains a report with a manifest that lists its files.
     Listed(Manifest),
-    /// The folder contains a report without a manifest. Every file with the name of a report file
-    /// counts as part of the report.
+    /// The folder contains a report without a manifest. Every file with the same name as a report file is treated as
+    /// part of the report.
     Unlisted(Vec<String>),
 }
 
@@ -140,7 +144,7 @@ impl Earlier {
         }
     }
 
-    /// Whether a file of this name belongs to the earlier report.
+    /// Whether a file with this name belongs to the earlier report.
     fn has(&self, name: &str) -> bool {
         match self {
             Earlier::Nothing => false,
@@ -149,9 +153,8 @@ impl Earlier {
         }
     }
 
-    /// The files of the earlier report that the new report does not write. Stale files would
-    /// describe a different comparison than the new tables do. Files that were modified after
-    /// tracetree wrote them are kept.
+    /// The files in the earlier report that the new report does not contain. Stale files would describe a different
+    /// comparison than the new tables. Files that were modified after tracetree wrote them are kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =
             |name: &String| !names.contains(name) && self.has(name) && self.is_ours(folder, name);

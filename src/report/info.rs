@@ -5,15 +5,15 @@ use crate::program::TraceInfo;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// A description of a trace, the efficiency of its ops, and its memory.
+/// A description of a trace, the efficiency of its ops, and its memory use.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DescribedTrace {
     /// The contents of the trace.
     #[serde(flatten)]
     pub info: TraceInfo,
-    /// How close the trace's ops come to the peak of its device.
+    /// How close the trace's ops come to the peak rates of the device.
     pub efficiency: EfficiencyInfo,
-    /// The memory of each device; empty without memory events.
+    /// The memory use of each device; empty without memory events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemorySummary>,
 }

@@ -1,5 +1,5 @@
-//! Builds the short lists of the page and of Markdown: steps, idle time, fusions, and kernels that
-//! both sides run. The CSV files contain the full lists.
+//! Builds the short lists on the page and in the Markdown file: steps, idle time, fusions, and kernels that both sides
+//! run. The CSV files contain the full lists.
 
 // The Markdown uses only some of the items.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// The columns of a list that compares times: the time of each side and the difference.
+/// The columns with times in a list that compares times: baseline, candidate and difference.
 const TIMES: [usize; 3] = [1, 2, 3];
 
 /// Maximum number of lines in a list.
@@ -23,7 +23,7 @@ const LINES: usize = 15;
 pub(super) struct List {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
-    /// A sentence about the content of the table and the file with the full list.
+    /// A description of the table's content, with the name of the file that contains the full list.
     pub(super) remark: String,
     pub(super) titles: Vec<String>,
     /// The title of the first column, which has no unit.
@@ -43,7 +43,7 @@ pub(super) struct ListLine {
     pub(super) cells: Vec<String>,
     /// The style of the second-to-last cell: `more`, `less` or `same`.
     pub(super) style: &'static str,
-    /// The times of both sides, if they are sums over all steps.
+    /// The times on both sides, if the times are sums over all steps.
     pub(super) time: Option<PerSide<Nanos>>,
 }
 
@@ -68,7 +68,7 @@ pub(super) fn change(difference: Nanos) -> &'static str {
     }
 }
 
-/// Table cells with the times of both sides, their difference and their ratio.
+/// Table cells with the times on both sides, their difference and their ratio.
 fn compared(unit: Unit, time: PerSide<Nanos>) -> Vec<String> {
     let difference = unit.show_signed(time.difference());
     vec![unit.show(time.baseline), unit.show(time.candidate), difference, times(time)]
@@ -79,7 +79,7 @@ fn titles(analysis: &Analysis, first: &str) -> Vec<String> {
     vec![first.to_owned(), one, two, "difference".to_owned(), "ratio".to_owned()]
 }
 
-/// Lists how long the steps of each side take and how much their times vary.
+/// Lists how long the steps on each side take and how much the step times vary.
 fn steps(analysis: &Analysis, unit: Unit) -> List {
     let rows = analysis.step_rows();
     let walls = |side: Side| {
@@ -123,7 +123,7 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
     }
 }
 
-/// The mean wall time of the compared steps in each class of batches.
+/// The mean wall time of the compared steps in each batch class.
 fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
     let rows = analysis.batch_class_rows().into_iter();
     let compared_rows =
@@ -133,7 +133,7 @@ fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
             let time = row.figures.map(|f| Nanos(f.wall().0 / f.steps as i64));
             let compared_steps = row.figures.map(|f| f.steps);
             let note = format!(
-                "{} of {} and {} of {} steps",
+                "{} of {} baseline steps, {} of {} candidate steps",
                 compared_steps.baseline,
                 row.steps.baseline,
                 compared_steps.candidate,
@@ -155,7 +155,7 @@ fn middle(times: &[Nanos]) -> Nanos {
     }
 }
 
-/// The kind of idle time, and the name of the call to which it is attributed.
+/// The kind of idle time, and the name of the call to which the idle time is attributed.
 type Owner<'k> = (&'k str, Cow<'k, str>);
 /// Total idle time and number of idle gaps, per side.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
@@ -185,8 +185,8 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     };
     let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
     let remark = format!(
-        "Time when no device ran anything, by the call that it is attributed to: {} of {count}, largest \
-         difference first. idle.csv lists all of them, step by step.",
+        "Time when no device ran anything, by the call to which the time is attributed: {} of {count}, largest \
+         difference first. idle.csv lists all calls, step by step.",
         lines.len()
     );
     let titles = titles(analysis, &format!("owner, {}", unit.label()));
@@ -225,27 +225,26 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
     });
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
-        "Call sites where the two sides run different numbers of kernels: {} of {}, largest difference \
-         in {} first. fusion.csv lists all of them, with their ops and kernels.",
+        "Call sites where the two sides run different numbers of kernels: {} of {}, largest difference in {} \
+         first. fusion.csv lists all call sites with their ops and kernels.",
         lines.len(),
         rows.len(),
         unit.label()
     );
-    let titles = titles(analysis, "kernels of one instance");
+    let titles = titles(analysis, "kernels per instance");
     List {
         key: "fusion",
         title: "Different kernel counts",
         remark,
         titles,
-        first: "kernels of one instance",
+        first: "kernels per instance",
         units: &[3],
         is_summed: true,
         lines,
     }
 }
 
-/// Kernels that both sides run under matched ops, which shows how fast the same code is on each
-/// side.
+/// Kernels that both sides run under matched ops. These kernels show how fast the same code is on each side.
 fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
     let same = analysis.same_kernels();
     let count = same.rows.len();
@@ -261,7 +260,7 @@ fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
         "Kernels that both sides run under the same op with the same shapes, longest first: {} of \
-         {count}. The ratio compares their mean times. same_kernels.csv lists all of them.",
+         {count}. The ratio compares the kernels' mean times. same_kernels.csv lists all kernels.",
         lines.len()
     );
     let titles = titles(analysis, &format!("kernel, {}", unit.label()));

@@ -1,5 +1,5 @@
-//! Reads and writes `manifest.json`: the sizes and hashes of a report's files, and whether all of
-//! them are in place.
+//! Reads and writes `manifest.json`, which contains the sizes and hashes of a report's files, and whether all files are
+//! in place.
 //!
 //! The manifest is written last. While files are being replaced, the manifest has the state
 //! `writing`, so a folder whose files are incomplete after an interrupted run can be recognized.
@@ -23,8 +23,8 @@ const BLOCK: usize = 1 << 16;
 pub(super) struct Manifest {
     tracetree_version: String,
     pub(super) state: State,
-    /// The files of the report, by name. In state `writing`, the list includes files of the earlier
-    /// report, and all sizes and hashes are empty.
+    /// The files of the report, by name. In state `writing`, the list includes files from the earlier report, and all
+    /// sizes and hashes are empty.
     pub(super) files: BTreeMap<String, Mark>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Manifest {
 pub(super) enum State {
     /// All files of the report are in place.
     Complete,
-    /// Files are being replaced, or the run that replaced them was interrupted.
+    /// Files are being replaced, or the run that replaced files was interrupted.
     Writing,
 }
 
@@ -51,8 +51,7 @@ impl Manifest {
         Manifest::new(State::Complete, files)
     }
 
-    /// Creates the manifest of a folder in which files with these names are being replaced or
-    /// removed.
+    /// Creates the manifest for a folder in which files with these names are being replaced or removed.
     pub(super) fn writing<'n>(names: impl Iterator<Item = &'n String>) -> Manifest {
         Manifest::new(State::Writing, names.map(|name| (name.clone(), Mark::default())).collect())
     }
@@ -61,8 +60,8 @@ impl Manifest {
         Manifest { tracetree_version: env!("CARGO_PKG_VERSION").to_owned(), state, files }
     }
 
-    /// Reads the manifest of a folder; returns `None` if the folder has none or tracetree did not
-    /// write it.
+    /// Reads the manifest in a folder; returns `None` if the folder has no manifest or tracetree did not write the
+    /// manifest.
     pub(super) fn read(folder: &Path) -> Option<Manifest> {
         let text = fs::read(folder.join(MANIFEST)).ok()?;
         let manifest: Manifest = serde_json::from_slice(&text).ok()?;
@@ -84,7 +83,7 @@ impl Manifest {
     }
 }
 
-/// Rejects a folder that mixes files of several runs or is incomplete. Files that were removed from
+/// Rejects a folder that is incomplete or mixes files from several runs. Files that were removed from
 /// the folder are not an error.
 ///
 /// # Errors
@@ -99,8 +98,8 @@ pub(super) fn check_whole(folder: &Path) -> Result<()> {
         return refused(format!("is not a complete report: it has no {MANIFEST}"));
     };
     if manifest.state == State::Writing {
-        let message = "is not a complete report: the run that wrote it was interrupted, so it may contain \
-                       files of two reports";
+        let message = "is not a complete report: the run that wrote it was interrupted, so it may \
+                           contain files from two reports";
         return refused(message.to_owned());
     }
     let is_changed =

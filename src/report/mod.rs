@@ -2,11 +2,11 @@
 //! JSON, and the formats requested with [`Emit`], such as a page, Markdown, a workbook, a flame
 //! graph or a Perfetto file.
 //!
-//! Files are written in parallel to a staging folder next to the target or inside it, and moved
-//! into place when all of them are complete. A failed run therefore leaves no partial report. A run
-//! that is killed while moving files leaves a `manifest.json` that says so. Files of an earlier
-//! report that the new report does not write are removed. Files in the target that belong to no
-//! report are kept and never overwritten, unless [`Existing::Replace`] is set.
+//! Files are written in parallel to a staging folder next to or inside the target, and moved into place when all files
+//! are complete. A failed run therefore leaves no partial report. A run that is killed while moving files leaves a
+//! `manifest.json` that marks the report as incomplete. Files from an earlier report that the new report does not
+//! contain are removed. Files in the target that do not belong to a report are kept and never overwritten, unless
+//! [`Existing::Replace`] is set.
 
 #[cfg(feature = "arrow")]
 mod arrow;
@@ -134,7 +134,7 @@ impl ReportFile {
     }
 }
 
-/// The files besides the tables that every report contains. The merged tree takes longest to write,
+/// The files that every report contains in addition to the tables. The merged tree takes longest to write,
 /// so it comes first.
 const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("merged_tree_output.txt", |shared, _, _, out| {
@@ -149,7 +149,7 @@ const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("summary.json", |shared, _, _, out| write_summary(shared.summary(), out)),
 ];
 
-/// The files that belong to an additional format.
+/// The files for an additional format.
 fn files_of(emit: Emit) -> Vec<ReportFile> {
     use ReportFile::Other;
     match emit {
@@ -212,7 +212,7 @@ impl Report {
         self.shared.summary()
     }
 
-    /// The answer in words and figures, computed once.
+    /// The narrative of the comparison, computed once.
     pub fn narrative(&self) -> &Narrative {
         self.shared.narrative()
     }
@@ -226,9 +226,8 @@ impl Report {
     /// written files.
     ///
     /// # Errors
-    /// Fails if the folder cannot be created or written, is a file, or contains files that
-    /// tracetree did not write and whose names the report needs. A failure leaves no partial
-    /// report.
+    /// Fails if the folder cannot be created or written, if the path is a file, or if the folder contains files with
+    /// the same names as report files that tracetree did not write. A failure leaves no partial report.
     pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
         let files = self.options.files();
         let (folder, known) = (folder.as_ref(), known_files());
@@ -236,7 +235,7 @@ impl Report {
     }
 }
 
-/// All files that a report can have.
+/// All files that a report can contain.
 fn known_files() -> Vec<ReportFile> {
     let mut known: Vec<ReportFile> = Emit::ALL.iter().copied().flat_map(files_of).collect();
     for &format in TableFormat::ALL {
@@ -247,10 +246,10 @@ fn known_files() -> Vec<ReportFile> {
 }
 
 impl ReportOptions {
-    /// The files that this report consists of.
+    /// The files that this report contains.
     fn files(&self) -> Vec<ReportFile> {
         let wanted = Emit::ALL.iter().copied().filter(|emit| self.emits.contains(emit));
-        // The slowest files come first, so no thread is still busy with one of them at the end.
+        // The slowest files come first, so no thread is still busy with a slow file at the end.
         let [merged_tree, others @ ..] = ALWAYS;
         let mut files = vec![merged_tree];
         files.extend(wanted.flat_map(files_of));

@@ -2,8 +2,7 @@
 //! contain the origin of the table as metadata.
 //!
 //! Columns have the names, types and descriptions of [`ArrowTable`]. Equal tables produce equal
-//! bytes. The types for reading do not expose Arrow, so code that aggregates many files needs no
-//! additional dependency.
+//! bytes. The types for reading do not expose Arrow, so code that aggregates many files does not depend on Arrow.
 
 use super::arrow::ArrowTable;
 use super::summary::SCHEMA_VERSION;
@@ -45,7 +44,7 @@ impl Origin {
         origin
     }
 
-    /// Creates an origin that contains the version of the layout and the version of tracetree.
+    /// Creates an origin that contains the schema version and the tracetree version.
     pub fn new(schema_version: u32) -> Origin {
         Origin::default()
             .with("schema_version", schema_version.to_string())
@@ -96,7 +95,7 @@ pub struct ParquetFile {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ParquetColumn {
-    /// Distinct texts, and the index of each row's text.
+    /// Distinct strings, and the index of each row's string.
     Texts(Vec<Arc<str>>, Vec<Option<u32>>),
     /// Whole numbers.
     Whole(Vec<Option<i64>>),
@@ -107,7 +106,7 @@ pub enum ParquetColumn {
 }
 
 impl ParquetColumn {
-    /// The text in the given row.
+    /// The string in the given row.
     pub fn text(&self, row: usize) -> Option<&Arc<str>> {
         let ParquetColumn::Texts(texts, rows) = self else { return None };
         rows.get(row).copied().flatten().and_then(|at| texts.get(at as usize))
@@ -215,7 +214,7 @@ fn values(array: &ArrayRef) -> Option<ParquetColumn> {
     Some(ParquetColumn::Texts(texts, rows))
 }
 
-/// Deduplicates the texts of a column.
+/// Deduplicates the strings in a column.
 fn texts_of<'a>(rows: impl Iterator<Item = Option<&'a str>>) -> ParquetColumn {
     let (mut known, mut texts) = (BTreeMap::new(), Vec::new());
     let mut place = |text: &'a str| {

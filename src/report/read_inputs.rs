@@ -1,5 +1,4 @@
-//! Reads from the `summary.json` of a report folder the names of the two traces that the report
-//! compares.
+//! Reads the paths of the two compared traces from the `summary.json` in a report folder.
 
 use super::manifest::check_whole;
 use crate::error::{Error, ErrorKind, Result};

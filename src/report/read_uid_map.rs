@@ -44,7 +44,7 @@ fn pairs(rows: &[Vec<String>], path: &Path) -> Result<Vec<UidPair>> {
 }
 
 fn parse(cells: &[String]) -> Option<UidPair> {
-    // Reports of earlier tracetree versions have fewer columns.
+    // Reports written by earlier tracetree versions have fewer columns.
     let [baseline, candidate, relation, rest @ ..] = cells else { return None };
     let uid = |text: &str| match text {
         "-1" => Some(None),

@@ -1,4 +1,4 @@
-//! Computes values that several files of a report show, each on first use.
+//! Computes values that several report files show; each value is computed on first use.
 
 use super::lists::{self, List};
 use super::nodes::facets::{self, Facet};
@@ -7,7 +7,7 @@ use super::text::{Narrative, Unit};
 use crate::analysis::Analysis;
 use std::sync::{Arc, OnceLock};
 
-/// The values shared by the files of a report.
+/// The values shared by the report files.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) analysis: Arc<Analysis>,

@@ -7,8 +7,8 @@
 //! report/            is missing: the folder next to it is renamed to it
 //! ```
 //!
-//! A run that is interrupted between two renames leaves a manifest in state `writing`. If a rename
-//! fails, the renames already made are undone.
+//! A run that is interrupted between two renames leaves a manifest in state `writing`. If a rename fails, the earlier
+//! renames are undone.
 
 use super::manifest::{MANIFEST, Manifest};
 use super::unfinished::Unfinished;
@@ -23,11 +23,11 @@ use std::time::{Duration, SystemTime};
 const ENDING: &str = ".partial";
 
 /// Age at which an unchanged staging folder is considered left over from a killed run, because
-/// writing a report takes only seconds. The process id in the name of a staging folder proves
-/// nothing, because processes in different containers share ids.
+/// writing a report takes only seconds. The process id in a staging folder's name does not show whether the run is
+/// alive, because processes in different containers can share ids.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// A staging folder next to the target, or inside the target if it exists. The staging folder is
+/// A staging folder next to the target, or inside the target if the target exists. The staging folder is
 /// removed on drop unless it was moved into place.
 pub(super) struct Staging {
     path: PathBuf,
@@ -35,8 +35,8 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// Creates a staging folder for the report whose target is `folder`. Stale staging folders of
-    /// earlier runs are removed first.
+    /// Creates a staging folder for the report whose target is `folder`. Stale staging folders left by earlier runs are
+    /// removed first.
     pub(super) fn create(folder: &Path, unfinished: &Unfinished) -> Result<Staging> {
         let beside = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
         // An existing target may be a mount point, and files cannot be renamed across file systems.
@@ -117,9 +117,8 @@ impl Staging {
         })
     }
 
-    /// Moves old files away and new files in. The old file is moved away first, because some file
-    /// systems flush a file to disk before a rename replaces it, which can take longer than all
-    /// previous work.
+    /// Moves old files away and new files in. The old file is moved away first, because some file systems flush a file
+    /// to disk before a rename replaces the file, and the flush can take longer than all previous work.
     fn replace_all(
         &self,
         folder: &Path,
@@ -234,8 +233,8 @@ mod tests {
 
     const NEW: [&str; 4] = ["a.csv", "b.csv", "c.csv", MANIFEST];
 
-    /// Creates a folder with one generation of a report, and a staging folder in it with the next
-    /// generation: `b.csv` stays, `old.md` is removed and `c.csv` is new.
+    /// Creates a folder with one generation of a report, containing a staging folder with the next generation: `b.csv`
+    /// stays, `old.md` is removed and `c.csv` is new.
     fn two_generations(home: &Path) -> Staging {
         let mark = |folder: &Path, names: &[&str]| {
             let mark = |name: &&str| {

@@ -1,5 +1,4 @@
-//! Keeps track of the folders that are being written, so they can be removed if the process must
-//! end.
+//! Keeps track of the folders that are being written, so that they can be removed if the process is interrupted.
 
 use std::fs;
 use std::io;
@@ -37,7 +36,7 @@ impl Unfinished {
     /// Removes the folders. Waits until any report that is being moved into place is complete.
     pub fn remove(&self) {
         for folder in self.lock().iter() {
-            // Other threads may still be adding files, and each added file makes the removal fail.
+            // Other threads may still be adding files, and a file added during the removal makes the removal fail.
             let mut attempts = 0..MOST_FILES;
             while attempts.next().is_some() && folder.exists() {
                 let _ = fs::remove_dir_all(folder);

@@ -1,4 +1,4 @@
-//! Two snapshots → what is live on both sides by stack, at the peak and at the end.
+//! Compares two snapshots: the live memory on both sides, by stack, at the peak and at the end.
 
 use super::read::{DeviceSnapshot, LiveStacks, Snapshot, StackFigures};
 use crate::side::{PerSide, Side};
@@ -7,17 +7,17 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// When memory is live.
+/// The moment at which live memory is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Moment {
-    /// At the peak of each side.
+    /// The moment at which each side reaches its peak.
     Peak,
-    /// At the end.
+    /// The end of the snapshot's history.
     End,
 }
 
 impl Moment {
-    /// The name in tables.
+    /// The name of the moment in tables: `peak` or `end`.
     pub fn label(self) -> &'static str {
         match self {
             Moment::Peak => "peak",
@@ -33,10 +33,10 @@ impl Moment {
     }
 }
 
-/// Two snapshots.
+/// A comparison of two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotDiff {
-    /// The snapshots.
+    /// The snapshot of each side.
     pub sides: PerSide<Snapshot>,
 }
 
@@ -45,21 +45,21 @@ pub struct SnapshotDiff {
 pub struct StackRow {
     /// The device.
     pub device: i64,
-    /// When it is live.
+    /// The moment at which the memory is live.
     pub moment: Moment,
-    /// The frames, the outermost first: `train.py: step`.
+    /// The frames, outermost first, such as `train.py: step`.
     pub stack: Arc<[String]>,
-    /// The memory; zero on a side without this stack.
+    /// The live memory on each side; zero on a side without this stack.
     pub figures: PerSide<StackFigures>,
 }
 
 impl StackRow {
-    /// Candidate − baseline in bytes.
+    /// Live bytes, candidate − baseline.
     pub fn difference(&self) -> i64 {
         self.figures.candidate.bytes.saturating_sub(self.figures.baseline.bytes)
     }
 
-    /// The innermost frame outside of PyTorch; the innermost one if there is none.
+    /// The innermost frame outside of PyTorch, or the innermost frame if all frames are in PyTorch.
     pub fn frame(&self) -> &str {
         let is_user = |frame: &&String| !frame.starts_with("torch/") && frame.contains(".py: ");
         let user = self.stack.iter().rev().find(is_user);
@@ -68,13 +68,14 @@ impl StackRow {
 }
 
 impl SnapshotDiff {
-    /// The devices of either side.
+    /// The devices that occur on either side.
     pub fn devices(&self) -> BTreeSet<i64> {
         let devices = Side::BOTH.into_iter().flat_map(|side| self.sides[side].devices.keys());
         devices.copied().collect()
     }
 
-    /// The live memory by device, moment and stack: the largest difference first, then the most bytes.
+    /// The live memory by device, moment and stack. For each device and moment, the largest difference comes
+    /// first; equal differences are sorted by descending bytes.
     pub fn rows(&self) -> Vec<StackRow> {
         let mut rows = Vec::new();
         for device in self.devices() {
@@ -105,22 +106,27 @@ impl SnapshotDiff {
             .whole("device", "number of the GPU", |_: &SnapshotDiff, row: &StackRow| {
                 row.device.into()
             })
-            .word("moment", "`peak`: at the peak of each side; `end`: at the end", |_, row| {
-                row.moment.label().into()
-            })
+            .word(
+                "moment",
+                "`peak`: when each side is at its peak; `end`: at the end of the history",
+                |_, row| row.moment.label().into(),
+            )
             .text("frame", "the innermost frame outside of PyTorch", |_, row| row.frame().into())
             .column(Column::new(
                 "stack",
                 ColumnType::Names,
-                "the outermost frame first",
+                "the Python stack of the allocation, outermost frame first",
                 |_, row: &StackRow| Cell::Names(row.stack.iter().map(String::as_str).collect()),
             ))
             .sides("blocks_*", WHOLE, "number of live blocks", |_, row, side| {
                 row.figures[side].blocks.into()
             })
-            .sides("live_bytes_*", (ColumnType::Whole, "B"), "requested bytes", |_, row, side| {
-                row.figures[side].bytes.into()
-            })
+            .sides(
+                "live_bytes_*",
+                (ColumnType::Whole, "B"),
+                "live bytes, as requested by the program",
+                |_, row, side| row.figures[side].bytes.into(),
+            )
             .column(
                 Column::new(
                     "live_bytes_delta",
@@ -132,7 +138,10 @@ impl SnapshotDiff {
                 .difference(),
             )
             .table(
-                ("memory_snapshot", "device, moment and stack; the largest difference first"),
+                (
+                    "memory_snapshot",
+                    "one row per device, moment and stack, largest difference first",
+                ),
                 self.clone(),
                 |diff| Box::new(diff.rows().into_iter()),
             )

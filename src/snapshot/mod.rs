@@ -1,10 +1,11 @@
-//! Memory snapshots of PyTorch → what is live at the peak and at the end, by Python stack, on both sides.
+//! Compares PyTorch memory snapshots: the live memory on both sides, by Python stack, at the peak and at the end.
 //!
 //! ```text
 //! .pickle ─pickle─▶ values ─read─▶ Snapshot: blocks with lifetimes and stacks ─compare─▶ rows by stack
 //! ```
-//! `torch.cuda.memory._dump_snapshot` writes them, after `torch.cuda.memory._record_memory_history()`. They are not
-//! traces: they know each block and the Python code that allocated it, but no times of ops and kernels.
+//! Snapshots are written by `torch.cuda.memory._dump_snapshot`, after
+//! `torch.cuda.memory._record_memory_history()`. A snapshot is not a trace: it records each block and the Python
+//! code that allocated the block, but no times of ops or kernels.
 
 mod compare;
 mod pickle;

@@ -1,15 +1,17 @@
-//! A pickle of plain values → these values. Nothing is executed: opcodes that name or call Python objects are
-//! refused.
+//! Reads the values in a pickle that contains only plain values. Nothing is executed: opcodes that name or call
+//! Python objects are rejected.
 
 use rustc_hash::FxHashMap;
 
-/// A value, as its position in [`Values`]. Values that the pickle shares have one position.
+/// A value, identified by its position in [`Values`]. A value that the pickle references several times has a
+/// single position.
 pub(super) type ValueId = u32;
 
 /// A plain value.
 #[derive(Debug)]
 pub(super) enum Value {
-    /// `None`, a truth value, a float, or an integer that does not fit: nothing that is read from a snapshot.
+    /// `None`, a boolean, a float, or an integer that does not fit in 64 bits. The snapshot reader uses no such
+    /// value.
     Other,
     Int(i64),
     Text(Box<str>),
@@ -18,14 +20,14 @@ pub(super) enum Value {
     Dict(Vec<(ValueId, ValueId)>),
 }
 
-/// All values of a pickle.
+/// All values in a pickle.
 #[derive(Debug)]
 pub(super) struct Values {
     all: Vec<Value>,
     top: ValueId,
 }
 
-/// Why bytes are not a pickle of plain values, and where.
+/// The reason and position at which a pickle was rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) offset: usize,
@@ -34,11 +36,11 @@ pub(super) struct Refused {
 
 type Result<T> = std::result::Result<T, Refused>;
 
-/// Dictionaries with more keys are not searched: those of snapshots have about ten.
+/// Maximum number of keys searched in a dictionary; dictionaries in snapshots have about ten keys.
 const KEYS: usize = 64;
 
 impl Values {
-    /// Reads a pickle of protocol 2 to 5.
+    /// Reads a pickle with protocol 2 to 5.
     pub(super) fn read(bytes: &[u8]) -> Result<Values> {
         Machine {
             bytes,
@@ -59,7 +61,7 @@ impl Values {
         &self.all[id as usize]
     }
 
-    /// The value of a key; `None` for other values, and for a dictionary without the key.
+    /// The value of a key in a dictionary; `None` if `dict` is not a dictionary or lacks the key.
     pub(super) fn get(&self, dict: ValueId, key: &str) -> Option<ValueId> {
         let Value::Dict(pairs) = self.value(dict) else { return None };
         let is_it = |(name, _): &&(ValueId, ValueId)| self.text(*name) == Some(key);
@@ -88,18 +90,18 @@ impl Values {
     }
 }
 
-/// An item of the stack of a pickle machine.
+/// An item on the stack of the pickle machine.
 #[derive(Clone, Copy)]
 enum Item {
     Mark,
     Value(ValueId),
 }
 
-/// Interprets the opcodes of plain values.
+/// A pickle machine that supports only the opcodes for plain values.
 struct Machine<'b> {
     bytes: &'b [u8],
     at: usize,
-    /// Where the current opcode is.
+    /// Position of the current opcode.
     start: usize,
     all: Vec<Value>,
     stack: Vec<Item>,
@@ -109,7 +111,7 @@ struct Machine<'b> {
 impl Machine<'_> {
     fn run(mut self) -> Result<Values> {
         if self.bytes.first() != Some(&0x80) {
-            return Err(self.refused("is not a pickle of protocol 2 or later"));
+            return Err(self.refused("is not a pickle with protocol 2 or later"));
         }
         loop {
             self.start = self.at;
@@ -129,10 +131,13 @@ impl Machine<'_> {
                 let [version] = self.take()?;
                 match version {
                     2..=5 => Ok(()),
-                    _ => Err(self.refused(&format!("has the unknown pickle protocol {version}"))),
+                    _ => {
+                        Err(self
+                            .refused(&format!("uses the unsupported pickle protocol {version}")))
+                    }
                 }
             }
-            // FRAME: only the size of what follows.
+            // FRAME: contains only the size of the following data.
             0x95 => self.take::<8>().map(|_| ()),
             b'(' => {
                 self.stack.push(Item::Mark);
@@ -206,7 +211,7 @@ impl Machine<'_> {
             b'u' => {
                 let items = self.marked()?;
                 if !items.len().is_multiple_of(2) {
-                    return Err(self.refused("has a key without a value"));
+                    return Err(self.refused("contains a key without a value"));
                 }
                 let pairs = items.chunks_exact(2).map(|pair| (pair[0], pair[1]));
                 self.dict()?.extend(pairs);
@@ -231,13 +236,13 @@ impl Machine<'_> {
                 self.recall(slot)
             }
             b'c' | 0x93 | b'R' | b'i' | b'o' | b'b' | 0x81 | 0x92 | 0x82..=0x84 | b'P' | b'Q' => {
-                Err(self
-                    .refused("names or calls Python objects, which a memory snapshot never does"))
+                Err(self.refused(
+                    "names or calls Python objects, which does not occur in memory snapshots",
+                ))
             }
-            _ => {
-                Err(self
-                    .refused(&format!("has the opcode 0x{code:02x}, which no memory snapshot has")))
-            }
+            _ => Err(self.refused(&format!(
+                "contains the opcode 0x{code:02x}, which does not occur in memory snapshots"
+            ))),
         }
     }
 
@@ -251,7 +256,7 @@ impl Machine<'_> {
                 self.at += length;
                 Ok(slice)
             }
-            None => Err(self.refused("ends before the pickle does")),
+            None => Err(self.refused("ends in the middle of the pickle")),
         }
     }
 
@@ -264,7 +269,7 @@ impl Machine<'_> {
     fn push(&mut self, value: Value) -> Result<()> {
         let id = self.all.len() as ValueId;
         if id == ValueId::MAX {
-            return Err(self.refused("has more than 4 billion values"));
+            return Err(self.refused("contains more than 4 billion values"));
         }
         self.all.push(value);
         self.stack.push(Item::Value(id));
@@ -279,14 +284,14 @@ impl Machine<'_> {
     fn pop(&mut self) -> Result<ValueId> {
         match self.stack.pop() {
             Some(Item::Value(id)) => Ok(id),
-            Some(Item::Mark) | None => Err(self.refused("uses a value that is not there")),
+            Some(Item::Mark) | None => Err(self.refused("uses a value that does not exist")),
         }
     }
 
-    /// The values since the last mark.
+    /// Removes the last mark from the stack and returns the values above it.
     fn marked(&mut self) -> Result<Vec<ValueId>> {
         let mark = self.stack.iter().rposition(|item| matches!(item, Item::Mark));
-        let Some(mark) = mark else { return Err(self.refused("uses a mark that is not there")) };
+        let Some(mark) = mark else { return Err(self.refused("uses a mark that does not exist")) };
         let values = self.stack.drain(mark..).filter_map(|item| match item {
             Item::Mark => None,
             Item::Value(id) => Some(id),
@@ -303,7 +308,7 @@ impl Machine<'_> {
 
     fn list(&mut self) -> Result<&mut Vec<ValueId>> {
         let start = self.start;
-        let id = self.topmost().ok_or_else(|| self.refused("uses a value that is not there"))?;
+        let id = self.topmost().ok_or_else(|| self.refused("uses a value that does not exist"))?;
         match &mut self.all[id as usize] {
             Value::List(items) => Ok(items),
             Value::Other | Value::Int(_) | Value::Text(_) | Value::Dict(_) => Err(Refused {
@@ -315,7 +320,7 @@ impl Machine<'_> {
 
     fn dict(&mut self) -> Result<&mut Vec<(ValueId, ValueId)>> {
         let start = self.start;
-        let id = self.topmost().ok_or_else(|| self.refused("uses a value that is not there"))?;
+        let id = self.topmost().ok_or_else(|| self.refused("uses a value that does not exist"))?;
         match &mut self.all[id as usize] {
             Value::Dict(pairs) => Ok(pairs),
             Value::Other | Value::Int(_) | Value::Text(_) | Value::List(_) => Err(Refused {
@@ -326,20 +331,20 @@ impl Machine<'_> {
     }
 
     fn remember(&mut self, slot: u32) -> Result<()> {
-        let id = self.topmost().ok_or_else(|| self.refused("uses a value that is not there"))?;
+        let id = self.topmost().ok_or_else(|| self.refused("uses a value that does not exist"))?;
         self.memo.insert(slot, id);
         Ok(())
     }
 
     fn recall(&mut self, slot: u32) -> Result<()> {
         let id = self.memo.get(&slot).copied();
-        let id = id.ok_or_else(|| self.refused("refers to a value that is not there"))?;
+        let id = id.ok_or_else(|| self.refused("refers to a value that does not exist"))?;
         self.stack.push(Item::Value(id));
         Ok(())
     }
 }
 
-/// A little-endian integer in two's complement; `None` if it does not fit in 64 bits with its sign.
+/// Reads a little-endian two's complement integer; `None` if it does not fit in 64 bits.
 fn long(bytes: &[u8]) -> Option<i64> {
     const WIDTH: usize = 16;
     if bytes.len() > WIDTH {
@@ -348,7 +353,7 @@ fn long(bytes: &[u8]) -> Option<i64> {
     let is_negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
     let mut wide = [if is_negative { 0xff } else { 0 }; WIDTH];
     wide[..bytes.len()].copy_from_slice(bytes);
-    // Addresses are unsigned: the bits of those above `i64::MAX` are kept.
+    // Addresses are unsigned. If an address exceeds `i64::MAX`, keep its bit pattern.
     let number = i128::from_le_bytes(wide);
     i64::try_from(number).ok().or_else(|| u64::try_from(number).ok().map(u64::cast_signed))
 }
@@ -392,13 +397,13 @@ mod tests {
         for (bytes, message) in [
             (&b"{}"[..], "not a pickle"),
             (b"\x80\x09.", "protocol 9"),
-            (b"\x80\x04", "ends before"),
-            (b"\x80\x04X\xff\xff\xff\xffa.", "ends before"),
-            (b"\x80\x04.", "not there"),
-            (b"\x80\x04e.", "a mark that is not there"),
+            (b"\x80\x04", "ends in the middle"),
+            (b"\x80\x04X\xff\xff\xff\xffa.", "ends in the middle"),
+            (b"\x80\x04.", "does not exist"),
+            (b"\x80\x04e.", "a mark that does not exist"),
             (b"\x80\x04K\x01K\x02a.", "not a list"),
             (b"\x80\x04K\x01(K\x02u.", "key without a value"),
-            (b"\x80\x04h\x07.", "not there"),
+            (b"\x80\x04h\x07.", "does not exist"),
             (b"\x80\x04\x8e.", "opcode 0x8e"),
         ] {
             let error = read(bytes).expect_err(message);

@@ -1,4 +1,4 @@
-//! The values of a pickle → the blocks of each device with their lifetimes and stacks.
+//! Converts the values in a pickle to the blocks of each device, with lifetimes and stacks.
 
 use super::pickle::{ValueId, Values};
 use crate::diff::portable_frame;
@@ -13,9 +13,9 @@ use std::sync::Arc;
 /// Maximum size of an unpacked snapshot, in bytes.
 const MOST: u64 = 1 << 30;
 
-/// The stack of blocks that were allocated before the history was recorded.
+/// The stack for blocks that were allocated before the recording of the history began.
 pub(super) const BEFORE: &str = "(allocated before the recording)";
-/// The stack of blocks whose stack was not recorded.
+/// The stack for blocks whose stack was not recorded.
 const NO_STACK: &str = "(no stack recorded)";
 
 /// A memory snapshot.
@@ -23,40 +23,40 @@ const NO_STACK: &str = "(no stack recorded)";
 pub struct Snapshot {
     /// The file.
     pub source: PathBuf,
-    /// The devices with memory.
+    /// The memory of each device, by device number.
     pub devices: BTreeMap<i64, DeviceSnapshot>,
 }
 
 /// The memory of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceSnapshot {
-    /// Bytes that the allocator holds at the end.
+    /// Bytes that the allocator has reserved at the end.
     pub reserved: i64,
-    /// Bytes that were requested for the blocks in use at the end.
+    /// Requested bytes of all blocks in use at the end.
     pub live: i64,
-    /// Most bytes in use at once since the recording of the history began.
+    /// Maximum number of bytes in use at one time since the recording of the history began.
     pub peak: i64,
     /// Number of recorded allocations.
     pub allocations: u64,
-    /// What is in use at the peak, by stack.
+    /// The memory in use at the peak, by stack.
     pub at_peak: LiveStacks,
-    /// The same at the end.
+    /// The memory in use at the end, by stack.
     pub at_end: LiveStacks,
 }
 
-/// Live memory by stack: frames from the outermost to the innermost one, as `file.py: function`.
+/// Live memory by stack. A stack lists the frames, outermost first, in the form `file.py: function`.
 pub type LiveStacks = BTreeMap<Arc<[String]>, StackFigures>;
 
 /// The live memory of one stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StackFigures {
-    /// Bytes that were requested.
+    /// Requested bytes.
     pub bytes: i64,
     /// Number of blocks.
     pub blocks: u64,
 }
 
-/// A block; `start` and `end` are positions in the recorded events.
+/// A block of memory; `start` and `end` are positions in the recorded events.
 struct Block {
     start: Option<usize>,
     end: Option<usize>,
@@ -65,10 +65,10 @@ struct Block {
 }
 
 impl Snapshot {
-    /// Reads a file that `torch.cuda.memory._dump_snapshot` wrote, or one compressed with gzip or zstd.
+    /// Reads a file that `torch.cuda.memory._dump_snapshot` wrote. The file may be compressed with gzip or zstd.
     ///
     /// # Errors
-    /// If it cannot be read, is not a memory snapshot, or contains anything but plain values.
+    /// The file cannot be read, is not a memory snapshot, or contains anything but plain values.
     pub fn open(path: impl AsRef<Path>) -> Result<Snapshot> {
         let path = path.as_ref();
         let (_, bytes) = unpack(storage::open(path)?, MOST);
@@ -81,10 +81,10 @@ impl Snapshot {
         Snapshot::parse(&bytes, path)
     }
 
-    /// Reads an unpacked snapshot; `path` names it in errors.
+    /// Reads a decompressed snapshot; `path` is used only in error messages and as [`Snapshot::source`].
     ///
     /// # Errors
-    /// If it is not a memory snapshot, or contains anything but plain values.
+    /// The bytes are not a memory snapshot, or contain anything but plain values.
     pub fn parse(bytes: &[u8], path: impl AsRef<Path>) -> Result<Snapshot> {
         let path = path.as_ref();
         let malformed = |message: &str| {
@@ -106,14 +106,14 @@ type Parsed<T> = std::result::Result<T, String>;
 
 struct Reader<'v> {
     values: &'v Values,
-    /// How many more records may be visited. A file that lists each record once has more bytes than records; one
-    /// that lists the same records over and over could keep a reader busy for ever.
+    /// Maximum number of records that may still be visited. A normal file has more bytes than records, but a file
+    /// that references the same records again and again could keep a reader busy forever.
     budget: usize,
-    /// The stack of each list of frames.
+    /// Cached stack for each list of frames.
     stacks: FxHashMap<ValueId, Arc<[String]>>,
 }
 
-/// The blocks that are in use at the end: address, and the requested bytes with the stack.
+/// The blocks in use at the end: the requested bytes and the stack, by address.
 type Active = BTreeMap<i64, (i64, Arc<[String]>)>;
 
 impl Reader<'_> {
@@ -123,12 +123,13 @@ impl Reader<'_> {
         let mut active: BTreeMap<i64, (i64, Active)> = BTreeMap::new();
         for segment in segments {
             let device = self.int(segment, "device").unwrap_or(0);
-            let size = self.int(segment, "total_size").ok_or("has a segment without total_size")?;
+            let size =
+                self.int(segment, "total_size").ok_or("contains a segment without total_size")?;
             let of_device = active.entry(device).or_default();
             of_device.0 = of_device.0.saturating_add(size);
             let mut address = self.int(segment, "address").unwrap_or(0);
             for block in self.list(segment, "blocks")? {
-                let size = self.int(block, "size").ok_or("has a block without size")?;
+                let size = self.int(block, "size").ok_or("contains a block without size")?;
                 let here = self.int(block, "address").unwrap_or(address);
                 address = here.saturating_add(size);
                 let state =
@@ -157,7 +158,7 @@ impl Reader<'_> {
         Ok(devices)
     }
 
-    /// The blocks of a device, and how many events there are.
+    /// The number of events for a device, and the device's blocks.
     fn blocks(&mut self, events: Vec<ValueId>, mut in_use: Active) -> Parsed<(usize, Vec<Block>)> {
         let count = events.len();
         let mut blocks: Vec<Block> = Vec::new();
@@ -166,16 +167,16 @@ impl Reader<'_> {
         for (at, event) in events.into_iter().enumerate() {
             let action =
                 self.values.get(event, "action").and_then(|action| self.values.text(action));
-            let action = action.ok_or("has an event without action")?;
+            let action = action.ok_or("contains an event without action")?;
             let is_alloc = action == "alloc";
             if !is_alloc && action != "free_completed" {
                 continue;
             }
-            let address = self.int(event, "addr").ok_or("has an event without addr")?;
-            let bytes = self.int(event, "size").ok_or("has an event without size")?;
+            let address = self.int(event, "addr").ok_or("contains an event without addr")?;
+            let bytes = self.int(event, "size").ok_or("contains an event without size")?;
             let known = live.remove(&address);
             if let Some(known) = known {
-                // An address that is allocated again was freed by an event that was not recorded.
+                // If an address is allocated again, the event that freed it was not recorded.
                 blocks[known].end = Some(at);
             }
             if is_alloc {
@@ -192,7 +193,7 @@ impl Reader<'_> {
         Ok((count, blocks))
     }
 
-    /// The frames of a block or event, or what is said instead of them.
+    /// The stack of a block or event; `instead` if no frames are recorded.
     fn stack(&mut self, record: ValueId, instead: &str) -> Parsed<Arc<[String]>> {
         let none = || Arc::from([instead.to_owned()]);
         let Some(frames) = self.values.get(record, "frames") else { return Ok(none()) };
@@ -204,14 +205,14 @@ impl Reader<'_> {
         for frame in self.items(frames)? {
             let text = |key| self.values.get(frame, key).and_then(|text| self.values.text(text));
             let (Some(name), Some(file)) = (text("name"), text("filename")) else {
-                return Err("has a frame without name and filename".to_owned());
+                return Err("contains a frame without name or filename".to_owned());
             };
             match file.ends_with(".py") || file.starts_with('<') {
                 true => python.push(shown(file, name)),
                 false => other.push(name.to_owned()),
             }
         }
-        // The frames of C++ are a fallback: with Python frames, they only repeat how PyTorch works inside.
+        // C++ frames are only a fallback: next to Python frames, they would only show PyTorch internals.
         let mut stack = if python.is_empty() { other } else { python };
         stack.reverse();
         if stack.is_empty() {
@@ -222,7 +223,7 @@ impl Reader<'_> {
         Ok(stack)
     }
 
-    /// The records of a list under a key.
+    /// The records in the list under a key.
     fn list(&mut self, record: ValueId, key: &str) -> Parsed<Vec<ValueId>> {
         let list = self.values.get(record, key);
         let list =
@@ -231,10 +232,12 @@ impl Reader<'_> {
     }
 
     fn items(&mut self, list: ValueId) -> Parsed<Vec<ValueId>> {
-        let items =
-            self.values.list(list).ok_or("has another value where a snapshot has a list")?;
+        let items = self
+            .values
+            .list(list)
+            .ok_or("contains a different value where a snapshot has a list")?;
         let left = self.budget.checked_sub(items.len());
-        self.budget = left.ok_or("lists the same records over and over")?;
+        self.budget = left.ok_or("references the same records again and again")?;
         Ok(items.to_vec())
     }
 
@@ -243,8 +246,8 @@ impl Reader<'_> {
     }
 }
 
-/// `/x/lib/site-packages/torch/nn/functional.py`, `linear` → `torch/nn/functional.py: linear`. Lines are left out:
-/// they change with every edit of a file.
+/// `/x/lib/site-packages/torch/nn/functional.py`, `linear` → `torch/nn/functional.py: linear`. Line numbers are
+/// omitted, because they change with every edit of a file.
 fn shown(file: &str, name: &str) -> String {
     let frame = format!("{file}(0): {name}");
     let kept = portable_frame(&frame).replacen("(0): ", ": ", 1);
@@ -256,7 +259,7 @@ fn shown(file: &str, name: &str) -> String {
     kept
 }
 
-/// Finds the peak, and what is live then and at the end.
+/// Finds the peak, and the memory that is live at the peak and at the end.
 fn device_snapshot(reserved: i64, (events, blocks): (usize, Vec<Block>)) -> DeviceSnapshot {
     let mut steps = vec![0i64; events];
     let mut level = 0i64;

@@ -1,4 +1,5 @@
-//! Writes a local file as a temporary file in the same folder, and then renames it into place.
+//! Writes a local file as a temporary file in the same folder, and then renames the temporary file
+//! into place.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};
@@ -108,12 +109,12 @@ fn write_stream(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Rejects folders and links. Following a link would overwrite a file that the user did not name,
-/// and replacing the link would silently leave its target unchanged.
+/// and replacing the link would silently leave the link's target unchanged.
 fn refuse_folders_and_links(path: &Path) -> Result<()> {
     let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
     if data.is_symlink() {
         let remedy = match fs::canonicalize(path) {
-            Ok(target) => format!("name {} directly, or remove the link", target.display()),
+            Ok(target) => format!("write to {} directly, or remove the link", target.display()),
             Err(_) => "remove the link, or choose another file".to_owned(),
         };
         return Err(
@@ -150,8 +151,8 @@ fn make_folder(path: &Path) -> Result<()> {
 /// Prefix and suffix of the name of a temporary file.
 const ASIDE: (&str, &str) = (".tracetree-", ".part");
 
-/// Age since the last write after which a temporary file is considered to belong to a killed
-/// writer.
+/// A temporary file that has not been written to for this long is considered left behind by a
+/// killed writer.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Removes the temporary files of writers that were killed. Temporary files that cannot be removed

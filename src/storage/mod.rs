@@ -23,14 +23,14 @@ pub(crate) struct Stored {
     pub(crate) path: PathBuf,
     /// Size in bytes.
     pub(crate) size: u64,
-    /// A version that changes with the content: the modification time in ns for a file, the ETag
-    /// for an object.
+    /// A value that changes whenever the content does: the modification time in ns for a file, or
+    /// the ETag for an object.
     pub(crate) version: String,
 }
 
 /// A file or object that is being opened. The first bytes of an object have already been requested.
 pub(crate) enum Opening {
-    /// A local file, which is opened when it is read.
+    /// A local file, which is opened only when it is read.
     Local(PathBuf),
     Remote(Box<remote::Opening>),
 }
@@ -93,7 +93,7 @@ const SCHEMES: [&str; 7] =
 /// Maximum number of concurrent requests for small objects.
 const REQUESTS: usize = 32;
 
-/// Whether a path is an address of object storage or of a web server.
+/// Whether a path is an object storage address or a web server address.
 pub(crate) fn is_remote(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
@@ -142,7 +142,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     }
 }
 
-/// Starts to open a given version of a file or object. The first bytes of an object are requested
+/// Starts opening a given version of a file or object. The first bytes of an object are requested
 /// immediately. The version of a local file is not checked.
 pub(crate) fn begin(stored: &Stored) -> Opening {
     match is_remote(&stored.path) {
@@ -174,7 +174,7 @@ pub(crate) fn remove_stale(folder: &Path) {
     }
 }
 
-/// All bytes of a file or object; `None` if it does not exist.
+/// All bytes of a file or object; `None` if the file or object does not exist.
 ///
 /// # Errors
 /// Fails if the file or object cannot be read.
@@ -185,7 +185,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// Starts to write a new file or object. An existing file or object is never overwritten. Local
+/// Starts writing a new file or object. An existing file or object is never overwritten. Local
 /// files are written before the function returns.
 pub(crate) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
     match is_remote(path) {
@@ -206,8 +206,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 }
 
 /// Atomically writes `bytes` to the file `path`: a temporary file with a unique name in the same
-/// folder is synced and renamed over `path`. If several processes write the same file, the last one
-/// wins. Devices, pipes and `/dev/stdout` are written to directly.
+/// folder is synced and renamed over `path`. If several processes write the same file, the last
+/// write wins. Devices, pipes and `/dev/stdout` are written to directly.
 ///
 /// # Errors
 /// Fails if the file cannot be written, if the folder is missing, or if `path` is a folder or a

@@ -1,4 +1,4 @@
-//! `regions`: the ranges that the programs mark with `record_function`, by name and nesting.
+//! The `regions` table: regions that the program marks with `record_function`, by name and nesting.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::{Analysis, AnnotatedFigures, AnnotatedRow};
@@ -13,14 +13,14 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .text(
             "region",
-            "names of the regions, the outermost first, with `N` for numbers and hashes; `(outside regions)`: GPU \
-             work that was launched in no region",
+            "path of region names, outermost first, with numbers and hashes replaced by `N`; `(outside regions)` \
+             for GPU work launched outside of all regions",
             |_: &Analysis, row: &AnnotatedRow| match row.path.is_empty() {
                 true => "(outside regions)".into(),
                 false => row.path.join(" / ").into(),
             },
         )
-        .whole("depth", "number of regions around it", |_, row| {
+        .whole("depth", "number of enclosing regions", |_, row| {
             (row.path.len().saturating_sub(1) as i64).into()
         })
         .word("presence", "`both`, `trace1_only` or `trace2_only`", |_, row| {
@@ -29,36 +29,42 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides("count_*", WHOLE, "number of regions", |_, row, side| {
             row.figures[side].map(|f| f.count).into()
         })
-        .and(time("wall", "sum of their durations on the host", |f| Some(f.wall)))
-        .and(time("host_self", "part of `wall` in which no region in them was open", |f| {
+        .and(time("wall", "sum of the regions' durations on the host", |f| Some(f.wall)))
+        .and(time("host_self", "part of `wall` in which no nested region was open", |f| {
             Some(f.host_self)
         }))
         .sides(
             "gpu_events_*",
             WHOLE,
-            "GPU events that were launched in them, those of regions in them included",
+            "number of GPU events launched in the regions, including nested regions",
             |_, row, side| row.figures[side].map(|f| f.gpu_events).into(),
         )
         .sides(
             "inferred_*",
             WHOLE,
-            "part of `gpu_events` launched on a thread without regions, such as that of the backward pass, while \
-             this region was open on another thread",
+            "number of `gpu_events` that were launched on a thread without regions (such as the thread of the \
+             backward pass) while this region was open on another thread",
             |_, row, side| row.figures[side].map(|f| f.inferred).into(),
         )
-        .and(time("kernel_time", "sum of the durations of these GPU events", |f| Some(f.gpu_time)))
-        .and(time("gpu_busy", "the same, where overlapping events count once", |f| Some(f.gpu_busy)))
-        .and(time("gpu_idle", "part of `wall` in which no GPU event ran, whatever launched it", |f| {
-            f.gpu_idle
-        }))
+        .and(time("kernel_time", "sum of the durations of `gpu_events`", |f| Some(f.gpu_time)))
+        .and(time(
+            "gpu_busy",
+            "time in which at least one of `gpu_events` ran; overlapping events count once",
+            |f| Some(f.gpu_busy),
+        ))
+        .and(time(
+            "gpu_idle",
+            "part of `wall` in which no GPU event ran, including events launched elsewhere",
+            |f| f.gpu_idle,
+        ))
         .table(
-            (name, "path of nested user annotations, in alphabetical order"),
+            (name, "one row per path of nested user annotations, in alphabetical order"),
             analysis,
             |analysis| Box::new(analysis.annotated_rows().into_iter()),
         )
 }
 
-/// A time of both sides, and candidate − baseline.
+/// Columns for a time: one per side, and candidate − baseline.
 fn time(
     stem: &'static str,
     meaning: &'static str,

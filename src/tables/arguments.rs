@@ -4,7 +4,7 @@ use super::table::{Cell, ColumnType, Columns};
 use crate::side::Side;
 use crate::trace::Argument;
 
-/// A column for each argument and side; `cell` returns the text of the argument.
+/// A column for each argument and side; `cell` returns the cell for an argument.
 pub(super) fn columns<C: 'static, R: 'static>(
     cell: impl for<'c> Fn(&'c C, &'c R, Argument, Side) -> Cell<'c> + Send + Sync + Copy + 'static,
 ) -> Columns<C, R> {

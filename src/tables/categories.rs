@@ -22,7 +22,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "share_pct_*",
             (ColumnType::Decimal(3), "%"),
-            "share of all attributed time of the trace",
+            "share of all attributed time in the trace",
             |a, r, side| percent(r.group.tally.total(side), a.account().totals[side].time).into(),
         )
         .and(delta_and_ratio(tally))
@@ -35,13 +35,13 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(presence(tally))
         .word(
             "verdict",
-            "result of the significance test over the runs or steps, see `verdicts.csv`",
+            "result of the significance test, with runs or steps as repeats; see `verdicts.csv`",
             |_, r| r.verdict().into(),
         )
         .and(super::verdicts::basis())
         .and(runs(&analysis))
         .table(
-            (name, "kind of work and phase, sorted by the total time of both traces"),
+            (name, "one row per kind of work and phase, sorted by the total time in both traces"),
             analysis,
             |analysis| tallies::judged(analysis, analysis.by_category(), |row| &row.tally),
         )

@@ -1,4 +1,4 @@
-//! The `causes` table: why the wall time differs, as a list that adds up to the difference.
+//! The `causes` table: why the wall time differs. The causes add up to the difference.
 
 use super::runs;
 use super::table::{ColumnType, Columns, Table};
@@ -13,13 +13,12 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .word(
             "reason",
-            "reason of the difference; docs/reference/changes.md lists the reasons",
+            "reason for the difference; docs/reference/changes.md lists the reasons",
             |_: &Analysis, r: &Cause| r.reason.label().into(),
         )
         .text(
             "place",
-            "the lowest common call at or above the cause, combined over all instances of one module \
-             class",
+            "the lowest common call at or above the cause; one row combines all instances of a module class",
             |_, r| r.place.as_str().into(),
         )
         .text("module_class", "class of the innermost module around the call", |_, r| {
@@ -27,15 +26,15 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .micros_difference(
             "diff_per_step",
-            "candidate − baseline per step (per window if the sides have no steps); adds up to \
-             the difference in wall time",
+            "candidate − baseline per step (per window if the sides have no steps); all rows add up to the \
+             difference in wall time",
             |_, r| r.difference.into(),
         )
         .sides(
             "time_*",
             TIME,
-            "the cause's part of the wall time, over all compared steps (those with a counterpart, if one \
-             side has more)",
+            "the cause's part of the wall time, summed over all compared steps; if one side has more steps, only \
+             steps with a counterpart are compared",
             |_, r, side| r.time[side].into(),
         )
         .sides("count_*", WHOLE, "number of instances of the op, or of idle gaps", |_, r, side| {
@@ -46,8 +45,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .text(
             "evidence",
-            "evidence: times per compared step, and also counts per step if all steps have equal \
-             counts",
+            "times per compared step, and counts per step if all steps have equal counts",
             |_, r| r.evidence.as_str().into(),
         )
         .sides(
@@ -71,7 +69,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (
                 name,
-                "cause of the difference in wall time, largest first; the causes add up to the \
+                "one row per cause of the difference in wall time, largest first; the causes add up to the \
                  difference",
             ),
             analysis,
@@ -79,8 +77,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// Time per step of a cause (its GPU work or idle time) in each run. Returns `None` for work launched before
-/// the window, or if the runs cannot be compared.
+/// Time per step that a cause takes in each run, as GPU work or as idle time. Returns `None` for work launched
+/// before the window, or if the runs cannot be compared.
 fn times(analysis: &Analysis, cause: &Cause, side: Side) -> Option<Vec<f64>> {
     if cause.rows.is_empty() {
         return analysis.idle_cause_of_runs(side, cause);

@@ -1,5 +1,5 @@
-//! The `changes` table lists what changed and what it costs; the costs add up to the difference of a step.
-//! The `change_sites` table lists the calls of each change.
+//! The `changes` table lists what changed and how much each change costs; the costs add up to the difference in
+//! step time. The `change_sites` table lists the calls that belong to each change.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::replay::Effect;
@@ -9,7 +9,7 @@ use crate::side::Side;
 use crate::trace::Nanos;
 use std::sync::Arc;
 
-/// A row of the `changes` table: a change, or a part of the difference that no change causes.
+/// A row of the `changes` table: a change, or a part of the difference that is not caused by a change.
 #[derive(Clone)]
 struct Part {
     number: Option<usize>,
@@ -29,8 +29,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .whole(
             "change",
-            "number of the change, as in change_sites.csv; empty for the parts without a \
-             change",
+            "number of the change, as in change_sites.csv; empty for parts of the difference that are not caused by \
+             a change",
             |_: &Analysis, r: &Part| r.number.into(),
         )
         .word("kind", "kind of the change; docs/concepts/changes.md lists the kinds", |_, r| r.kind.into())
@@ -41,8 +41,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .micros_difference(
             "cost_us",
-            "candidate − baseline per step (per window if the sides have no steps); adds up to \
-             the difference of the step times",
+            "candidate − baseline per step (per window if the sides have no steps); all rows add up to the \
+             difference in step time",
             |_, r| r.cost.into(),
         )
         .micros_difference(
@@ -52,21 +52,21 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .micros_difference(
             "effect_alone_us",
-            "effect of making only this change in the baseline's step, by replay; empty if the traces cannot be \
-             replayed (see whatif.csv)",
+            "effect on the step time if only this change is made to the baseline, computed by replay; empty if the \
+             traces cannot be replayed (see whatif.csv)",
             |_, r| r.effect.map(|effect| effect.alone).into(),
         )
         .micros_difference(
             "effect_last_us",
-            "effect of undoing the change in the candidate's step, by replay",
+            "effect on the step time if this change is made last, after all other changes, computed by replay",
             |_, r| r.effect.map(|effect| effect.last).into(),
         )
         .text("sentence", "what changed", |_, r| r.sentence.as_str().into())
         .text("where", "where the change first occurs: module class and user frame", |_, r| {
             r.place.as_str().into()
         })
-        .text("hint", "usual cause of this kind of change", |_, r| r.hint.into())
-        .whole("sites", "number of calls of the change in all compared steps", |_, r| {
+        .text("hint", "what usually causes this kind of change", |_, r| r.hint.into())
+        .whole("sites", "number of calls that belong to the change, in all compared steps", |_, r| {
             r.number.map(|_| r.sites).into()
         })
         .whole("node", "first line of `merged_tree_output.txt` with this change, from 0", |_, r| {
@@ -75,8 +75,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (
                 name,
-                "change, most expensive first; then the same program at another speed; the costs \
-                 add up to the difference of a step",
+                "one row per change, most expensive first, then rows for unchanged work that runs at a different \
+                 speed; the costs add up to the difference in step time",
             ),
             analysis,
             |analysis| Box::new(parts(analysis).into_iter()),
@@ -115,7 +115,8 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
     parts.chain(changes.without_change().map(rest)).collect()
 }
 
-/// A row of the `change_sites` table: the position and kind of a change, and the node of one of its calls.
+/// A row of the `change_sites` table: the number and kind of a change, and the node of one call that belongs to
+/// the change.
 type Site = (usize, &'static str, MergedId);
 
 pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
@@ -124,7 +125,7 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .whole("change", "number of the change in changes.csv", |_: &Analysis, r: &Site| r.0.into())
         .word("kind", "kind of the change", |_, r| r.1.into())
-        .sides("name_*", TEXT, "the call; empty if the side does not have it", |a, r, side| {
+        .sides("name_*", TEXT, "name of the call; empty if the side does not have the call", |a, r, side| {
             let call = a.diff().merged().node(r.2).call(side);
             call.map(|call| a.tree(side).name(call)).into()
         })
@@ -144,13 +145,14 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "time_*",
             TIME,
-            "GPU time launched by the call and the calls below it; without GPU events, host self \
-             time of ops",
+            "GPU time launched by the call and the calls below it; in traces without GPU events, host self time of \
+             ops",
             |a, r, side| time(a, r.2, side).into(),
         )
         .whole("node", "line of `merged_tree_output.txt`, from 0", |_, r| r.2.index().into())
         .table(
-            (name, "call of a change: a matched op that differs, or an outermost unmatched call"),
+            (name, "one row per call that belongs to a change: a matched op that differs, or an outermost unmatched \
+                    call"),
             analysis,
             |analysis| {
                 let of = |(number, change): (usize, &Change)| {

@@ -1,5 +1,5 @@
-//! The efficiency columns (FLOPs, bytes, rates) at the end of several tables, and the `efficiency` table:
-//! ops sorted by the time that could be saved.
+//! The efficiency columns (FLOPs, bytes, rates) at the end of several tables, and the `efficiency` table, which
+//! sorts ops by the time that could be saved.
 
 use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
@@ -21,13 +21,13 @@ const WORD: (ColumnType, &str) = (ColumnType::Word, "");
 
 type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Efficiency>;
 
-/// The efficiency columns of both sides; empty unless a model covers all of a row's time.
+/// The efficiency columns for both sides. Cells are empty unless a model covers all of the row's time.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
     Columns::new()
         .sides(
             "gflops_*",
             GFLOPS,
-            "required floating-point operations; empty unless all of the time has a model \
+            "required floating-point operations; empty unless models cover all of the row's time \
              ([efficiency](../concepts/efficiency.md))",
             move |_: &Analysis, r: &R, side| of(r)[side].gflops().into(),
         )
@@ -40,27 +40,26 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         .sides(
             "tflops_per_s_*",
             TFLOPS_PER_S,
-            "operations divided by the time; empty above the device's peak",
+            "operations divided by the measured time; empty if above the device's peak",
             move |_, r, side| of(r)[side].tflops_per_s().into(),
         )
         .sides(
             "tb_per_s_*",
             TB_PER_S,
-            "bytes divided by the time; empty above the device's peak",
+            "bytes divided by the measured time; empty if above the device's peak",
             move |_, r, side| of(r)[side].tb_per_s().into(),
         )
         .sides(
             "bound_*",
             WORD,
-            "the limit at the device's peaks: `compute` or `memory`; \
-             `cache_resident_or_model_too_high` if the op took less time than the peaks allow; empty \
-             if the peaks are unknown",
+            "the limiting resource at the device's peaks: `compute` or `memory`; `cache_resident_or_model_too_high` \
+             if the op took less time than the peaks allow; empty if the peaks are unknown",
             move |_, r, side| of(r)[side].bound_label().into(),
         )
         .sides(
             "roofline_pct_*",
             PERCENT,
-            "minimum time at the device's peaks as a share of the measured time; empty above 100",
+            "minimum time at the device's peaks as a share of the measured time; empty if above 100",
             move |_, r, side| of(r)[side].roofline_pct().into(),
         )
 }
@@ -72,7 +71,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).and(runs).table(
         (
             name,
-            "op and shapes whose time is fully modeled, sorted by the time that the candidate could save",
+            "one row per op and shapes whose time is fully covered by models, sorted by the time that could be \
+             saved in the candidate",
         ),
         analysis,
         |analysis| Box::new(analysis.by_efficiency().iter().cloned()),
@@ -83,12 +83,12 @@ fn identity() -> Columns<Analysis, EfficiencyRow> {
     Columns::new()
         .text(
             "name",
-            "the row's name; the op if only a part of the row has a model",
+            "the name of the attribution row; the op if a model covers only a part of the row",
             |_: &Analysis, r: &EfficiencyRow| r.name.as_str().into(),
         )
         .sides("input_shape_*", TEXT, "`Input Dims` of the op", |_, r, side| text(&r.dims, side))
         .sides("input_type_*", TEXT, "`Input type`", |_, r, side| text(&r.types, side))
-        .sides("count_*", WHOLE, "number of calls of the op", |_, r, side| r.count[side].into())
+        .sides("count_*", WHOLE, "number of calls to the op", |_, r, side| r.count[side].into())
         .sides(
             "kernel_time_*",
             TIME,
@@ -124,8 +124,8 @@ fn savings() -> Columns<Analysis, EfficiencyRow> {
         .sides(
             "bus_gb_per_s_*",
             GB_PER_S,
-            "for communication: bus bandwidth, the bytes that every rank must send divided by the \
-             time",
+            "for communication: bus bandwidth, which is the number of bytes that each rank must send, divided by \
+             the time",
             |_, r, side| r.efficiency[side].bus_gb_per_s().into(),
         )
 }

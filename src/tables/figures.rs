@@ -1,4 +1,4 @@
-//! Columns for the figures of a step or a phase, shared by two tables.
+//! Columns with the figures for a group of work (a step, a phase or a batch class), shared by several tables.
 
 use super::table::{Column, ColumnType, Columns};
 use crate::analysis::{Analysis, Figures};
@@ -16,14 +16,24 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         .word("presence", "which side has work in the row", move |_: &Analysis, r: &R| {
             Presence::of(of(r).map(|figures| figures.events)).label().into()
         })
-        .and(time("kernel_us", "sum of the durations of the launched work", of, |f| f.time))
+        .and(time("kernel_us", "sum of the durations of the row's events", of, |f| f.time))
         .ratio("kernel_us_ratio", "candidate / baseline", move |_, r| {
             of(r).map(|figures| figures.time).ratio().into()
         })
         .and(counts(of))
         .and(time("wall_us", "busy + idle", of, Figures::wall))
-        .and(time("busy_us", "busy time; a moment counts for the row whose event covers it first", of, |f| f.busy))
-        .and(time("idle_us", "idle time; a gap counts for the row whose event ends it", of, |f| f.idle))
+        .and(time(
+            "busy_us",
+            "busy time; each busy moment counts only for the row whose event was the first to cover the moment",
+            of,
+            |f| f.busy,
+        ))
+        .and(time(
+            "idle_us",
+            "idle time; each gap counts only for the row whose event ends the gap",
+            of,
+            |f| f.idle,
+        ))
         .and(time("copies_us", "part of `kernel_us`: copies and memsets", of, |f| f.copies))
         .and(time("communication_us", "part of `kernel_us`: communication kernels", of, |f| f.communication))
         .and(time(
@@ -34,13 +44,16 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         ))
         .and(rate(
             "kernel_us_per_step",
-            "`kernel_us` / number of steps: what to compare when the traces have different numbers of steps",
+            "`kernel_us` / number of steps; comparable even if the traces have different numbers of steps",
             of,
             Figures::time_per_step_us,
         ))
-        .sides("tokens_*", (ColumnType::Whole, ""), "tokens of the batches, if the annotations contain them", move |_, r, side| {
-            of(r)[side].tokens.into()
-        })
+        .sides(
+            "tokens_*",
+            (ColumnType::Whole, ""),
+            "number of tokens in the batches, if recorded in the annotations",
+            move |_, r, side| of(r)[side].tokens.into(),
+        )
         .and(rate("kernel_us_per_token", "`kernel_us` / tokens", of, Figures::time_per_token_us))
 }
 
@@ -59,7 +72,7 @@ fn counts<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
             "number of calls that launched the events",
             move |_, r, side| of(r)[side].launches.into(),
         )
-        .whole("launches_delta", "number of calls that launched the events", move |_, r| {
+        .whole("launches_delta", "candidate − baseline of `launches`", move |_, r| {
             let PerSide { baseline, candidate } = launches(r);
             (candidate - baseline).into()
         })

@@ -1,4 +1,4 @@
-//! The `fusion` table: call sites where the sides run different numbers of kernels.
+//! The `fusion` table: call sites at which the two sides run different numbers of kernels.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::{Analysis, FusionRow, KernelChange};
@@ -8,7 +8,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     changes().and(sides()).and(instances()).table(
         (
             name,
-            "call site where the sides run different numbers of kernels, largest difference first",
+            "one row per call site at which the two sides run different numbers of kernels, largest time difference \
+             first",
         ),
         analysis,
         |analysis| Box::new(analysis.fusions().iter().cloned()),
@@ -19,12 +20,12 @@ fn changes() -> Columns<Analysis, FusionRow> {
     Columns::new()
         .text(
             "path",
-            "modules and ops down to the node, then the node, joined by ` / `",
+            "names of the modules and ops above the call site, then the name of the call itself, joined by ` / `",
             |_: &Analysis, r: &FusionRow| r.path.as_str().into(),
         )
         .word(
             "change",
-            "`fusion`, or `kernel_count_change` if nothing explains the counts",
+            "`fusion`, or `kernel_count_change` if the different counts cannot be explained as a fusion",
             |_, r| match r.change {
                 KernelChange::FusedIn(..) => "fusion".into(),
                 KernelChange::Count => "kernel_count_change".into(),
@@ -34,10 +35,14 @@ fn changes() -> Columns<Analysis, FusionRow> {
             KernelChange::FusedIn(side, _) => side.label().into(),
             KernelChange::Count => Cell::Empty,
         })
-        .word("evidence", "for a `fusion`: the evidence for it", |_, r| match r.change {
-            KernelChange::FusedIn(_, evidence) => evidence.label().into(),
-            KernelChange::Count => Cell::Empty,
-        })
+        .word(
+            "evidence",
+            "for a `fusion`, the kind of evidence: `names`, `kinds`, `shapes` or `place`",
+            |_, r| match r.change {
+                KernelChange::FusedIn(_, evidence) => evidence.label().into(),
+                KernelChange::Count => Cell::Empty,
+            },
+        )
 }
 
 fn sides() -> Columns<Analysis, FusionRow> {
@@ -45,19 +50,19 @@ fn sides() -> Columns<Analysis, FusionRow> {
         .sides(
             "kernel_count_*",
             (ColumnType::Whole, ""),
-            "number of kernels of one instance",
+            "number of kernels in one instance of the call site",
             |_: &Analysis, r: &FusionRow, side| r.kernel_count[side].into(),
         )
         .sides(
             "ops_*",
             (ColumnType::Names, ""),
-            "ops that launch the kernels, in order; the kernels themselves if there is no op",
+            "names of the ops that launch the kernels, in order; the kernel name if a kernel has no op",
             |_, r, side| Cell::Names(r.ops[side].iter().map(String::as_str).collect()),
         )
         .sides(
             "kernels_*",
             (ColumnType::Json, ""),
-            "names of the kernels of the first instance, with counts",
+            "kernel names in the first instance, with counts",
             |_, r, side| {
                 Cell::Json(serde_json::to_string(&r.kernels[side]).expect("names and counts"))
             },
@@ -65,7 +70,7 @@ fn sides() -> Columns<Analysis, FusionRow> {
         .sides(
             "total_us_*",
             (ColumnType::Time, "µs"),
-            "sum of the kernels' times over the agreeing instances",
+            "total kernel time over the `agreeing` instances",
             |_, r, side| r.time[side].into(),
         )
 }
@@ -74,7 +79,7 @@ fn instances() -> Columns<Analysis, FusionRow> {
     let first = Column::new(
         "lowest_common_ancestor_id",
         ColumnType::Whole,
-        "line of the first agreeing instance in `merged_tree_output.txt`",
+        "line of the first of the `agreeing` instances in `merged_tree_output.txt`, from 0",
         |_: &Analysis, r: &FusionRow| r.first.index().into(),
     );
     Columns::new()
@@ -83,12 +88,12 @@ fn instances() -> Columns<Analysis, FusionRow> {
         })
         .whole(
             "instances",
-            "nodes of this path with kernels on both sides, launched by these ops",
+            "number of instances: nodes with this path at which both sides launch kernels from these ops",
             |_, r| r.instances.into(),
         )
         .whole(
             "agreeing",
-            "number of these instances with the same kernel counts and the same change",
+            "number of `instances` with these kernel counts and this change",
             |_, r| r.agreeing.into(),
         )
         .column(first)

@@ -16,8 +16,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     replays().and(captures()).table(
         (
             name,
-            "launch of a captured graph, in traces with captures or named captured parts, \
-             baseline first",
+            "one row per launch of a captured graph, baseline first; only in traces with captures or named captured \
+             parts",
         ),
         analysis,
         |analysis| Box::new(rows(analysis).into_iter()),
@@ -47,24 +47,24 @@ fn replays() -> Columns<Analysis, Row> {
     let first = Column::new(
         "first_uid",
         ColumnType::Uid,
-        "base of the uids of captured calls: the uid of a captured call is this number plus \
-         the call's position in the capture's `traceEvents` or among the named parts of the launch; -1 \
-         without captured calls and named parts",
+        "base of the uids of captured calls. The uid of a captured call is this number plus the call's position in \
+         the capture's `traceEvents` or among the named parts of the launch. -1 if there are neither captured calls \
+         nor named parts",
         |_: &Analysis, r: &Row| r.first_uid.into(),
     );
     Columns::new()
         .word("source", "`trace1` or `trace2`", |_: &Analysis, r: &Row| r.side.label().into())
         .column(launch)
-        .whole("kernels", "number of GPU events of the launch", |_, r| r.replay.kernels.into())
+        .whole("kernels", "number of GPU events that the graph launch runs", |_, r| r.replay.kernels.into())
         .whole(
             "placed",
-            "number of the launch's GPU events attributed to the captured call that launched them",
+            "number of the launch's GPU events that are attributed to the captured call that launched them",
             |_, r| r.replay.placed.into(),
         )
         .whole(
             "named",
-            "number of the launch's GPU events attributed to the part of the program that they name, if no capture \
-             matches",
+            "number of the launch's GPU events that are attributed to the part of the program that the event names; \
+             used if no capture matches",
             |_, r| r.replay.named.into(),
         )
         .column(first)
@@ -74,7 +74,7 @@ fn captures() -> Columns<Analysis, Row> {
     let begin = Column::new(
         "begin_uid",
         ColumnType::Uid,
-        "the call that began the capture: its position in the capture's `traceEvents`",
+        "position, in the capture's `traceEvents`, of the call that began the capture",
         |_: &Analysis, r: &Row| r.replay.graph.as_ref().map(|graph| graph.begin.0).into(),
     );
     Columns::new()
@@ -93,12 +93,13 @@ fn captures() -> Columns<Analysis, Row> {
         })
         .whole(
             "equals",
-            "number of other captured graphs that match equally well, so that the order decided",
+            "number of other captured graphs that match equally well; if there are any, the graph was chosen by \
+             order",
             |_, r| r.replay.equals.into(),
         )
         .text(
             "misfit",
-            "if no captured graph matches: the nearest one, and why it does not match",
+            "if no captured graph matches: the most similar captured graph, and why that graph does not match",
             |_, r| of(r.replay.misfit.as_ref().map(|(graph, why)| format!("{graph}: {why}"))),
         )
 }

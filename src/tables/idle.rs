@@ -1,4 +1,5 @@
-//! The `idle` table: the time in which no device ran anything, by the call that the GPU was waiting for.
+//! The `idle` table: the time in which no device ran anything, attributed to the calls that the GPU was waiting
+//! for.
 
 use super::runs;
 use super::table::{ColumnType, Columns, Table};
@@ -13,44 +14,46 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .word(
             "kind",
-            "`host`: the event that ended the gap was not yet launched; `sync`: not yet launched \
-             because the host waited for the GPU; `latency`: from the launch to the event; \
-             `queue`: the event was launched before the gap began; `tail`: after the last event; \
-             `unknown`: the launch of the event is not in the trace",
+            "reason for the idle time. `host`: the host had not yet launched the event that ended the gap; `sync`: \
+             not yet launched because the host waited for the GPU; `latency`: from the launch to the start of the \
+             event; `queue`: the event was launched before the gap began; `tail`: after the last event; `unknown`: \
+             the launch of the event is not in the trace",
             |_: &Analysis, r: &IdleRow| r.kind.label().into(),
         )
         .word(
             "launched",
-            "where the work that ended the gap was launched: `window`; `unpaired_step`: in a step \
-             without a counterpart, because one trace has more steps; `before_window`: before the \
-             window or not selected, so not part of the steps",
+            "where the work that ended the gap was launched. `window`: in a compared step; `unpaired_step`: in a \
+             step without a counterpart, because one trace has more steps; `before_window`: before the window, or \
+             in work that was not selected",
             |_, r| r.part.label().into(),
         )
         .text(
             "owner",
-            "innermost call on the launching thread during the gap; `(between calls)` if there was \
-             none; for `latency` and `queue`, the launch",
+            "innermost call on the launching thread during the gap; `(between calls)` if no call was open; for \
+             `latency` and `queue`, the launch",
             |analysis, r| analysis.idle_owner_name(r).into(),
         )
-        .sides("idle_*", TIME, "idle time of the owner over the whole window", |_, r, side| {
+        .sides("idle_*", TIME, "idle time attributed to the owner, over the whole window", |_, r, side| {
             r.time[side].into()
         })
         .sides("gaps_*", WHOLE, "number of gaps", |_, r, side| r.count[side].into())
         .micros_difference("diff", "candidate − baseline", |_, r| r.difference().into())
-        .whole("step", "position of the owner's step, from 0, in the baseline if it has one there", |a, r| {
-            r.step.map(|step| a.told_step(step)).into()
-        })
+        .whole(
+            "step",
+            "position of the step that contains the owner, from 0 (the baseline's step if there is one)",
+            |a, r| r.step.map(|step| a.told_step(step)).into(),
+        )
         .text("nn_module", "innermost `nn.Module` around the owner", |analysis, r| {
             r.owner.map_or("", |owner| analysis.module_of_node(owner)).into()
         })
         .text(
             "lowest_common_ancestor_name",
-            "the owner, or the nearest call above it that both traces have",
+            "the owner if both traces have it, otherwise the nearest call above that both traces have",
             |analysis, r| r.lowest_common.map(|id| analysis.node_name(id)).into(),
         )
         .whole(
             "lowest_common_ancestor_id",
-            "line of the common call in `merged_tree_output.txt`, from 0",
+            "line of the lowest common call in `merged_tree_output.txt`, from 0",
             |_, r| r.lowest_common.map(|id| id.index()).into(),
         )
         .sides(
@@ -65,8 +68,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             a.idle_of_runs(side, r).map(|times| RunFigures::of(&times))
         }))
         .table(
-            (name, "owner of idle time, in the order of the merged tree; idle times and the busy time of \
-             all rows add up to the wall time"),
+            (name, "one row per owner and kind of idle time, in the order of the merged tree; idle times and the \
+                    busy times of all attribution rows add up to the wall time"),
             analysis,
             |analysis| Box::new(analysis.wall().idle().iter().cloned()),
         )

@@ -7,9 +7,8 @@ use crate::trace::{Argument, Nanos, Stream};
 use crate::tree::CallId;
 use std::sync::Arc;
 
-/// Maximum number of modules listed per stack; the innermost ones are kept. The stack is repeated for every
-/// event, so the size of the table is proportional to events times depth. Real models nest modules about 20
-/// levels deep.
+/// Maximum number of modules listed per stack; only the innermost modules are kept. Each event repeats the stack,
+/// so the table size is proportional to events × depth. Real models nest modules about 20 levels deep.
 const MOST_MODULES: usize = 64;
 
 /// First entry of a truncated module stack.
@@ -55,7 +54,7 @@ impl Event {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     op().and(arguments()).and(places()).and(moments()).table(
-        (name, "attributed event, sorted by row, baseline first"),
+        (name, "one row per attributed event, sorted by attribution row, baseline first"),
         analysis,
         |analysis| {
             let begins = PerSide::from_fn(|side| begin(analysis, side));
@@ -65,8 +64,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// Start of the first event of a trace, to which other starts are relative. Some traces count time from
-/// 1970, where a double cannot represent nanoseconds.
+/// Start of the first event in a trace. Other starts are shown relative to this time: some traces count time from
+/// 1970, and a double cannot represent such times in nanoseconds.
 fn begin(analysis: &Analysis, side: Side) -> Nanos {
     let trace = analysis.tree(side).trace();
     trace.events().map(|event| trace.start(event)).min().unwrap_or_default()
@@ -93,7 +92,7 @@ fn op() -> Columns<Analysis, Event> {
         })
         .text(
             "cpu_op_name",
-            "the nearest op above the event's launch; empty if there is none",
+            "name of the nearest op above the event's launch; empty if there is no op",
             |a, e| e.op.map(|op| a.tree(e.side).name(op)).into(),
         )
         .column(Column::new(
@@ -129,14 +128,14 @@ fn places() -> Columns<Analysis, Event> {
         })
         .micros(
             "busy_time",
-            "part of the duration in which no earlier event of the row ran; adds up to the row's \
+            "part of the duration in which no earlier event of the row ran; these parts add up to the row's \
              `busy_time`",
             |_, e| e.busy.into(),
         )
-        .text("lowest_common_ancestor_name", "lowest common node of the event's row", |a, e| {
+        .text("lowest_common_ancestor_name", "name of the lowest common node of the event's row", |a, e| {
             a.lowest_common_name(e.row(a)).into()
         })
-        .whole("lowest_common_ancestor_id", "lowest common node of the event's row", |a, e| {
+        .whole("lowest_common_ancestor_id", "id of the lowest common node of the event's row", |a, e| {
             e.row(a).lowest_common.map(|id| id.index()).into()
         })
         .column(Column::new(
@@ -162,10 +161,12 @@ fn places() -> Columns<Analysis, Event> {
 
 fn moments() -> Columns<Analysis, Event> {
     Columns::new()
-        .whole("row_id", "the event's row in `diff_stats.csv`", |_: &Analysis, e: &Event| {
-            e.row.into()
-        })
-        .micros("start_us", "start, relative to the first event of its trace", |_, e| {
+        .whole(
+            "row_id",
+            "`row_id` of the event's row in `diff_stats.csv`",
+            |_: &Analysis, e: &Event| e.row.into(),
+        )
+        .micros("start_us", "start time, relative to the first event in the same trace", |_, e| {
             e.start.into()
         })
         .whole("device", "number of the device; empty for an op", |a, e| {

@@ -1,4 +1,4 @@
-//! The `kernels` table: kernels under each op that launches them.
+//! The `kernels` table: kernels grouped by name and launching op.
 
 use super::efficiency;
 use super::table::{Cell, ColumnType, Columns, Table};
@@ -22,9 +22,11 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(spread())
         .and(delta_and_ratio(tally))
         .and(presence(tally))
-        .word("verdict", "result of the significance test over the runs or steps, see `verdicts.csv`", |_, r: &Row| {
-            r.verdict().into()
-        })
+        .word(
+            "verdict",
+            "result of the significance test, with runs or steps as repeats; see `verdicts.csv`",
+            |_, r: &Row| r.verdict().into(),
+        )
         .and(super::verdicts::basis())
         .sides(
             "stacks_*",
@@ -36,7 +38,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(efficiency::columns(|row: &Row| &row.group.efficiency))
         .and(runs(&analysis))
         .table(
-            (name, "event name, kind of work and launching op, sorted by the total time of both traces"),
+            (name, "one row per event name, kind of work and launching op, sorted by the total time in both traces"),
             analysis,
             |analysis| tallies::judged(analysis, kernels(analysis), |kernel| &kernel.row.tally),
         )
@@ -55,7 +57,7 @@ fn identity() -> Columns<Analysis, Row> {
     Columns::new()
         .text(
             "kernel",
-            "name of the GPU event (of the op, if there are no GPU events)",
+            "name of the GPU event or, in traces without GPU events, of the op",
             |_: &Analysis, r: &Row| r.group.row.kernel.as_str().into(),
         )
         .word("category", "kind of work", |a, r| {
@@ -67,9 +69,11 @@ fn identity() -> Columns<Analysis, Row> {
              `kernel_name`, `optimizer`, `none`",
             |_, r| r.group.row.category.source.label().into(),
         )
-        .text("cpu_op", "the nearest op above the launch; empty if there is none", |_, r| {
-            r.group.row.op.as_str().into()
-        })
+        .text(
+            "cpu_op",
+            "name of the nearest op above the launch; empty if there is no op",
+            |_, r| r.group.row.op.as_str().into(),
+        )
 }
 
 fn spread() -> Columns<Analysis, Row> {

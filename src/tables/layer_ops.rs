@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity().and(figures()).table(
-        (name, "op of an average layer of a stack and phase, in execution order"),
+        (name, "one row per op of an average layer, for each stack and phase, in execution order"),
         analysis,
         |analysis| Box::new(analysis.layer_op_rows(analysis.layer_pairs()).into_iter()),
     )
@@ -21,10 +21,12 @@ fn identity() -> Columns<Analysis, LayerOpRow> {
         .word("place", "as in `layers.csv`", |_, r| r.place.label().into())
         .word("phase", "as in `layers.csv`", |_, r| r.phase.label().into())
         .whole("position", "position within the stack and phase, from 0", |_, r| r.position.into())
-        .text("name", "name of the attribution rows (of the kernel in a graph)", |_, r| {
+        .text("name", "name of the attribution rows or, in a graph, of the kernel", |_, r| {
             r.name.as_str().into()
         })
-        .whole("nth", "index among the ops of that name in the layer, from 0", |_, r| r.nth.into())
+        .whole("nth", "index among the ops with the same name in the layer, from 0", |_, r| {
+            r.nth.into()
+        })
         .word("presence", "which side has events in the row", |_, r| {
             Presence::of(r.spread.map(|spread| spread.events)).label().into()
         })
@@ -43,7 +45,7 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
         .sides(
             "layers_*",
             (ColumnType::Whole, ""),
-            "number of layers with the op, over all steps",
+            "number of layers that contain the op, over all steps",
             |_: &Analysis, r: &LayerOpRow, side| r.spread[side].layers.into(),
         )
         .sides("kernels_*", (ColumnType::Whole, ""), "attributed events", |_, r, side| {
@@ -60,10 +62,10 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
         .sides("total_us_*", TIME, "sum of the op's time over all layers", |_, r, side| {
             r.spread[side].total.into()
         })
-        .micros_difference("delta_us", "candidate − baseline of the summed times", |_, r| {
+        .micros_difference("delta_us", "candidate − baseline of the total times", |_, r| {
             r.spread.map(|spread| spread.total).difference().into()
         })
-        .ratio("ratio", "candidate / baseline of the summed times", |_, r| {
+        .ratio("ratio", "candidate / baseline of the total times", |_, r| {
             r.spread.map(|spread| spread.total).ratio().into()
         })
 }

@@ -12,7 +12,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         runs::of_judgement(&row.judgement, side)
     });
     identity().and(times()).and(judged).and(runs).table(
-        (name, "layer and phase, and the work before, between and after the layers"),
+        (name, "one row per layer and phase, and rows for the work before, between and after the layers"),
         analysis,
         |analysis| Box::new(analysis.layer_rows(analysis.layer_pairs()).into_iter()),
     )
@@ -28,8 +28,8 @@ fn identity() -> Columns<Analysis, LayerRow> {
         )
         .word(
             "place",
-            "`layer`; `pre`, `between`, `post`: before, between and after the layers of a step; \
-             `(no layers)` for a trace without layers; `(launch not in trace)`",
+            "`layer`; `pre`, `between`, `post`: work before, between and after the layers of a step; `(no layers)`: \
+             work in a trace without layers; `(launch not in trace)`",
             |_, r| r.place.label().into(),
         )
         .sides("layer_*", (ColumnType::Whole, ""), "position in the stack, from 0", |_, r, side| {
@@ -69,8 +69,8 @@ fn times() -> Columns<Analysis, LayerRow> {
         .sides(
             "outlier_*",
             (ColumnType::Flag, ""),
-            "`yes` if the time is more than 3.5 scaled median deviations (Iglewicz and Hoaglin \
-             1993) and more than 5% away from the median of its stack and phase",
+            "`yes` if the layer's time differs from the median for the stack and phase by more than 3.5 scaled \
+             median deviations (Iglewicz and Hoaglin 1993) and by more than 5%",
             |_, r, side| r.outlier[side].into(),
         )
 }

@@ -17,9 +17,9 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .text(
             "op",
-            "the nearest matched op around the allocations, otherwise the nearest op; `a | b` if the names \
-             differ; `(outside ops)`; `(live before the recording)`; `(not recorded)`: memory \
-             that `Total Allocated` counts and no event explains",
+            "the nearest matched op around the allocations or, if there is no matched op, the nearest op; `a | b` \
+             if the names differ; `(outside ops)`; `(live before the recording)`; `(not recorded)`: memory that is \
+             part of `Total Allocated` but not explained by any event",
             |_, r| r.source.name().into(),
         )
         .text("root_op", "the outermost op around the matched op", |_, r| match &r.source {
@@ -51,27 +51,28 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(figure(
             "allocated_bytes",
             BYTES,
-            "total bytes of the allocations; memory that is freed and allocated again counts twice",
+            "total number of bytes allocated; memory that is freed and allocated again counts twice",
             |f| Some(f.allocated),
         ))
         .and(figure(
             "temporary_bytes",
             BYTES,
-            "part of `allocated_bytes` that is freed before the outermost op around the allocation ends: \
+            "part of `allocated_bytes` that is freed before the outermost op around the allocation ends, such as \
              workspaces",
             |f| f.temporary,
         ))
         .and(figure(
             "peak_bytes",
             BYTES,
-            "bytes that are live at the peak of the device on that side; the sum over a device is its peak",
+            "bytes that are live when the device is at its peak, separately for each side; the rows of a device add \
+             up to the device's peak",
             |f| f.at_peak,
         ))
         .and(figure("end_bytes", BYTES, "bytes that are live after the last event", |f| f.at_end))
         .table(
             (
                 name,
-                "matched op, outermost op and shapes on a device, and memory that was live before \
+                "one row per device, matched op, outermost op and shapes, and rows for memory that was live before \
                  the recording; most bytes at the peak first",
             ),
             analysis,
@@ -102,7 +103,8 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "basis_*",
             (ColumnType::Word, ""),
-            "`absolute`; `relative`: without the memory that was live before the recording, which is unknown",
+            "`absolute`; or `relative` if the size of the memory that was live before the recording is unknown, so \
+             this memory is not included",
             |_, r, side| {
                 let basis = |span: &MemorySpan| if span.is_absolute { "absolute" } else { "relative" };
                 r.spans[side].as_ref().map(basis).into()
@@ -112,13 +114,13 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
             Some(s.allocations.cast_signed())
         }))
         .and(of_span("frees", COUNT, "number of frees", |s| Some(s.frees.cast_signed())))
-        .and(of_span("start_bytes", BYTES, "bytes allocated at the start", |s| Some(s.start)))
-        .and(of_span("end_bytes", BYTES, "bytes allocated at the end", |s| Some(s.end)))
-        .and(of_span("peak_bytes", BYTES, "most bytes allocated at once", |s| Some(s.peak)))
+        .and(of_span("start_bytes", BYTES, "allocated bytes at the start", |s| Some(s.start)))
+        .and(of_span("end_bytes", BYTES, "allocated bytes at the end", |s| Some(s.end)))
+        .and(of_span("peak_bytes", BYTES, "maximum number of bytes allocated at one time", |s| Some(s.peak)))
         .sides(
             "peak_op_*",
             (ColumnType::Text, ""),
-            "the op that reaches the peak; empty if the peak is at the start or outside of ops",
+            "the op in which the peak is reached; empty if the peak is at the start or outside of ops",
             |_, r, side| match r.spans[side].as_ref().map(|span| span.peak_op.as_str()) {
                 None | Some("") => Cell::Empty,
                 Some(op) => op.into(),
@@ -131,7 +133,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |s| s.reserved,
         ))
         .table(
-            (name, "device and matched step, after the whole recording of the device"),
+            (name, "for each device, one row for the whole recording, then one row per matched step"),
             analysis,
             |analysis| Box::new(analysis.memory_timeline().into_iter()),
         )
@@ -147,7 +149,7 @@ fn figure(
     both(name, kind, meaning, move |r: &MemoryRow, side| r.figures[side].as_ref().and_then(of))
 }
 
-/// Columns for a figure of a span of time: one per side, and candidate − baseline.
+/// Columns for a figure of a time span: one per side, and candidate − baseline.
 fn of_span(
     name: &str,
     kind: (ColumnType, &'static str),
@@ -159,7 +161,7 @@ fn of_span(
     })
 }
 
-/// A figure of both sides, and candidate − baseline.
+/// Columns for a figure: one per side, and candidate − baseline; `of` returns the value for a row and side.
 pub(super) fn both<R: 'static>(
     name: &str,
     (kind, unit): (ColumnType, &'static str),

@@ -1,4 +1,4 @@
-//! `memory_peaks`: what is live at the peak of each side, by module and matched op.
+//! The `memory_peaks` table: live memory at the peak of each side, by module and matched op.
 
 use super::memory::{BYTES, both};
 use super::table::{Cell, ColumnType, Columns, Table};
@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, LiveRow, LiveSet, MemorySource};
 use crate::side::Side;
 use std::sync::Arc;
 
-/// A part of a live set.
+/// A row of a live set.
 struct Part {
     set: Arc<LiveSet>,
     at: usize,
@@ -23,14 +23,14 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text("device", "as in `memory.csv`", |_: &Analysis, part: &Part| {
             part.set.place.to_string().into()
         })
-        .word("peak_of", "the side that is at its peak: `trace1` or `trace2`", |_, part| {
+        .word("peak_of", "the side whose peak the row describes: `trace1` or `trace2`", |_, part| {
             part.set.peak_of.label().into()
         })
         .text(
             "peak_call",
-            "the innermost matched call that reaches the peak; the other side has its most live bytes during the \
-             counterpart of this call. Empty if the peak is outside of matched calls: the other side is at its own \
-             peak",
+            "the innermost matched call in which the peak is reached. For the other side, the row shows the largest \
+             live set during the counterpart of this call. Empty if the peak is outside of matched calls; the other \
+             side is then shown at its own peak",
             |_, part| match part.set.call.as_str() {
                 "" => Cell::Empty,
                 call => call.into(),
@@ -43,7 +43,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             }
         })
         .text("op", "as in `memory.csv`", |_, part| part.row().source.name().into())
-        .text("root_op", "the outermost op around that op", |_, part| match &part.row().source {
+        .text("root_op", "the outermost op around the matched op", |_, part| match &part.row().source {
             MemorySource::Op { root, .. } => root.as_str().into(),
             MemorySource::OutsideOps | MemorySource::Before | MemorySource::NotRecorded => {
                 Cell::Empty
@@ -60,11 +60,12 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(both(
             "live_bytes",
             BYTES,
-            "live bytes at that moment; they add up to `Total Allocated` at that moment",
+            "live bytes at the shown moment; the rows of a live set add up to `Total Allocated` at this moment",
             |part: &Part, side: Side| part.row().bytes[side],
         ))
         .table(
-            (name, "device, peak of a side, module, matched op and shapes; most live bytes first"),
+            (name, "one row per device, side whose peak is shown, module, matched op and shapes; most live bytes \
+                    first"),
             analysis,
             |analysis| {
                 Box::new(analysis.live_sets().into_iter().flat_map(|set| {

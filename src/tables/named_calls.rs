@@ -10,9 +10,9 @@ use std::sync::Arc;
 pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
     columns(
         "name of the op",
-        "time of the GPU events that the op launched itself, excluding those of nested ops",
+        "time of the GPU events that the op launched itself, excluding events launched by nested ops",
     )
-    .table((name, "name of an op, including ops without GPU work"), analysis, |analysis| {
+    .table((name, "one row per op name, including ops without GPU work"), analysis, |analysis| {
         Box::new(analysis.ops_by_name().into_iter())
     })
 }
@@ -20,11 +20,11 @@ pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
 /// The table `api_calls`.
 pub(super) fn api_calls(name: &'static str, analysis: Arc<Analysis>) -> Table {
     columns(
-        "the call without the vendor's prefix: `launch`, `memcpy`, `StreamSynchronize`, `Malloc`, …",
+        "name of the call without the vendor's prefix: `launch`, `memcpy`, `StreamSynchronize`, `Malloc`, …",
         "time of the GPU events that the calls launched",
     )
     .table(
-        (name, "kind of call into the GPU runtime or driver, across CUDA and HIP names"),
+        (name, "one row per kind of call into the GPU runtime or driver; equivalent CUDA and HIP calls share a row"),
         analysis,
         |analysis| Box::new(analysis.api_calls_by_name().into_iter()),
     )
@@ -54,19 +54,19 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
             "mean number of calls per step; empty if the side has no steps",
             |analysis, calls, side| per_step(analysis, calls.in_steps[side], side).into(),
         )
-        .sides("matched_*", WHOLE, "calls with a counterpart of the same name", |_, calls, side| {
+        .sides("matched_*", WHOLE, "number of calls whose counterpart has the same name", |_, calls, side| {
             calls.matched[side].into()
         })
         .sides(
             "host_total_*",
             TIME,
-            "host time of the calls, whole trace; calls inside a call of the same name do not count",
+            "host time of the calls in the whole trace; a call nested in an equally named call does not count again",
             |_, calls, side| calls.host_total[side].into(),
         )
         .sides(
             "host_self_*",
             TIME,
-            "host time excluding nested calls, whole trace",
+            "host time excluding nested calls, in the whole trace",
             |_, calls, side| calls.host_self[side].into(),
         )
         .micros_difference(

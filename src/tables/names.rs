@@ -10,7 +10,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let difference = Column::new(
         "diff_sum_ms",
         ColumnType::Time,
-        "sum of the grouped rows' differences",
+        "sum of the differences of the grouped rows",
         |_: &Analysis, g: &RowGroup| g.time.difference().into(),
     );
     let distance = Column::new(
@@ -30,7 +30,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .column(difference.unit("ms").difference())
         .column(distance.unit("ms"))
         .and(runs::columns(&analysis, |a, g: &RowGroup, side| runs::of_rows(a, &g.rows, side)))
-        .table((name, "name, largest baseline time first"), analysis, |analysis| {
+        .table((name, "one row per name, largest baseline time first"), analysis, |analysis| {
             Box::new(analysis.by_name().into_iter())
         })
 }

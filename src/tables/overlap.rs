@@ -1,4 +1,4 @@
-//! `overlap`: how much GPU work of each step runs at once.
+//! The `overlap` table: how much GPU work of each step runs concurrently.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::{Analysis, Overlap, OverlapRow};
@@ -14,26 +14,26 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .text(
             "step",
-            "`(whole trace)`; position of the step in the baseline, or in the candidate if only that has it, from \
-             0",
+            "`(whole trace)`, or the position of the step, from 0: in the baseline, or in the candidate if only the \
+             candidate has the step",
             move |a: &Analysis, row: &OverlapRow| {
                 let step = step(a, row, Side::Baseline).or_else(|| step(a, row, Side::Candidate));
                 step.map_or("(whole trace)".to_owned(), |step| step.to_string()).into()
             },
         )
-        .sides("step_*", WHOLE, "its position on each side, from 0", move |a, row, side| {
+        .sides("step_*", WHOLE, "position of the step on each side, from 0", move |a, row, side| {
             step(a, row, side).into()
         })
         .sides(
             "streams_*",
             WHOLE,
-            "number of streams with GPU events that were launched in the step",
+            "number of streams that run GPU events launched in the step",
             |_, row, side| row.figures[side].map(|f| f.streams).into(),
         )
-        .and(time("gpu_busy_us", "time in which at least one of these events runs", |f| f.busy))
+        .and(time("gpu_busy_us", "time in which at least one GPU event launched in the step runs", |f| f.busy))
         .and(time(
             "concurrent_us",
-            "part of `gpu_busy_us` in which events of at least two streams run",
+            "part of `gpu_busy_us` in which events on at least two streams run",
             |f| f.concurrent,
         ))
         .and(time("communicating_us", "time in which a communication kernel runs", |f| {
@@ -41,17 +41,17 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         }))
         .and(time(
             "overlapped_communication_us",
-            "part of `communicating_us` in which a compute kernel of the step runs as well",
+            "part of `communicating_us` in which a compute kernel of the step also runs",
             |f| f.overlapped_communication,
         ))
         .table(
-            (name, "all GPU work, then each matched step; empty without GPU events"),
+            (name, "one row for all GPU work, then one row per matched step; no rows without GPU events"),
             analysis,
             |analysis| Box::new(analysis.overlap_rows().into_iter()),
         )
 }
 
-/// A time of both sides, and candidate − baseline.
+/// Columns for a time: one per side, and candidate − baseline.
 fn time(
     stem: &'static str,
     meaning: &'static str,

@@ -14,7 +14,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(figures::columns(|row| &row.figures))
         .and(verdicts::columns(|row| &row.judgement))
         .and(runs::columns(&analysis, |_, row, side| runs::of_judgement(&row.judgement, side)))
-        .table((name, "phase that occurs in either trace"), analysis, |analysis| {
+        .table((name, "one row per phase that occurs in either trace"), analysis, |analysis| {
             Box::new(analysis.phase_rows().into_iter())
         })
 }

@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, Efficiency, Row};
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
-/// An attribution row, given by its index, and its efficiency.
+/// An attribution row, identified by its index, with its efficiency.
 struct Position {
     at: usize,
     efficiency: PerSide<Efficiency>,
@@ -30,7 +30,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let done = efficiency::columns(|row: &Position| &row.efficiency);
     let runs = runs::columns(&analysis, |a, r: &Position, side| runs::of_rows(a, &[r.at], side));
     identity().and(times()).and(places()).and(done).and(runs).table(
-        (name, "row of the attribution, in the order of the merged tree, unlinked GPU events last"),
+        (name, "one line per attribution row, in the order of the merged tree; GPU events whose launch is not in \
+                the trace come last"),
         analysis,
         |analysis| Box::new((0..analysis.rows().len()).map(|at| Position::new(analysis, at))),
     )
@@ -40,8 +41,8 @@ fn identity() -> Rows {
     Columns::new()
         .text(
             "name",
-            "the lowest common op; `a | b` if the outermost op was renamed or the two names are \
-             aliases; the launch API if there is no op above; `(launch not in trace)`",
+            "the lowest common op; `a | b` if the outermost op was renamed or the two names are aliases; the launch \
+             API if no op encloses the launch; `(launch not in trace)`",
             |a: &Analysis, r: &Position| a.row_name(r.row(a)).into(),
         )
         .and(arguments::columns(|a: &Analysis, r: &Position, argument, side| {
@@ -76,7 +77,7 @@ fn times() -> Rows {
         .sides(
             "host_self_time_*",
             TIME,
-            "duration on the host without the host calls directly below",
+            "duration on the host, excluding the host calls directly below",
             |a, r, side| r.row(a).host_self_time[side].into(),
         )
         .micros_difference("diff", "`kernel_time_trace2` − `kernel_time_trace1`", |a, r| {
@@ -98,14 +99,13 @@ fn places() -> Rows {
         )
         .word(
             "category",
-            "kind of work, see `categories.csv`; the one with the most time if the row has \
-             several",
+            "kind of work, see `categories.csv`; if the row has several kinds, the kind with the most time",
             |a, r| a.row_category(r.row(a)).into(),
         )
         .whole(
             "step",
-            "position in `steps.csv` of the step that launched the row's events, from 0, preferably in the \
-             baseline; empty outside steps",
+            "position of the step that launched the row's events, from 0, as in `steps.csv` (the baseline's step if \
+             there is one); empty outside of steps",
             |a, r| a.step_of(r.row(a)).map(|step| a.told_step(step)).into(),
         )
         .text(
@@ -115,12 +115,12 @@ fn places() -> Rows {
         )
         .text(
             "lowest_common_ancestor_name",
-            "the op itself if it is common, otherwise the nearest common call above",
+            "the op itself if both traces have it, otherwise the nearest call above that both traces have",
             |a, r| a.lowest_common_name(r.row(a)).into(),
         )
         .whole(
             "lowest_common_ancestor_id",
-            "node of the lowest common call in the merged tree; rows with the same id belong together",
+            "id of the lowest common call in the merged tree; rows with equal ids belong to the same call",
             |a, r| r.row(a).lowest_common.map(|id| id.index()).into(),
         )
         .column(uid("uid1", Side::Baseline))

@@ -1,4 +1,4 @@
-//! Columns at the end of tables of GPU time, present if both sides have several runs.
+//! Columns at the end of GPU-time tables; present if both sides have several runs.
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::{Analysis, Judgement, RunFigures};
@@ -6,8 +6,8 @@ use crate::side::Side;
 
 const MICROS: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
 
-/// Columns for runs, median and spread; none if a side has a single run. The function `figures` returns the
-/// values of a row and side, or `None` if there is nothing to compare.
+/// Columns for the number of runs, the median and the spread; no columns if a side has a single run. The function
+/// `figures` returns the values for a row and side, or `None` if there is nothing to compare.
 pub(super) fn columns<R: 'static>(
     analysis: &Analysis,
     figures: fn(&Analysis, &R, Side) -> Option<RunFigures>,
@@ -25,19 +25,19 @@ pub(super) fn columns<R: 'static>(
         .sides(
             "run_median_us_*",
             MICROS,
-            "with several runs per side: median of the time per step over the runs (the lower \
-             middle one for an even number)",
+            "with several runs per side: median of the time per step over the runs (for an even number of runs, the \
+             lower of the two middle values)",
             move |a, r, side| figures(a, r, side).map(|of| of.median_us).into(),
         )
         .sides(
             "run_spread_us_*",
             MICROS,
-            "with several runs per side: largest difference between two runs",
+            "with several runs per side: largest difference between the times per step of two runs",
             move |a, r, side| figures(a, r, side).map(|of| of.spread_us).into(),
         )
 }
 
-/// The figures of a verdict, if it is based on runs.
+/// The run figures on which a verdict is based.
 pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigures> {
     Some(RunFigures {
         runs: judgement.repeats[side],
@@ -46,12 +46,13 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
     })
 }
 
-/// The figures of attribution rows, which are given by their indices.
+/// The run figures of attribution rows, which are identified by their indices.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
     Some(analysis.run_figures(side, &analysis.events_of_rows(rows, side)))
 }
 
-/// Columns with the time of each run, for tables read row by row; none if a side has a single run.
+/// Columns that list the time in each run, for tables that people read row by row; no columns if a side has a
+/// single run.
 pub(super) fn each<R: 'static>(
     analysis: &Analysis,
     pattern: &'static str,

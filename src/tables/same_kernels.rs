@@ -5,7 +5,7 @@ use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence
 use crate::analysis::{Analysis, SameKernelRow, SameKernels, Tally};
 use std::sync::Arc;
 
-/// Name of the row that sums up the events whose kernel does not also run under the op's counterpart.
+/// Name of the row that sums up all events whose kernel does not run under the matched op on both sides.
 const OTHERS: &str = "(other kernels)";
 
 type Row = Judged<SameKernelRow>;
@@ -14,7 +14,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .text(
             "kernel",
-            "name of the kernel; `(other kernels)` for everything else",
+            "name of the kernel; `(other kernels)` for the sum of all other events",
             |_: &Analysis, r: &Row| r.group.kernel.as_str().into(),
         )
         .text("cpu_op", "the matched op (`a | b` if it was renamed), or the launch API", |_, r| {
@@ -31,18 +31,20 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(delta_and_ratio(tally))
         .ratio(
             "mean_ratio",
-            "candidate / baseline of the mean times: the speed of the same code, independent of \
-             the counts",
+            "candidate / baseline of the mean times: compares the speed of the same code, independent of how often \
+             it runs",
             |_, r| r.group.tally.mean_ratio().into(),
         )
         .and(presence(tally))
-        .word("verdict", "result of the significance test over the runs or steps, see `verdicts.csv`", |_, r| {
-            r.verdict().into()
-        })
+        .word(
+            "verdict",
+            "result of the significance test, with runs or steps as repeats; see `verdicts.csv`",
+            |_, r| r.verdict().into(),
+        )
         .and(super::verdicts::basis())
         .and(runs(&analysis))
         .table(
-            (name, "op, kernel and shapes, sorted by the total time of both traces; other kernels last"),
+            (name, "one row per op, kernel and shapes, sorted by the total time in both traces; other kernels last"),
             analysis,
             |analysis| Box::new(rows(analysis).into_iter()),
         )
@@ -58,8 +60,7 @@ fn rows(analysis: &Analysis) -> Vec<Row> {
         .map(|(group, judgement)| Judged { group, judgement: Some(judgement) })
         .collect();
     if !others.is_empty() {
-        // The row `(other kernels)` gets no verdict, because its kernels run different code on the
-        // two sides.
+        // The row `(other kernels)` gets no verdict, because the two sides run different kernels there.
         let group = SameKernelRow {
             op: String::new(),
             kernel: OTHERS.to_owned(),

@@ -1,5 +1,5 @@
-//! The `step_pairs` table lists which steps were compared and why. The `batch_classes` table lists the
-//! compared steps of inference engines by phase and batch size.
+//! The `step_pairs` table lists which steps were compared and why. The `batch_classes` table groups the compared
+//! steps of inference engines by phase and batch size.
 
 use super::figures;
 use super::table::{ColumnType, Columns, Table};
@@ -19,7 +19,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 r.steps[side].as_ref().map(|step| a.told_step(step.id)).into()
             },
         )
-        .sides("name_*", TEXT, "text of the step's annotation", |_, r, side| {
+        .sides("name_*", TEXT, "name of the step's annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
         })
         .sides("batch_class_*", TEXT, "phase and size of the step's batch, if annotated", |_, r, side| {
@@ -27,13 +27,13 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .word(
             "matched_by",
-            "`same_batch`: batches with equally many requests and tokens; \
-             `batch_class`: the most similar batch of the same class; `calls`: the most similar calls; \
-             `position`: the same position in the trace; empty without a counterpart, which excludes the \
-             step from all comparisons",
+            "why the two steps are compared. `same_batch`: batches with equal numbers of requests and tokens; \
+             `batch_class`: the most similar batch in the same class; `calls`: the most similar calls; `position`: \
+             the same position among the steps. Empty for a step without a counterpart, which is excluded from all \
+             comparisons",
             |_, r| r.evidence.map(|evidence| evidence.label()).into(),
         )
-        .table((name, "step of both traces, with its counterpart"), analysis, |analysis| {
+        .table((name, "one row per step in either trace, with its counterpart"), analysis, |analysis| {
             Box::new(analysis.step_pair_rows().into_iter())
         })
 }
@@ -42,7 +42,7 @@ pub(super) fn classes(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .text(
             "batch_class",
-            "phase, and the number of tokens (for a decode: requests) rounded up to a power of two",
+            "phase, and number of tokens (for a decode: number of requests), rounded up to a power of two",
             |_: &Analysis, r: &BatchClassRow| r.class.to_string().into(),
         )
         .word("phase", "the phase", |_, r| r.class.phase.label().into())
@@ -50,12 +50,12 @@ pub(super) fn classes(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "compared_steps_*",
             WHOLE,
-            "number of steps with a counterpart, which the figures cover",
+            "number of steps with a counterpart; all figures cover only these steps",
             |_, r, side| r.figures[side].steps.into(),
         )
         .and(figures::columns(|row| &row.figures))
         .table(
-            (name, "class of batches of an inference engine; no rows without annotated batches"),
+            (name, "one row per batch class of an inference engine; no rows if batches are not annotated"),
             analysis,
             |analysis| Box::new(analysis.batch_class_rows().into_iter()),
         )

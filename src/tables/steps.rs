@@ -1,4 +1,4 @@
-//! The `steps` table: the steps of both sides, with matched steps in one row, then the work outside of steps.
+//! The `steps` table: the steps on both sides, with matched steps in one row, then the work outside of steps.
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
@@ -13,20 +13,20 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .text(
             "step",
-            "position of the step in the baseline, or in the candidate if only \
-             the candidate has the step, from 0 (as in `--steps`); `(outside steps)`; `(launch not in trace)`",
+            "position of the step, from 0 as in `--steps`: in the baseline, or in the candidate if only the \
+             candidate has the step; `(outside steps)`; `(launch not in trace)`",
             |a: &Analysis, r: &StepRow| place(a, r.place).into(),
         )
         .sides("step_*", WHOLE, "position of the step on each side, from 0", |a, r, side| {
             r.steps[side].as_ref().map(|step| a.told_step(step.id)).into()
         })
-        .sides("name_*", TEXT, "text of the step's annotation", |_, r, side| {
+        .sides("name_*", TEXT, "name of the step's annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
         })
         .sides(
             "phase_*",
             WORD,
-            "phase of the step's batches, if all are in the same phase",
+            "phase of the step's batches, if all batches are in the same phase",
             |_, r, side| {
                 let phase = r.steps[side].as_ref().and_then(|step| step.phase);
                 phase.map(|phase| phase.label()).into()
@@ -51,8 +51,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .table(
             (
                 name,
-                "step of both traces, and the work outside steps; steps are combined with their \
-                 counterpart if one trace has more, otherwise by position",
+                "one row per step, then rows for the work outside of steps; a step shares a row with its \
+                 counterpart if one trace has more steps, otherwise with the step at the same position",
             ),
             analysis,
             |analysis| Box::new(analysis.step_rows().into_iter()),

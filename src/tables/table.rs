@@ -1,7 +1,8 @@
 //! Represents a table as a value: columns with name, unit, type and meaning, and rows of typed cells.
 //!
-//! The writers of CSV, workbooks, JSON and documentation read only a table value and know no table by name.
-//! Rows are generated while they are visited, so a table with a million rows takes no memory of its own.
+//! The code that writes CSV files, workbooks, JSON and documentation depends only on table values, not on specific
+//! tables. Rows are generated while they are visited, so even a table with a million rows needs no memory for its
+//! rows.
 
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -13,9 +14,9 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ColumnType {
-    /// Text, such as a name, a shape or a sentence.
+    /// A string, such as a name, a shape or a sentence.
     Text,
-    /// A word out of a few fixed words.
+    /// One of a few fixed words.
     Word,
     /// An ordered list of names.
     Names,
@@ -23,7 +24,7 @@ pub enum ColumnType {
     Json,
     /// A whole number.
     Whole,
-    /// A position in `traceEvents`; -1 if there is none.
+    /// The position of an event in `traceEvents`; -1 if there is no event.
     Uid,
     /// A time with nanosecond precision, in the unit of the column.
     Time,
@@ -54,7 +55,7 @@ impl ColumnType {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnInfo {
-    /// Title of the column in CSV files. If TraceLens has the column, the title is TraceLens's name.
+    /// Title of the column in CSV files. Columns that TraceLens also has keep their TraceLens titles.
     pub name: String,
     /// Unit of the column: `µs`, `ms`, `%`, or empty.
     pub unit: &'static str,
@@ -62,9 +63,10 @@ pub struct ColumnInfo {
     pub kind: ColumnType,
     /// Meaning of the column's cells. Columns that differ only in their side share one description.
     pub meaning: &'static str,
-    /// The side that the column describes; `None` if the column describes both sides or neither.
+    /// The side that the column describes; `None` if the column does not describe a single side.
     pub side: Option<Side>,
-    /// Whether the column is candidate − baseline of a quantity where more is worse.
+    /// Whether the column contains the difference candidate − baseline of a quantity for which larger values are
+    /// worse.
     pub is_difference: bool,
 }
 
@@ -189,7 +191,7 @@ impl Table {
         self.name
     }
 
-    /// Describes a row and the order of the rows.
+    /// Describes what a row is and how rows are sorted.
     pub fn about(&self) -> &'static str {
         self.about
     }
@@ -208,7 +210,7 @@ impl Table {
     }
 }
 
-/// The rows of a table, with their type erased.
+/// Generates the rows of a table, independent of the row type.
 trait Rows {
     fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()>;
 }
@@ -216,14 +218,14 @@ trait Rows {
 /// Creates a cell from the table's subject (usually an [`Analysis`](crate::Analysis)) and a row.
 type CellOf<C, R> = Box<dyn for<'c> Fn(&'c C, &'c R) -> Cell<'c> + Send + Sync>;
 
-/// A column of a table about a `C` that has rows of type `R`.
+/// A column of a table whose subject is a `C` and whose rows are of type `R`.
 pub(crate) struct Column<C, R> {
     info: ColumnInfo,
     cell: CellOf<C, R>,
 }
 
 impl<C, R> Column<C, R> {
-    /// Creates a column; the function `cell` returns its cell for a row.
+    /// Creates a column; the function `cell` returns the column's cell for a row.
     pub(crate) fn new(
         name: impl Into<String>,
         kind: ColumnType,
@@ -251,14 +253,14 @@ impl<C, R> Column<C, R> {
         self
     }
 
-    /// Marks the column as candidate − baseline of a quantity where more is worse.
+    /// Marks the column as a difference candidate − baseline of a quantity for which larger values are worse.
     pub(crate) fn difference(mut self) -> Self {
         self.info.is_difference = true;
         self
     }
 }
 
-/// The columns of a table while it is put together.
+/// Builds the list of columns of a table.
 pub(crate) struct Columns<C, R>(Vec<Column<C, R>>);
 
 impl<C: 'static, R: 'static> Columns<C, R> {
@@ -330,7 +332,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(Column::new(name, ColumnType::Time, meaning, cell).unit("µs"))
     }
 
-    /// Adds a column with candidate − baseline of times, in µs.
+    /// Adds a column with time differences (candidate − baseline) in µs.
     pub(crate) fn micros_difference(
         self,
         name: impl Into<String>,
@@ -341,7 +343,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
         self.column(column.unit("µs").difference())
     }
 
-    /// Adds a column for each side, baseline first. The label of the side replaces the `*` in `name`.
+    /// Adds a column for each side, baseline first. The `*` in `name` is replaced by the side's label.
     pub(crate) fn sides(
         mut self,
         name: &str,
@@ -381,7 +383,7 @@ impl<C: 'static, R: 'static> Columns<C, R> {
 /// A function that generates the rows of a table, in order.
 pub(crate) type RowsFn<C, R> = for<'c> fn(&'c C) -> Box<dyn Iterator<Item = R> + 'c>;
 
-/// The rows of a table with their type.
+/// Generates rows of type `R`.
 struct RowsOf<C, R> {
     about: Arc<C>,
     rows: RowsFn<C, R>,

@@ -8,7 +8,7 @@ use crate::analysis::{Analysis, Judgement, Tally};
 pub(super) struct Judged<T> {
     /// The group.
     pub(super) group: T,
-    /// The verdict over the repeats; `None` if there is nothing to test.
+    /// The verdict on the group's time; `None` if there is nothing to test.
     pub(super) judgement: Option<Judgement>,
 }
 
@@ -35,7 +35,7 @@ where
     Box::new(pairs.map(|(group, judgement)| Judged { group, judgement: Some(judgement) }))
 }
 
-/// Columns for runs, median and spread of each side.
+/// Columns for the number of runs, the median and the spread on each side.
 pub(super) fn runs<T: 'static>(analysis: &Analysis) -> Columns<Analysis, Judged<T>> {
     runs::columns(analysis, |_, row: &Judged<T>, side| {
         runs::of_judgement(row.judgement.as_ref()?, side)

@@ -24,25 +24,25 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .whole(
             "region",
-            "merged-tree node of the region that contains or replaced the event; all members of a \
-             region share one number",
+            "merged-tree node of the region that contains or replaced the event; all events in a region share this \
+             number",
             |_, pair| pair.region.map(|id| id.index()).into(),
         )
         .word(
             "confidence",
-            "how sure the match is: `firm`, `likely` or `interchangeable`; empty without a \
-             counterpart",
+            "confidence in the match: `firm`, `likely` or `interchangeable`; empty without a counterpart",
             |_, pair| pair.confidence.map_or("", Confidence::label).into(),
         )
         .whole(
             "group",
-            "number of the group of calls that may be exchanged, if the match is interchangeable",
+            "if the match is interchangeable: number of the group of calls whose matches may be swapped",
             |_, pair| pair.confidence.and_then(Confidence::group).into(),
         )
         .table(
             (
                 name,
-                "event of either tree: the baseline's events by uid, then events that only the candidate has",
+                "one row per event in either tree: the baseline's events by uid, then events that only the \
+                 candidate has",
             ),
             analysis,
             |analysis| Box::new(analysis.diff().uid_map()),

@@ -33,11 +33,11 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         }))
         .whole("row_count", "number of rows", |_, g| g.group.row_count().into())
         .and(times())
-        .whole("first_row_id", "`row_id` of the first row", |_, g| g.group.rows[0].into())
+        .whole("first_row_id", "`row_id` of the first grouped row", |_, g| g.group.rows[0].into())
         .and(efficiency::columns(|group: &Group| &group.efficiency))
         .and(runs::columns(&analysis, |a, g: &Group, side| runs::of_rows(a, &g.group.rows, side)))
         .table(
-            (name, "name and arguments of both sides, largest baseline time first"),
+            (name, "one row per name and arguments on both sides, largest baseline time first"),
             analysis,
             |analysis| {
                 let groups = analysis.by_unique_args().into_iter();
@@ -61,16 +61,16 @@ fn times() -> Columns<Analysis, Group> {
             "mean over the grouped rows",
             move |_, g, side| mean(g, g.group.time[side]).into(),
         )
-        .micros_difference("diff_sum", "sum of the grouped rows' differences", |_, g| {
+        .micros_difference("diff_sum", "sum of the differences of the grouped rows", |_, g| {
             g.group.time.difference().into()
         })
-        .decimal("diff_mean", (3, "µs"), "mean of the grouped rows' differences", move |_, g| {
+        .decimal("diff_mean", (3, "µs"), "mean of the differences of the grouped rows", move |_, g| {
             mean(g, g.group.time.difference()).into()
         })
         .micros(
             "abs_diff_sum",
-            "sum of the absolute differences of the grouped rows; larger than the difference of the sums \
-             if some rows gain and others lose",
+            "sum of the absolute differences of the grouped rows; larger than the difference of the sums if some \
+             rows are slower and others faster",
             |_, g| g.group.abs_difference.into(),
         )
         .ratio("ratio", "candidate / baseline of the summed times", |_, g| g.group.ratio().into())

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity().and(times()).and(evidence()).and(place()).table(
-        (name, "op, arguments and module, largest difference first"),
+        (name, "one row per call site (op, arguments and module), largest difference first"),
         analysis,
         |analysis| Box::new(analysis.judged().sites.clone().into_iter()),
     )
@@ -21,14 +21,14 @@ pub(super) fn columns<R: 'static>(
     Columns::new()
         .word(
             "verdict",
-            "result of the significance test over the runs or steps, see `verdicts.csv`",
+            "result of the significance test, with runs or steps as repeats; see `verdicts.csv`",
             move |_: &Analysis, r: &R| judgement(r).verdict.label().into(),
         )
         .and(basis())
         .and(chances(judgement))
 }
 
-/// The column `basis` of tables with verdicts.
+/// The column `basis`, for tables with verdicts.
 pub(super) fn basis<R: 'static>() -> Columns<Analysis, R> {
     const DOC: &str = "the noise that the verdict is based on: `between_runs`; `within_one_run` (run-to-run \
      noise is unknown); `other_options` (host times recorded with different options are \
@@ -41,14 +41,14 @@ fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns
         .decimal(
             "p",
             (4, ""),
-            "p-value of a two-sided moderated t test; empty if there are no repeats or no step \
-             with this work",
+            "p-value of a two-sided moderated t test; empty if there are no repeats, or if the time in a repeat is \
+             zero",
             move |_: &Analysis, r: &R| judgement(r).p.into(),
         )
         .decimal(
             "q",
             (4, ""),
-            "false discovery rate at that `p` over all call sites",
+            "false discovery rate over all call sites if `p` counts as a finding",
             move |_, r| judgement(r).q.into(),
         )
 }
@@ -59,7 +59,8 @@ fn identity() -> Columns<Analysis, Site> {
         .sides(
             "module_*",
             (ColumnType::Text, ""),
-            "innermost module around the op or its forward op; its class if there are no repeats",
+            "innermost module around the op or, for backward work, around the forward op; only the module class if \
+             there are no repeats",
             |_, s, side| s.module[side].as_str().into(),
         )
         .sides("input_shape_*", (ColumnType::Text, ""), "`Input Dims` of the op", |a, s, side| {
@@ -79,7 +80,7 @@ fn times() -> Columns<Analysis, Site> {
         .micros_difference("delta_us", "candidate − baseline", |_, s| s.time.difference().into())
         .ratio(
             "ratio",
-            "candidate / baseline of the means over the repeats, or of all time without repeats",
+            "candidate / baseline of the mean times over the repeats or, without repeats, of the total times",
             |_, s| s.judgement.ratio().into(),
         )
 }
@@ -94,13 +95,14 @@ fn evidence() -> Columns<Analysis, Site> {
         )
         .word(
             "work",
-            "`same`; `changed`: different arguments, or different kernels per step; `one_sided`",
+            "`same`; `changed`: different arguments, or different kernels per step; `one_sided`: only one side has \
+             the work",
             |_, s| s.work.label().into(),
         )
         .word(
             "repeats",
-            "`runs` if both sides have several, otherwise `steps` if both traces have at least \
-             two, otherwise `none`",
+            "`runs` if both sides have several runs; otherwise `steps` if both traces have at least two steps; \
+             otherwise `none`",
             |a, _| a.judged().repeats.label().into(),
         )
         .and(basis())
@@ -110,8 +112,8 @@ fn evidence() -> Columns<Analysis, Site> {
         .sides(
             "median_us_*",
             NUMBER,
-            "median over the steps, or over the runs (the lower middle one for an even number); \
-             empty without repeats",
+            "median over the repeats (for an even number of runs, the lower of the two middle values); empty \
+             without repeats",
             |_, s, side| of_steps(&s.judgement, side, s.judgement.median_us).into(),
         )
         .sides(
@@ -123,20 +125,19 @@ fn evidence() -> Columns<Analysis, Site> {
         .decimal(
             "shift_us",
             (3, "µs"),
-            "Hodges–Lehmann estimate: median of all differences between a step of the candidate \
-             and a step of the baseline",
+            "Hodges–Lehmann estimate: median of all differences between a candidate repeat and a baseline repeat",
             |_, s| s.judgement.shift_us.into(),
         )
         .and(chances(|site| &site.judgement))
         .text(
             "few",
-            "if a minority of the repeats contains most of the difference: `in 1 of 5 candidate \
+            "set if a minority of the repeats contains most of the difference, for example `in 1 of 5 candidate \
              steps: +60.000 ms`",
             |_, s| s.judgement.few_words().into(),
         )
 }
 
-/// A figure of a side that has steps; `None` without steps, since there are no samples and thus no median.
+/// A figure for a side; `None` if the side has no repeats, because there are no samples.
 fn of_steps(judgement: &Judgement, side: Side, values: PerSide<f64>) -> Option<f64> {
     (judgement.repeats[side] > 0).then_some(values[side])
 }

@@ -1,5 +1,5 @@
-//! The `whatif` table shows the effect of each change on the step time, by replay, and bounds of the step
-//! time. The `critical_path` table shows what determines when a step ends.
+//! The `whatif` table shows the effect of each change on the step time, computed by replay, and lower bounds of
+//! the step time. The `critical_path` table shows what determines when a step ends.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
@@ -23,9 +23,10 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .word(
             "what",
-            "`change`: one change; `all_changes`: all changes together; `host_times`: the host times of matched calls; \
-             `kernel_times`: the same kernels at matched calls; `recorded`, `replayed`: the step as recorded and \
-             as replayed; `no_effect`: why there are no effects; all other values: lower bounds of the step time",
+            "what the row shows. `change`: the effect of one change; `all_changes`: all changes together; \
+             `host_times`: different host times of matched calls; `kernel_times`: different times of the same \
+             kernels at matched calls; `recorded`, `replayed`: the step time as recorded and as replayed; \
+             `no_effect`: why there are no effects; all other values: lower bounds of the step time",
             |_: &Analysis, r: &What| r.what.into(),
         )
         .whole("change", "number of the change in changes.csv", |_, r| r.change.into())
@@ -34,19 +35,20 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .micros_difference(
             "effect_alone_us",
-            "replay of the baseline's step with the candidate's part, minus the baseline's step",
+            "step time of the baseline with this part taken from the candidate, minus step time of the baseline",
             |_, r| r.effect.map(|effect| effect.alone).into(),
         )
         .micros_difference(
             "effect_last_us",
-            "the candidate's step minus replay of the candidate's step with the baseline's part",
+            "step time of the candidate, minus step time of the candidate with this part taken from the baseline",
             |_, r| r.effect.map(|effect| effect.last).into(),
         )
-        .sides("step_*", TIME, "step time (of the window if the side has no steps)", |_, r, side| {
+        .sides("step_*", TIME, "step time, or length of the window if the side has no steps", |_, r, side| {
             r.step[side].into()
         })
         .table(
-            (name, "change, then all changes, the same program at another speed, and bounds of the step time"),
+            (name, "one row per change, then rows for all changes together, for unchanged work that runs at a \
+                    different speed, and for lower bounds of the step time"),
             analysis,
             |analysis| Box::new(rows(analysis).into_iter()),
         )
@@ -74,9 +76,9 @@ fn rows(analysis: &Analysis) -> Vec<What> {
     if !rows.is_empty() {
         rows.push(row("all_changes", "all changes together", Some(effects.joint)));
     }
-    let host = "the host times of matched calls: noise, or a different host";
+    let host = "different host times of matched calls: noise, or a different host";
     rows.push(row("host_times", host, Some(effects.host)));
-    let kernels = "the same kernels at matched calls: noise, clocks, or a different device";
+    let kernels = "different times of the same kernels at matched calls: noise, clocks, or a different device";
     rows.push(row("kernel_times", kernels, Some(effects.kernels)));
     let step = |what, sentence: &str, step: PerSide<Nanos>| What {
         step: step.map(Some),
@@ -97,38 +99,40 @@ fn no_effect(analysis: &Analysis, (side, reason): (Option<Side>, Reason)) -> Wha
     What { what: "no_effect", change: None, sentence, effect: None, step: PerSide::default() }
 }
 
-/// A row of `critical_path`: a part of the path, and its times on both sides. The last row of the
-/// table is the time that the replay does not reproduce.
+/// A row of `critical_path`: a part of the path, with its time and its range of times on both sides. The last row
+/// is the time that the replay does not reproduce.
 type PathRow = (&'static str, PerSide<Nanos>, PerSide<Option<(Nanos, Nanos)>>);
 
 pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Table {
     Columns::new()
         .word(
             "part",
-            "`host`: host time outside of runtime calls; `calls`: runtime calls, without waiting; `launch`: \
-             from a launch until an idle device starts the work; `kernel`: kernels, copies and memsets; `gap`: \
-             between two GPU events; `sync`: from the end of work until a waiting call returns; `before`: work \
-             launched before the window; `not_reproduced`: recorded minus replayed",
+            "part of the critical path. `host`: host time outside of runtime calls; `calls`: runtime calls, \
+             excluding waits; `launch`: from a launch until an idle device starts the work; `kernel`: kernels, \
+             copies and memsets; `gap`: between two GPU events; `sync`: from the end of the awaited work until the \
+             waiting call returns; `before`: work launched before the window; `not_reproduced`: recorded minus \
+             replayed step time",
             |_: &Analysis, r: &PathRow| r.0.into(),
         )
         .sides("path_*", TIME, "time on the critical path per step", |_, r, side| r.1[side].into())
         .micros_difference(
             "diff",
-            "candidate − baseline; adds up to the difference of the recorded step times",
+            "candidate − baseline; all rows add up to the difference of the recorded step times",
             |_, r| r.1.difference().into(),
         )
         .sides(
             "least_*",
             TIME,
-            "the smallest time if GPU work takes 2% less, as long as recorded, or 2% more: the path is not \
-             unique if several chains are almost equally long",
+            "the smallest time in three replays in which GPU work takes 2% less time, the recorded time, or 2% more \
+             time. `least` and `most` differ if several chains of work are almost equally long",
             |_, r, side| r.2[side].map(|range| range.0).into(),
         )
-        .sides("most_*", TIME, "the largest time if GPU work takes 2% less, as long as recorded, or 2% more", |_, r, side| {
+        .sides("most_*", TIME, "the largest time in three replays in which GPU work takes 2% less time, the \
+                                recorded time, or 2% more time", |_, r, side| {
             r.2[side].map(|range| range.1).into()
         })
         .table(
-            (name, "part of the critical path of a step; no rows if the traces cannot be replayed"),
+            (name, "one row per part of a step's critical path; no rows if the traces cannot be replayed"),
             analysis,
             |analysis| Box::new(path_rows(analysis).into_iter()),
         )

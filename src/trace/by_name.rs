@@ -6,7 +6,7 @@ use super::{TextId, Trace};
 /// A value for each name of one trace, computed on first use.
 #[derive(Debug, Clone)]
 pub(crate) struct ByName<T> {
-    /// The values, indexed by text id; `None` for values that were not requested yet.
+    /// The values, indexed by string id; `None` for values that were not requested yet.
     answers: Vec<Option<T>>,
 }
 

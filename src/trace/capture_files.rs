@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the folder next to a trace that is searched for its captures.
+/// Name of the folder next to a trace that is searched for captures.
 pub const CAPTURE_FOLDER: &str = "capture_traces";
 const DETAILS: &str = "execution_details.json";
 
@@ -24,7 +24,7 @@ pub struct CaptureFile {
     pub batch: Option<u64>,
 }
 
-/// An entry of `execution_details.json`.
+/// An entry in `execution_details.json`.
 #[derive(Debug, Deserialize)]
 struct Details {
     file: String,
@@ -32,8 +32,8 @@ struct Details {
 }
 
 impl CaptureFile {
-    /// Lists the capture files at `paths`. For a folder, all traces in it are listed, sorted by
-    /// name.
+    /// Lists the capture files at `paths`. For a folder, all traces in the folder are listed,
+    /// sorted by name.
     ///
     /// # Errors
     /// Fails if a folder cannot be read or contains no trace.

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! None of the captured calls ran during the replay. The appended calls start at the graph launch
-//! and have duration 0, so no sum of host times counts them, and they belong to the steps and
-//! phases of the launch.
+//! and have duration 0, so the calls add nothing to host times. The appended calls belong to the
+//! steps and phases of the launch.
 
 use super::captured_call::{CapturedAs, CapturedCall};
 use super::category::Category;
@@ -25,11 +25,12 @@ use rustc_hash::FxHashMap;
 /// The calls of one captured graph, to be inserted below one graph launch.
 #[derive(Debug, Clone)]
 pub(crate) struct Graft {
-    /// Whether the calls themselves were recorded, or only kernels of the replay name them.
+    /// Whether the calls themselves were recorded, or are known only by name from kernels in the
+    /// replay.
     pub(crate) known: CapturedAs,
     /// The graph launch below which the calls are inserted.
     pub(crate) launch: EventId,
-    /// Index of the capture among those passed to [`Trace::with_captured`].
+    /// Index of the capture among the captures passed to [`Trace::with_captured`].
     pub(crate) source: u32,
     /// The captured calls, in preorder.
     pub(crate) calls: Vec<GraftedCall>,
@@ -43,7 +44,7 @@ pub(crate) struct Graft {
 pub(crate) struct GraftedCall {
     /// The call's event in the capture.
     pub(crate) event: EventId,
-    /// Number of ancestors of the call within the captured graph.
+    /// Number of ancestors that the call has within the captured graph.
     pub(crate) depth: u32,
 }
 
@@ -56,7 +57,7 @@ impl Trace {
         self.captured.get(event)
     }
 
-    /// Whether the event is a captured call, not one of the trace's own events.
+    /// Whether the event is a captured call rather than one of the trace's own events.
     pub fn is_captured(&self, event: EventId) -> bool {
         self.captured.first().is_some_and(|first| event >= first)
     }
@@ -118,8 +119,8 @@ impl Trace {
         self.captured.iter().find_map(|(event, call)| wanted(call).then_some(event))
     }
 
-    /// A placeholder for a capture if only the names of program parts are known: it has one event
-    /// for each name, without time, thread or arguments.
+    /// A placeholder for a capture of which only the program part names are known. The placeholder
+    /// has one event for each name, without time, thread or arguments.
     pub(crate) fn of_parts<'n>(source: &str, names: impl IntoIterator<Item = &'n str>) -> Trace {
         let mut parts = Trace { source: source.to_owned(), ..Trace::default() };
         for name in names {
@@ -145,7 +146,7 @@ impl Trace {
     }
 }
 
-/// A trace while captured calls are being added to it.
+/// A trace to which captured calls are being added.
 struct Grafting<'a> {
     trace: Trace,
     captures: &'a [&'a Trace],
@@ -221,7 +222,8 @@ impl<'a> Grafting<'a> {
         trace.event_arguments.push(arguments);
         trace.captured.push(event, place);
         if let Some(sequence) = capture.sequences.get(from) {
-            // Sequence numbers must differ from those of other replays and of the trace itself.
+            // Sequence numbers must differ from the sequence numbers in other replays and in the
+            // trace itself.
             let own = |number: i64| number.saturating_add(self.replays << SEQUENCES);
             let forward_thread = match sequence.forward_thread {
                 0 => 0,

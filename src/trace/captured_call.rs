@@ -7,15 +7,15 @@ use super::ids::Uid;
 pub enum CapturedAs {
     /// The call was recorded while the graph was captured.
     Call,
-    /// The call is a part of the program: kernels of the replay contain its name, because they were
-    /// captured in it.
+    /// The call is a program part. Kernels in the replay contain the part's name, because the
+    /// kernels were captured inside that part.
     Part,
 }
 
 /// The origin of a captured call and its position below its graph launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedCall {
-    /// Whether the call itself was recorded, or only kernels of the replay name it.
+    /// Whether the call itself was recorded, or is known only by name from kernels in the replay.
     pub known: CapturedAs,
     /// The graph launch above the call, as a position in the trace's own `traceEvents`.
     pub launch: Uid,

@@ -1,4 +1,4 @@
-//! Defines the kinds of events that take part in a comparison.
+//! Defines the kinds of events that comparisons use.
 
 /// The kind of an event. Kineto's old category names (2021) and current category names map to the
 /// same variants.
@@ -23,7 +23,7 @@ pub enum Category {
     GpuUserAnnotation,
 }
 
-/// End of the name of an `nn.Module` call of which the recording contains only a part.
+/// Name suffix of an `nn.Module` call that was only partly recorded.
 pub(crate) const CUT_MODULE: &str = " (cut)";
 
 impl Category {

@@ -1,5 +1,4 @@
-//! Stores the events of a trace as columns, with one entry for each event that takes part in a
-//! comparison.
+//! Stores the events of a trace as columns, with one entry for each event that comparisons use.
 
 use super::captured_call::CapturedCall;
 use super::category::Category;
@@ -13,8 +12,8 @@ use super::sparse::Sparse;
 use super::texts::{TextId, Texts};
 use super::time::Nanos;
 
-/// A thread of the trace: pid and tid as text (`"Spans"` and `"stream 7"` occur), and the thread's
-/// name.
+/// A thread in the trace: the thread's name, and pid and tid as strings (`"Spans"` and `"stream 7"`
+/// occur).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
     /// The `pid` field. For a GPU event, the pid is the device.
@@ -25,9 +24,9 @@ pub struct Thread {
     pub name: TextId,
 }
 
-/// The arguments of an op, each as JSON text with one blank after each `,` and no other blanks,
-/// which Python's `ast.literal_eval` and `json.loads` can both read. The text of an absent argument
-/// is empty.
+/// The arguments of an op, each as JSON text with one blank after each `,` and no other blanks.
+/// Python's `ast.literal_eval` and `json.loads` can both read this form. An absent argument is an
+/// empty string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Arguments {
     /// `Input Dims` (2021: `Input dims`).
@@ -60,7 +59,7 @@ impl Argument {
 }
 
 impl Arguments {
-    /// The text of a single argument.
+    /// The JSON text of a single argument.
     pub fn text(&self, which: Argument) -> TextId {
         match which {
             Argument::Shape => self.dims,
@@ -98,7 +97,7 @@ pub struct Grid {
     pub block: TextId,
 }
 
-/// The sizes of the data that a rank sent to a collective and received from it.
+/// The amounts of data that a rank contributed to a collective and received from the collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// `In msg nelems`: number of input elements.
@@ -116,7 +115,7 @@ pub struct Message {
 pub struct FlowPoint {
     /// Position in `traceEvents`.
     pub uid: Uid,
-    /// `id` of the flow arrow, which its start and finish share.
+    /// `id` of the flow arrow, which the start and the finish share.
     pub id: i64,
     /// Category of the flow arrow (`ac2g`, `fwdbwd`, …).
     pub category: TextId,
@@ -137,7 +136,7 @@ pub enum FlowEnd {
     Finish,
 }
 
-/// The events of a trace that take part in a comparison, in file order.
+/// The events of a trace that comparisons use, in file order.
 ///
 /// These are the complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]. All
 /// remaining events are counted in [`Trace::left_out`].
@@ -233,7 +232,7 @@ impl Trace {
         self.uids.get(event.index())
     }
 
-    /// The kept event at this position of `traceEvents`.
+    /// The kept event at this position in `traceEvents`.
     pub fn event_at(&self, uid: Uid) -> Option<EventId> {
         self.uids.position(uid).map(|at| EventId(at as u32))
     }
@@ -364,7 +363,7 @@ impl Trace {
         &self.messages
     }
 
-    /// `Call stack` of an op in a trace of 2021 or 2022.
+    /// `Call stack` of an op in a trace from 2021 or 2022.
     pub fn call_stacks(&self) -> &Sparse<TextId> {
         &self.call_stacks
     }
@@ -383,17 +382,18 @@ impl Trace {
     }
 
     /// Allocations and frees in file order; empty unless the trace was recorded with
-    /// `profile_memory=True`. [`Trace::select`] keeps those from the first selected step to the last.
+    /// `profile_memory=True`. [`Trace::select`] keeps the allocations and frees from the first
+    /// selected step to the last.
     pub fn memory(&self) -> &[MemoryEvent] {
         &self.memory
     }
 
-    /// An interned text.
+    /// An interned string.
     pub fn text(&self, id: TextId) -> &str {
         self.texts.get(id)
     }
 
-    /// All interned texts.
+    /// All interned strings.
     pub fn texts(&self) -> &Texts {
         &self.texts
     }
@@ -413,7 +413,7 @@ impl Trace {
         &self.header
     }
 
-    /// Irregularities of the file.
+    /// Irregularities in the file.
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
@@ -428,8 +428,8 @@ impl Trace {
         self.total_events
     }
 
-    /// Number of events that take no part in a comparison, by phase and category
-    /// (`i cpu_instant_event`), sorted.
+    /// Number of events that comparisons ignore, by phase and category (`i cpu_instant_event`),
+    /// sorted.
     pub fn left_out(&self) -> &[(String, u64)] {
         &self.left_out
     }

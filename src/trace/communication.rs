@@ -2,8 +2,8 @@
 //!
 //! The names of collectives (`all_reduce`, `ncclDevKernel`) have many spellings, prefixes and
 //! suffixes. Collectives are therefore searched for as substrings of the lower-case name without
-//! its `_` characters. Template arguments and parameters are ignored, because they contain the
-//! names of other kernels.
+//! `_` characters. Template arguments and parameters are ignored, because they contain the names of
+//! other kernels.
 
 /// Substrings that occur in both kernel names and op names: collectives, and libraries that name
 /// ops like kernels.
@@ -40,7 +40,8 @@ const OF_KERNELS: [&str; 17] = [
     "a2acombine",
 ];
 
-/// Prefix of Ascend's collectives (`hcom_allReduce_`); elsewhere in a name it has no meaning.
+/// Prefix of Ascend's collectives (`hcom_allReduce_`); elsewhere in a name, this substring has no
+/// meaning.
 const ASCEND: &str = "hcom";
 
 /// Substrings that occur only in the names of communication ops.
@@ -74,8 +75,8 @@ fn holds_any(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// Strips the return type and an anonymous namespace, whose bracket does not begin the parameters,
-/// as in `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)`.
+/// Strips the return type and an anonymous namespace, whose parenthesis does not begin the
+/// parameter list, as in `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)`.
 fn without_return_type(name: &str) -> &str {
     let rest = name.strip_prefix("void ").unwrap_or(name);
     ["(anonymous namespace)::", "<unnamed>::"]

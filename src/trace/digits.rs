@@ -1,5 +1,5 @@
-//! Appends numbers to a text as decimal digits. A report contains a million numbers, so this module
-//! avoids `format!`.
+//! Appends numbers to a string as decimal digits. A report contains a million numbers, so this
+//! module avoids `format!`.
 
 /// Appends a whole number.
 pub(crate) fn push_whole(text: &mut String, number: i64) {

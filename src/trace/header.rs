@@ -1,4 +1,4 @@
-//! Stores the metadata of a trace besides its events: devices, versions, rank, recording options.
+//! Stores the metadata of a trace: devices, versions, rank, recording options.
 
 use super::time::Nanos;
 use serde::{Deserialize, Serialize};
@@ -75,8 +75,8 @@ pub struct Header {
     /// `deviceProperties`, in file order.
     pub devices: Vec<Device>,
     /// Known version keys (`cuda_runtime_version`, `hip_driver_version`, …) with their values as
-    /// text, sorted by key. Unknown keys, and values that do not look like a version, are not read,
-    /// because in real traces they can contain credentials.
+    /// strings, sorted by key. Unknown keys, and values that do not look like a version, are not
+    /// read, because in real traces they can contain credentials.
     pub versions: Vec<(String, String)>,
     /// `distributedInfo`, if the process belonged to a process group.
     pub distributed: Option<Distributed>,

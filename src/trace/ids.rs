@@ -5,8 +5,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Uid(pub u32);
 
-/// Id of a kept event in one trace: dense, from 0, in file order. Ids of different traces cannot be
-/// compared with each other.
+/// Id of a kept event in one trace: dense, from 0, in file order. Ids from different traces cannot
+/// be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(pub(crate) u32);
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Losses {
-    /// Number of elements of `traceEvents` that could not be read or are not events (`null`, `{}`).
+    /// Number of elements in `traceEvents` that could not be read or are not events (`null`, `{}`).
     /// A single empty element is not counted.
     pub events: u64,
     /// Number of bytes of decompressed text that were not read.

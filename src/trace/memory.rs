@@ -3,8 +3,8 @@
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// The memory that an allocator manages, as `Device Type` and `Device Id` of the trace; `None` if
-/// not recorded.
+/// The memory that an allocator manages, identified by `Device Type` and `Device Id` in the trace;
+/// `None` if not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MemoryDevice {
     /// `Device Type`: 0 is the CPU, 1 is CUDA, 6 is HIP.

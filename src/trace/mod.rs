@@ -1,5 +1,4 @@
-//! Reads a trace file into a [`Trace`], which stores the events that take part in a comparison as
-//! columns.
+//! Reads a trace file into a [`Trace`], which stores the events that comparisons use as columns.
 
 mod by_name;
 mod capture_files;

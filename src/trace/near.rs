@@ -4,12 +4,12 @@
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// Number of entries per block of a column. Entries are stored as their distance from the first
-/// entry of their block.
+/// Number of entries per block of a column. Each entry is stored as the distance from the first
+/// entry of the entry's block.
 const BLOCK: usize = 64;
 
 /// A column of numbers, each stored as its distance `D` from the first number of its block. A
-/// stored uid takes two bytes instead of four, and a stored time takes four instead of eight.
+/// stored uid takes two bytes instead of four, and a stored time takes four bytes instead of eight.
 /// Numbers whose distance does not fit into `D` are stored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Near<T, D> {

@@ -10,7 +10,7 @@ pub struct Note {
     pub code: &'static str,
     /// How many times the irregularity occurred.
     pub count: u64,
-    /// A description of the irregularity, with its first position if that helps.
+    /// A description of the irregularity, with the position of the first occurrence if that helps.
     pub message: String,
     /// A hint on what the user can do; empty if nothing can be done.
     pub hint: &'static str,

@@ -30,7 +30,7 @@ impl Pattern {
         self.0.replace_all(name, with)
     }
 
-    /// The first capture group that `with` refers to and the pattern does not have.
+    /// The first capture group that `with` refers to but the pattern does not have.
     pub fn unknown_group(&self, with: &str) -> Option<String> {
         let known = |group: &&str| {
             self.0
@@ -42,7 +42,7 @@ impl Pattern {
     }
 }
 
-/// The capture groups to which a replacement text refers. As in the regex crate, `$1_x` refers to
+/// The capture groups to which a replacement string refers. As in the regex crate, `$1_x` refers to
 /// the group `1_x`.
 fn groups(with: &str) -> Vec<&str> {
     let mut found = Vec::new();

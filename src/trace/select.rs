@@ -1,4 +1,4 @@
-//! Restricts a [`Trace`] to selected events, whose uids do not change.
+//! Restricts a [`Trace`] to selected events without changing their uids.
 
 use super::columns::Trace;
 use super::ids::EventId;
@@ -10,11 +10,11 @@ impl Trace {
     /// Returns the trace with only the events for which `keep` returns `true`. Uids, header and
     /// notes remain unchanged. Event ids are renumbered from 0 and cannot be compared with the
     /// event ids of the original trace. The time spans of dropped GPU events remain available as
-    /// [`Trace::unselected`], because the device was not idle then.
+    /// [`Trace::unselected`], because the device was not idle during these spans.
     ///
     /// Points of flow arrows are kept unchanged. A flow point whose event was dropped is ignored
-    /// later. Memory events are kept too, because which blocks are live depends on all earlier
-    /// events.
+    /// later. Memory events are also kept, because all earlier events determine which blocks are
+    /// live.
     #[must_use]
     pub fn select(&self, keep: impl Fn(EventId) -> bool) -> Trace {
         let (kept, gone): (Vec<EventId>, Vec<EventId>) =
@@ -162,8 +162,8 @@ mod tests {
     #[test]
     fn every_column_is_cut_to_the_events_that_are_kept() {
         let whole = full();
-        // The pattern has no `..`, so a new column causes a compile error until this test checks
-        // it.
+        // The pattern has no `..`, so a new column causes a compile error until this test covers
+        // the new column.
         let Trace {
             source: _,
             uids,

@@ -1,27 +1,27 @@
-//! Interns texts of a trace (names, argument lists, stacks): stores each distinct text once, under
-//! a dense id.
+//! Interns the strings of a trace (names, argument lists, stacks): stores each distinct string
+//! once, under a dense id.
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// Id of an interned text of one trace. Ids are dense, from 0; id 0 is the empty text. Ids of
+/// Id of an interned string of one trace. Ids are dense, from 0; id 0 is the empty string. Ids from
 /// different traces cannot be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TextId(pub(crate) u32);
 
 impl TextId {
-    /// The empty text.
+    /// The empty string.
     pub const EMPTY: TextId = TextId(0);
 
-    /// Index among the texts of the trace, for tables that are indexed by text.
+    /// Index among the strings of the trace, for tables that are indexed by string.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The texts of one trace, each stored once in one buffer.
+/// The strings of one trace, each stored once in one buffer.
 #[derive(Debug, Clone)]
 pub struct Texts {
     buffer: String,
@@ -36,7 +36,7 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// Returns the id of `text` and stores the text if it is new.
+    /// Returns the id of `text` and stores the string if it is new.
     pub fn intern(&mut self, text: &str) -> TextId {
         if text.is_empty() {
             return TextId::EMPTY;
@@ -48,29 +48,29 @@ impl Texts {
         }
     }
 
-    /// The id of the text that consists of these bytes, if it is stored. `hash` is [`hash_bytes`]
-    /// of `text`.
+    /// The id of the string that consists of these bytes, if that string is stored. `hash` is
+    /// [`hash_bytes`] of `text`.
     pub(crate) fn find(&self, hash: u64, text: &[u8]) -> Option<TextId> {
         let (buffer, ends) = (&self.buffer, &self.ends);
         self.ids.find(hash, |&id| slice(buffer, ends, id).as_bytes() == text).map(|&id| TextId(id))
     }
 
-    /// Stores a text that [`Texts::find`] did not find.
+    /// Stores a string that [`Texts::find`] did not find.
     pub(crate) fn insert(&mut self, hash: u64, text: &str) -> TextId {
-        let id = u32::try_from(self.ends.len()).expect("fewer than 2^32 distinct texts");
+        let id = u32::try_from(self.ends.len()).expect("fewer than 2^32 distinct strings");
         self.buffer.push_str(text);
-        self.ends.push(u32::try_from(self.buffer.len()).expect("distinct texts below 4 GiB"));
+        self.ends.push(u32::try_from(self.buffer.len()).expect("distinct strings below 4 GiB"));
         let (buffer, ends) = (&self.buffer, &self.ends);
         self.ids.insert_unique(hash, id, |&id| hash_bytes(slice(buffer, ends, id).as_bytes()));
         TextId(id)
     }
 
-    /// Size of all distinct texts, in bytes.
+    /// Total size of all distinct strings, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// The text with this id.
+    /// The string with this id.
     ///
     /// # Panics
     /// Panics if the id comes from a different trace and is out of range for this trace.
@@ -78,18 +78,18 @@ impl Texts {
         slice(&self.buffer, &self.ends, id.0)
     }
 
-    /// Number of distinct texts, including the empty text.
+    /// Number of distinct strings, including the empty string.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether the empty text is the only text.
+    /// Whether the empty string is the only string.
     pub fn is_empty(&self) -> bool {
         self.ends.len() == 1
     }
 }
 
-/// The hash that [`Texts::find`] and [`Texts::insert`] expect for a text.
+/// The hash that [`Texts::find`] and [`Texts::insert`] expect for a string.
 pub(crate) fn hash_bytes(text: &[u8]) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(text);
@@ -101,7 +101,7 @@ fn slice<'a>(buffer: &'a str, ends: &[u32], id: u32) -> &'a str {
     &buffer[range(ends, id)]
 }
 
-/// Range of the text with this id in the buffer.
+/// Range of the string with this id in the buffer.
 #[inline]
 fn range(ends: &[u32], id: u32) -> Range<usize> {
     match id {

@@ -1,5 +1,5 @@
-//! Converts times: the text of a trace contains decimal microseconds, and this type contains whole
-//! nanoseconds.
+//! Represents times as whole nanoseconds, and converts them from and to the decimal microseconds in
+//! trace files.
 
 use super::digits::push_fixed;
 use crate::side::PerSide;
@@ -11,7 +11,7 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 ///
 /// A double that contains microseconds since the epoch has a resolution of only 0.25 µs, which
 /// breaks the nesting of calls. Integers preserve every digit that Kineto writes. The text form is
-/// in microseconds with three decimals.
+/// microseconds with three decimal places.
 ///
 /// ```
 /// use tracetree::trace::Nanos;
@@ -43,7 +43,7 @@ impl Nanos {
 }
 
 impl PerSide<Nanos> {
-    /// The difference of two times, candidate − baseline.
+    /// The difference between two times, candidate − baseline.
     pub fn difference(self) -> Nanos {
         self.candidate - self.baseline
     }

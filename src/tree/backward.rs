@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const MOST_FORWARD_THREADS: usize = 32;
 
 impl CallTree {
-    /// The pairs of forward op and outermost backward op, sorted by backward op.
+    /// Pairs of a forward op and an outermost backward op, sorted by backward op.
     pub fn backward_links(&self) -> &[(CallId, CallId)] {
         self.backward.get_or_init(|| self.find_backward_links())
     }

@@ -14,14 +14,14 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Creates running counts of the given amounts, each of which is at most 3.
+    /// Creates running counts of the given amounts. Each amount is at most 3.
     pub(crate) fn of(amounts: impl ExactSizeIterator<Item = u8>) -> Counts {
         let positions = amounts.len() + 1;
         let mut before_blocks = Vec::with_capacity(positions.div_ceil(BLOCK));
         let mut in_blocks = Vec::with_capacity(positions);
         let (mut before, mut in_block) = (0, 0);
         for (at, amount) in amounts.chain([0]).enumerate() {
-            debug_assert!(amount <= 3, "the counts of a block fit into a byte");
+            debug_assert!(amount <= 3, "the counts in a block fit into a byte");
             if at.is_multiple_of(BLOCK) {
                 before += u32::from(in_block);
                 before_blocks.push(before);

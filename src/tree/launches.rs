@@ -1,10 +1,11 @@
 //! Finds the GPU events that each host call launched.
 //!
-//! GPU events are linked to launches by `correlation`, which a GPU event shares with the runtime
-//! call that launched it, and a graph launch with all its kernels. The correlations 0 and -1 (RCCL)
-//! link nothing. In traces of torch 1.12 to 2.2, `External id` repeats the correlation and refers
-//! to the wrong op. So `External id` is used only if the trace has no runtime calls, the id differs
-//! from the correlation, and the op starts before its GPU event.
+//! GPU events are linked to launches by `correlation`: a GPU event has the same correlation as the
+//! runtime call that launched the event, and all kernels in a graph have the same correlation as
+//! the graph launch. The correlations 0 and -1 (RCCL) link nothing. In traces of torch 1.12 to 2.2,
+//! `External id` repeats the correlation and refers to the wrong op. So `External id` is used only
+//! if the trace has no runtime calls, the id differs from the correlation, and the op starts before
+//! its GPU event.
 
 use crate::trace::{Category, EventId, Notes, Trace};
 use rustc_hash::FxHashMap;
@@ -14,8 +15,8 @@ use rustc_hash::FxHashMap;
 pub(super) struct Launched {
     /// Pairs of (launch, GPU event), sorted by launch, then start, then file order.
     links: Vec<(EventId, EventId)>,
-    /// For each event, whether it launched a GPU event. Every call is looked up here, although most
-    /// calls launched nothing.
+    /// For each event, whether the event launched a GPU event. Every call is looked up here,
+    /// although most calls launched nothing.
     is_launch: Vec<bool>,
     /// GPU events whose launch is not in the trace, sorted by start.
     pub(super) unlinked: Vec<EventId>,
@@ -60,7 +61,7 @@ pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
     launched
 }
 
-/// Host calls, indexed by the ids with which GPU events refer to them.
+/// Host calls, indexed by the ids that GPU events use to refer to host calls.
 struct Launchers {
     calls: FxHashMap<i64, EventId>,
     by_external_id: bool,
@@ -71,8 +72,8 @@ fn launchers(trace: &Trace) -> Launchers {
     let mut calls = FxHashMap::default();
     for (event, &id) in trace.correlations().iter().filter(host(Category::Runtime)) {
         if id > 0 {
-            // If a runtime call and the driver call inside it share an id, the call that comes
-            // first is used.
+            // If a runtime call and its inner driver call share an id, the call that comes first is
+            // used.
             calls.entry(id).or_insert(event);
         }
     }

@@ -1,4 +1,4 @@
-//! Stores the links between calls besides nesting, as a graph to query and to export.
+//! Stores all links between calls other than nesting, as a graph that can be queried and exported.
 
 use super::{CallId, CallTree};
 use crate::escape::one_line;
@@ -11,11 +11,11 @@ use std::fmt::Write as _;
 /// The kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LinkKind {
-    /// A link from a runtime call to a GPU event that it launched.
+    /// A link from a runtime call to a GPU event that the call launched.
     Launch,
     /// A link from a forward op to its backward op.
     Backward,
-    /// A flow arrow of the trace between two calls that are not linked otherwise.
+    /// A flow arrow in the trace between two calls that have no other link.
     Flow,
 }
 
@@ -134,8 +134,8 @@ fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
     links
 }
 
-/// Calls by thread and start; of nested calls with the same start, the innermost call counts.
-/// Kineto draws a flow arrow at the exact start of the call to which it belongs.
+/// Calls by thread and start. If several nested calls have the same start, only the innermost call
+/// is listed. Kineto draws a flow arrow at the exact start of the call to which it belongs.
 fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
     let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
     for event in trace

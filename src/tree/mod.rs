@@ -44,7 +44,7 @@ use std::sync::{Arc, OnceLock};
 /// Name of the root above the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
 
-/// Id of a call in one tree: its position in preorder, from 0. Ids of different trees cannot be
+/// Id of a call in one tree: its position in preorder, from 0. Ids from different trees cannot be
 /// compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u32);
@@ -103,7 +103,7 @@ impl CallKind {
     }
 }
 
-/// The nested calls of one trace, with their GPU events.
+/// The nested calls in one trace, with the GPU events that they launched.
 #[derive(Debug, Clone)]
 pub struct CallTree {
     trace: Arc<Trace>,
@@ -118,11 +118,12 @@ pub struct CallTree {
     /// The call that represents each event; `u32::MAX` for events that are not calls.
     calls: Vec<u32>,
     /// The parents of calls that were nested too deeply, in preorder. The list is empty for every
-    /// trace of a real program.
+    /// trace of a real program so far.
     crowded: Vec<u32>,
-    /// For each call, the innermost module call that is or contains it; computed on first use.
+    /// For each call, the innermost module call that contains the call or is the call itself;
+    /// computed on first use.
     modules: OnceLock<Stretches<Option<CallId>>>,
-    /// Pairs of forward op and backward op; computed on first use.
+    /// Pairs of a forward op and a backward op; computed on first use.
     backward: OnceLock<Vec<(CallId, CallId)>>,
     notes: Notes,
     replays: Vec<Replay>,
@@ -211,7 +212,8 @@ impl CallTree {
         }
     }
 
-    /// Returns the tree with the replays of its graph launches and the notes about their captures.
+    /// Returns the tree with the given replays of graph launches and the given notes about
+    /// captures.
     pub(crate) fn with_replays(mut self, replays: Vec<Replay>, odd: &Notes) -> CallTree {
         self.replays = replays;
         for note in odd {
@@ -341,7 +343,7 @@ impl CallTree {
         (self.kind(call) == CallKind::Thread).then(|| ThreadId(self.sources[call.index()]))
     }
 
-    /// The name of a call. For a thread, this is its recorded name or `thread`.
+    /// The name of a call. For a thread, this is the recorded name of the thread, or `thread`.
     pub fn name(&self, call: CallId) -> &str {
         match (self.event(call), self.thread(call)) {
             (Some(event), _) => self.trace.name(event),
@@ -394,21 +396,21 @@ impl CallTree {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
     }
 
-    /// Whether a captured call was recorded itself, or only kernels of the replay name it. Returns
-    /// `None` for a call that ran.
+    /// Whether a captured call was itself recorded, or is known only by name from kernels in the
+    /// replay. Returns `None` for a call that ran.
     pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
         Some(self.trace.captured(self.event(call)?)?.known)
     }
 
-    /// Whether the captured calls below a graph launch were recorded themselves, or only kernels of
-    /// the replay name them. Returns `None` if there are no captured calls.
+    /// Whether the captured calls below a graph launch were themselves recorded, or are known only
+    /// by name from kernels in the replay. Returns `None` if there are no captured calls.
     pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
         let has_only_events = self.size(launch) == self.gpu_events(launch) + 1;
         (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
     }
 
     /// Whether the call launches a captured graph whose calls are unknown, apart from program parts
-    /// that its kernels name.
+    /// that the kernels name.
     pub fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
     }
@@ -477,7 +479,8 @@ impl CallTree {
 
     /// All frames of an `nn.Module`, in preorder.
     pub(crate) fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // A module begins each range of calls of which it is the innermost module.
+        // Each range of calls has the same innermost module. If the range begins with that module
+        // call, the module begins here.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

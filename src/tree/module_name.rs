@@ -24,7 +24,7 @@ pub struct ModuleName<'n> {
 }
 
 impl<'n> ModuleName<'n> {
-    /// Parses the name of a call; returns `None` if it is not a module call.
+    /// Parses the name of a call; returns `None` if the call is not a module call.
     pub fn of(name: &'n str) -> Option<ModuleName<'n>> {
         name.strip_prefix(PREFIX).map(ModuleName::of_instance)
     }
@@ -41,13 +41,13 @@ impl<'n> ModuleName<'n> {
         }
     }
 
-    /// The class of a module; for any call that is not a module, its unchanged name.
+    /// The class of a module; for a call that is not a module, the unchanged call name.
     pub fn class_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.class)
     }
 
-    /// The instance name of a module, as users know it; for any call that is not a module, its
-    /// unchanged name.
+    /// The instance name of a module, as users know it; for a call that is not a module, the
+    /// unchanged call name.
     pub fn instance_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.instance)
     }

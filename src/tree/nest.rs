@@ -21,8 +21,8 @@
 //! ```
 //!
 //! Calls that are nested more deeply than [`DEEPEST`] become siblings at that depth. Many later
-//! stages walk from a call to the root, so the limit bounds their work by the number of calls times
-//! this depth.
+//! stages walk from a call to the root, so the limit bounds the work in these stages by the number
+//! of calls times this depth.
 
 use super::grafts::Grafts;
 use super::launches::Launched;
@@ -30,7 +30,7 @@ use super::{CallKind, Frames, NONE};
 use crate::trace::{Category, EventId, Nanos, Trace};
 use std::cmp::Ordering;
 
-/// Maximum difference between the clock readings of two calls on one thread.
+/// Maximum clock error between two calls on one thread.
 const TIMER_NOISE: Nanos = Nanos(1_000);
 
 /// Maximum depth of host calls below a thread. The deepest of 170 recorded traces has 112 levels,
@@ -164,8 +164,8 @@ impl<'a> Planter<'a> {
         self.plant_captured(event);
     }
 
-    /// If an open call is at the deepest allowed level, closes it, so the next call becomes its
-    /// sibling.
+    /// If an open call is at the deepest allowed level, closes that call, so the next call becomes
+    /// a sibling.
     fn leave_the_deepest_level(&mut self) {
         if self.stack.len() <= DEEPEST {
             return;
@@ -179,13 +179,13 @@ impl<'a> Planter<'a> {
     }
 
     /// Adds the captured calls below a graph launch, with their GPU events. A call's own GPU events
-    /// and the calls below it are ordered by the start of their first GPU event.
+    /// and the calls below the call are ordered by the start of the first GPU event.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;
         }
         let grafts = std::mem::take(&mut self.grafts);
-        // For each open captured call, its depth in the capture (some calls may be omitted) and its
+        // For each open captured call, the depth in the capture (some calls may be omitted) and the
         // GPU events that are still to be added.
         let mut open: Vec<(u32, &[EventId])> = Vec::new();
         for call in grafts.below(launch) {

@@ -1,11 +1,11 @@
-//! Stores a column with long runs of equal values, each run only once. For steps, layers and
-//! modules, runs of equal values are long, because each of them contains many calls and a large
-//! trace has millions of calls.
+//! Stores a column with long runs of equal values, so that each run is stored only once. For steps,
+//! layers and modules, runs of equal values are long, because each step, layer or module contains
+//! many calls, and a large trace has millions of calls.
 
 use std::ops::Range;
 
-/// Entries per block. For each block, the stretch (run of equal values) of its first entry is
-/// stored, so a lookup scans from there instead of searching.
+/// Entries per block. For each block, the column stores which stretch (run of equal values)
+/// contains the block's first entry, so a lookup scans from that stretch instead of searching.
 const BLOCK: usize = 64;
 
 /// A value for each position, dense from 0.

@@ -19,7 +19,7 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), look)
 }
 
-/// Kind, time of both sides in µs, and lowest common node of the only row with the given name.
+/// Kind, time on both sides in µs, and lowest common node for the only row with the given name.
 fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");
@@ -146,8 +146,7 @@ fn kernels_that_overlap_are_busy_for_less_than_their_sum() {
         let row = rows(analysis, "aten::matmul")[0];
         assert_eq!(row.time, PerSide::new(Nanos(100_000), Nanos(100_000)));
         assert_eq!(row.busy.baseline, row.time.baseline);
-        // The second kernel starts as soon as its launch allows, after a little more than 4.7 µs of host
-        // time.
+        // The second kernel starts as soon as the host has launched it, after a little more than 4.7 µs of host time.
         assert!(row.busy.candidate > Nanos(50_000) && row.busy.candidate < Nanos(60_000));
         let shares: Nanos = analysis.busy_shares(row, Side::Candidate).into_iter().sum();
         assert_eq!(shares, row.busy.candidate);

@@ -8,7 +8,7 @@ use tracetree::program::{Selection, Steps};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::{CallTree, PerSide, Side};
 
-/// A trace of two steps on one thread.
+/// A trace with two steps on one thread.
 fn steps(body: impl Fn(&mut HostThread<'_>)) -> String {
     steps_of(2, body)
 }
@@ -25,7 +25,7 @@ fn causes(
     });
 }
 
-/// The first cause with one of the given reasons.
+/// The first cause whose reason is one of `reasons`.
 fn first_of<'c>(causes: &'c [Cause], reasons: &[Reason]) -> &'c Cause {
     let found = causes.iter().find(|cause| reasons.contains(&cause.reason));
     found.unwrap_or_else(|| panic!("no cause for {reasons:?} in {causes:#?}"))
@@ -116,10 +116,10 @@ fn a_selected_step_equals_the_same_step_in_the_whole_trace() {
         assert!(causes.is_exact(analysis.wall()), "the causes do not add up");
         assert_eq!(analysis.wall().paired_steps(), Some(1));
         assert_eq!(analysis.wall().totals(Side::Candidate).steps, 1);
-        // In the full trace, the work after the first step ends the last gap of that step.
+        // In the complete trace, the last gap in the first step ends when the work after that step begins.
         let others = causes.list().iter().filter(|cause| cause.reason != Reason::Tail);
         let others: Vec<&Cause> = others.collect();
-        // Profiler calls between two steps belong to no step, so the cut trace lacks them.
+        // Profiler calls between two steps belong to no step, so the trace cut to one step lacks these calls.
         assert!(others.iter().all(|cause| cause.reason == Reason::Host), "{others:#?}");
         assert_eq!(others.iter().map(|cause| cause.difference.0).sum::<i64>(), 0, "{others:#?}");
     });

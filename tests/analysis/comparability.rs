@@ -1,4 +1,4 @@
-//! Tests that each comparability check reports exactly the differences that it should.
+//! Tests that each comparability check reports exactly the expected differences.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -7,7 +7,7 @@ use serde_json::json;
 use tracetree::analysis::Comparability;
 use tracetree::{PerSide, Side};
 
-/// A trace for which no comparability check gives a warning.
+/// A trace for which no comparability check issues a warning.
 fn plain(t: &mut HostThread<'_>, batch: i64, kind: &str) {
     t.annotation(&format!("step[EXTEND bs=1 toks={batch}]"), |t| {
         t.module("Model_0", |t| {
@@ -149,7 +149,7 @@ fn modules_hidden_by_a_replay_are_not_a_different_model() {
             analysis.comparability().both.get("DIFFERENT_MODEL").is_some()
         })
     };
-    // The trace from `build` has a kernel of 10 µs, so the replayed part is a bit more or less than half of
+    // The trace from `build` contains a 10 µs kernel, so the replayed graphs take slightly more or less than half of
     // the time.
     assert!(!differ(replayed(11.0)));
     assert!(differ(replayed(9.0)));

@@ -1,4 +1,4 @@
-//! Tests the minimum work of ops against figures computed by hand, and against a reference on real traces.
+//! Tests the minimum work of ops against figures computed by hand, and against reference figures for real traces.
 
 use crate::support::compared::{compare_texts, trace};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -15,7 +15,7 @@ use tracetree::program::{Captures, Lengths};
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, PerSide, Side, Trace};
 
-/// Traces for which the reference has figures. The ops of a replayed graph are in its capture.
+/// Traces for which reference figures exist. For a trace of graph replays, the ops come from the capture.
 const REFERENCE: [(&str, &[&str]); 9] = [
     ("bert.h100", &["mi300_h100/bert.h100"]),
     ("bert.mi300", &["mi300_h100/bert.mi300"]),
@@ -31,7 +31,7 @@ const REFERENCE: [(&str, &[&str]); 9] = [
     ("vit.mi300", &["mi300_h100/vit.mi300"]),
 ];
 
-/// A row of the reference's table of ops.
+/// A row in the reference table of ops.
 #[derive(Debug)]
 struct Line {
     name: String,
@@ -42,7 +42,7 @@ struct Line {
     time: f64,
 }
 
-/// Converts a Python tuple to the JSON found in traces.
+/// Converts a Python tuple in the table to the JSON used in traces.
 fn json(tuple: &str) -> String {
     tuple.replace('(', "[").replace(')', "]").replace(",]", "]").replace('\'', "\"")
 }
@@ -62,8 +62,8 @@ fn lines(path: &Path) -> Vec<Line> {
     rows.into_iter().map(line).collect()
 }
 
-/// The demands (minimum work) of all ops in a trace that belong to a line of the reference. The reference
-/// omits the number in the names of ops that wrap Python functions.
+/// The demand (minimum work) of each op in the traces that corresponds to a row in the reference table. For ops that
+/// wrap Python functions, the reference omits the number at the end of the op name.
 fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     let models = Models::builtin();
     let named = |name: &str| {
@@ -90,7 +90,8 @@ fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     found
 }
 
-/// Explains why the computed figures differ from the reference, if the reference is wrong.
+/// Explains a difference from the reference that is due to an error in the reference; `None` if there is no
+/// explanation.
 fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static str> {
     let sizes: Vec<Vec<f64>> =
         serde_json::from_str::<Vec<Vec<f64>>>(&line.dims).expect("shapes without lists");
@@ -98,14 +99,14 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
     let our_bytes = ours.bytes.expect("known types");
     let all = elements(0);
     match line.name.as_str() {
-        // The reference's own table of compiled ops lists 0 operations for copies and for its cache writes.
+        // The reference itself lists 0 operations for copies and cache writes in its table of compiled ops.
         "aten::copy_" if ours.flops == 0.0 && flops.round() == all => {
             let same = within(our_bytes, bytes);
             let broadcast = our_bytes < bytes && bytes == 4.0 * all;
             (same || broadcast)
                 .then_some("a copy counts an operation an element, and a broadcast source in full")
         }
-        // The reference counts statistics per feature, but a layer norm has one set of statistics per row.
+        // The reference counts one set of statistics per feature, but a layer norm has one set per row.
         "aten::layer_norm" => {
             let features = elements(2);
             (flops == 5.0 * all + 6.0 * features && bytes == 4.0 * all + 12.0 * features)
@@ -170,7 +171,7 @@ fn operations_and_bytes_equal_the_reference_unless_it_is_provably_wrong() {
     assert_eq!(found.len(), 8, "docs/concepts/efficiency.md lists them: {found:#?}");
 }
 
-/// Compares the share of the time that has a model with the share in the reference.
+/// Checks that the ops with a model cover at least as large a share of the GPU time as in the reference.
 #[test]
 fn the_models_cover_as_much_time_as_the_reference() {
     for (name, names) in REFERENCE {
@@ -180,7 +181,7 @@ fn the_models_cover_as_much_time_as_the_reference() {
             |lines: &mut dyn Iterator<Item = &Line>| lines.map(|line| line.time).sum::<f64>();
         let theirs =
             time(&mut lines.iter().filter(|line| line.flops.is_some())) / time(&mut lines.iter());
-        // The ops of a replayed graph are in its capture, which is the first file.
+        // For a trace of graph replays, the ops come from the capture, which is the first file.
         let mut traces = open(names).expect("a trace");
         let tree = CallTree::build(traces.pop().expect("a trace"));
         let tree = Captures::of(traces).add_to(&tree, TreeOptions::default());
@@ -211,7 +212,7 @@ fn efficiency_of(json: &str) -> TraceEfficiency {
     TraceEfficiency::new(tree, &Models::builtin(), &Peaks::builtin())
 }
 
-/// Names and counts of the ops, sorted by name.
+/// Names and counts of ops, sorted by name.
 fn ops(efficiency: &TraceEfficiency) -> Vec<(String, u64)> {
     let mut ops: Vec<_> = efficiency.by_op().into_iter().map(|op| (op.op, op.count)).collect();
     ops.sort();
@@ -397,7 +398,7 @@ fn an_op_faster_than_its_device_has_no_rate_and_says_why() {
     assert_eq!(above.bound_label(), Some("cache_resident_or_model_too_high"));
     assert!(within.roofline_pct().is_some_and(|pct| pct < 100.0) && within.tb_per_s().is_some());
     assert_eq!((above.roofline_pct(), above.tb_per_s(), above.tflops_per_s()), (None, None, None));
-    // The minimum work of an op above the peak, and its time at the roofline, are still known.
+    // For an op above the peak, the minimum work and the time at the roofline are still known.
     assert!(above.mbytes().is_some() && above.roofline_us().is_some());
     assert_eq!(above.savable_us(), Some(0.0));
     let told = |before, after| clause(&PerSide::new(before, after)).expect("two models");
@@ -482,8 +483,8 @@ fn models_and_peaks_of_the_user_override_the_built_in_ones() {
     assert!(error.contains("wrong.toml") && error.contains("[[device]]"), "{error}");
 }
 
-/// Convolutions of the generated ResNet: input channels, output channels, side length of the result, side
-/// length of the kernel, and number of occurrences in the network.
+/// Convolutions in the generated ResNet: input channels, output channels, side length of the output, side length of
+/// the kernel, and number of occurrences in the network.
 const RESNET: [[u64; 5]; 8] = [
     [3, 32, 32, 3, 1],
     [32, 32, 32, 3, 4],
@@ -502,9 +503,9 @@ fn the_convolutions_of_the_resnet_are_those_counted_by_hand() {
     let products =
         sum(|&[from, to, side, kernel, count]| count * side * side * to * from * kernel * kernel);
     let outputs = sum(|&[_, to, side, _, count]| count * side * side * to);
-    // Each product takes one multiplication and one addition. The bias takes one operation per
-    // result. The operation runs inside MIOpen's op, as an addition after cuDNN's op, or as a sum
-    // over the gradient in the backward pass.
+    // Each product takes one multiplication and one addition. Adding the bias takes one operation per output element.
+    // The addition runs inside MIOpen's op, as a separate op after cuDNN's op, or as a sum over the gradient in the
+    // backward pass.
     let forward = 2 * products + outputs;
     let backward = 4 * products + outputs;
     for (trace, backend) in

@@ -1,5 +1,5 @@
-//! Tests variations that must not appear as differences: rewritten JSON, different numbers of steps,
-//! different selections, a profiler that records more.
+//! Tests variations that must not be reported as differences: rewritten JSON, different numbers of steps, different
+//! selections, and a profiler that records more.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, steps_of, trace};
 use crate::support::files::unpacked;
@@ -14,8 +14,8 @@ use tracetree::trace::{Nanos, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
-/// The JSON text in a different style: newlines as the only white space, and escapes for all
-/// non-ASCII characters.
+/// Rewrites the JSON text in a different style: newlines are the only white space, and all non-ASCII characters are
+/// escaped.
 fn respelled(json: &str) -> String {
     let (mut out, mut in_string, mut is_escaped) = (String::new(), false, false);
     for character in json.chars() {
@@ -36,7 +36,8 @@ fn respelled(json: &str) -> String {
     out
 }
 
-/// Traces from several recorders: from 2021, with whole-microsecond times, on ROCm, and recent ones.
+/// Traces from several recorders: a trace from 2021 with whole-microsecond times, a trace from ROCm, and recent
+/// traces.
 fn of_all_eras() -> Vec<PathBuf> {
     let own =
         ["h100/train_five_steps.pt.trace.json.gz", "resnet.rocm.json.gz"].map(traces::example);
@@ -56,7 +57,7 @@ fn spellings(path: &Path) -> PerSide<String> {
     PerSide::new(text, again)
 }
 
-/// The number of call sites with each kind of work.
+/// The number of call sites for each of the three kinds of work.
 fn works(analysis: &Analysis) -> [usize; 3] {
     let of = |work| analysis.judged().sites.iter().filter(|site| site.work == work).count();
     [Work::Same, Work::Changed, Work::OneSided].map(of)
@@ -145,7 +146,7 @@ fn five_steps_of_equal_work_compare_like_two_of_them() {
     }
 }
 
-/// A trace of steps whose launches are much faster than the GPU's work.
+/// A trace of steps in which launching is much faster than the GPU work.
 fn gpu_bound(steps: u32) -> Trace {
     let text = steps_of(steps, |t| {
         for _ in 0..3 {
@@ -162,7 +163,7 @@ fn a_gpu_that_runs_unselected_work_is_not_idle() {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         assert!(analysis.wall().is_exact() && analysis.causes().is_exact(analysis.wall()));
         assert_eq!(totals.baseline.busy, totals.candidate.busy);
-        // Kernels of earlier steps run before step 3.
+        // Kernels from earlier steps run before step 3.
         assert!(totals.candidate.before > Nanos(3_000_000), "{totals:?}");
         assert!((totals.candidate.idle - totals.baseline.idle).abs() < Nanos(50_000), "{totals:?}");
         for (side, rows) in Side::BOTH.map(|side| (side, analysis.step_rows())) {
@@ -206,8 +207,8 @@ fn swapping_two_selections_mirrors_the_results() {
 
 #[test]
 fn steps_that_make_the_same_calls_are_matched_whatever_their_numbers() {
-    // Steps with 100 and 101 ops are so similar that only the preference for equal steps matches
-    // them correctly.
+    // A step with 100 ops and a step with 101 ops are so similar that only the preference for equal steps leads to
+    // the correct match.
     let text = |steps: &[(u32, bool)]| {
         let built = TraceBuilder::cuda().thread("main", |t| {
             for &(number, clips) in steps {
@@ -249,7 +250,7 @@ fn frames_of_the_profiler_are_not_points_of_difference() {
     compare_texts(&PerSide::new(text(false), text(true)), |analysis| {
         assert_eq!(analysis.diff().differences(), []);
     });
-    // Frames of files outside of the profiler are points of difference.
+    // Frames from files outside of the profiler count as points of difference.
     let without = text(true).replace("torch/profiler/profiler.py", "trainer.py");
     compare_texts(&PerSide::new(text(false), without), |analysis| {
         assert_eq!(analysis.diff().differences().len(), 1);

@@ -1,4 +1,4 @@
-//! Tests where the time of a pair of traces goes, why it differs, and whether the difference is significant.
+//! Tests where the time in a pair of traces goes, why it differs, and whether the difference is significant.
 
 #[path = "../support/mod.rs"]
 mod support;

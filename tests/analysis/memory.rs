@@ -1,4 +1,4 @@
-//! Tests memory figures against a recount from the raw JSON, and files that lack some memory data.
+//! Tests memory figures against counts from the raw JSON, and with files that lack some memory data.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::files::unpacked;
@@ -37,21 +37,21 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Memory figures of one device, counted from the raw JSON event by event.
+/// Memory figures for one device, counted event by event from the raw JSON.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counted {
     allocations: u64,
     allocated: i64,
     before: i64,
     peak: i64,
-    /// Bytes live at the peak, in blocks that were allocated during the recording.
+    /// Bytes live at the peak in blocks that were allocated during the recording.
     live_at_peak: i64,
-    /// Bytes live at the end, in blocks that were allocated during the recording.
+    /// Bytes live at the end in blocks that were allocated during the recording.
     live_at_end: i64,
     breaks_of_the_law: u64,
 }
 
-/// Time, order and arguments of a memory event.
+/// Time, order and arguments for a memory event.
 type Instant = (f64, i64, Value);
 
 fn counted(path: &Path) -> BTreeMap<(i64, i64), Counted> {
@@ -205,7 +205,7 @@ fn a_step_of_a_training_repeats_to_the_byte() {
     });
 }
 
-/// A trace of three steps of 1 ms with memory events, which are given by time in µs and arguments. In
+/// A trace with three steps of 1 ms and the given memory events, each of which has a time in µs and arguments. In
 /// each step, `aten::linear` runs from 0.05 to 0.4 ms and calls `aten::mm`, which runs from 0.1 to
 /// 0.3 ms.
 fn made(events: &[(u32, Value)]) -> String {
@@ -244,11 +244,11 @@ fn usage<T>(events: &[(u32, Value)], look: impl FnOnce(&MemoryUsage) -> T) -> T 
     look(&MemoryUsage::of(&CallTree::build(trace("made", &made(events)))))
 }
 
-/// Name, and the bytes that are allocated, temporary, and live at the peak and at the end.
+/// Name, allocated bytes, temporary bytes, bytes live at the peak, and bytes live at the end.
 type Figures = (String, i64, Option<i64>, Option<i64>, Option<i64>);
 
-/// The rows of a trace compared with itself: name, allocated bytes, temporary bytes, and bytes live at the
-/// peak and at the end.
+/// The rows for a trace compared with itself: name, allocated bytes, temporary bytes, and bytes live at the peak and
+/// at the end.
 fn rows(events: &[(u32, Value)]) -> Vec<Figures> {
     let text = made(events);
     compare_texts(&PerSide::new(text.clone(), text), |analysis| {
@@ -398,9 +398,9 @@ fn leaks(kept: PerSide<i64>) -> Vec<String> {
 
 #[test]
 fn a_planted_leak_is_found_with_its_op() {
-    let grows = "Live memory of gpu 0 grows by 64 B per step: 64 B in aten::mm";
-    let no_longer = "Live memory of gpu 0 no longer grows by 64 B per step: 64 B in aten::mm";
-    let faster = "Live memory of gpu 0 grows by 128 B instead of 64 B per step: 128 B in aten::mm";
+    let grows = "Live memory on gpu 0 grows by 64 B per step: 64 B in aten::mm";
+    let no_longer = "Live memory on gpu 0 no longer grows by 64 B per step: 64 B in aten::mm";
+    let faster = "Live memory on gpu 0 grows by 128 B instead of 64 B per step: 128 B in aten::mm";
     assert_eq!(leaks(PerSide::new(0, 64)), [grows]);
     assert_eq!(leaks(PerSide::new(64, 0)), [no_longer]);
     assert_eq!(leaks(PerSide::new(64, 128)), [faster]);
@@ -434,9 +434,9 @@ fn the_recorded_leak_is_found_with_its_rate() {
         })
     };
     let [grows] = &leaks("base", "leak")[..] else { panic!("one leak") };
-    assert!(grows.starts_with("Live memory of gpu 0 grows by 275.6 MB per step: 88.1 MB in "));
+    assert!(grows.starts_with("Live memory on gpu 0 grows by 275.6 MB per step: 88.1 MB in "));
     let [no_longer] = &leaks("leak", "base")[..] else { panic!("one leak") };
-    assert!(no_longer.starts_with("Live memory of gpu 0 no longer grows by 275.6 MB per step: "));
+    assert!(no_longer.starts_with("Live memory on gpu 0 no longer grows by 275.6 MB per step: "));
     for other in ["again", "batch", "checkpoint", "empty_cache", "fragments"] {
         assert!(leaks("base", other).is_empty(), "{other}");
     }

@@ -1,4 +1,4 @@
-//! Live sets at the peaks, and the changes of peak, workspaces and reserved memory.
+//! Tests the live sets at memory peaks, and changes of the peak, of workspaces and of reserved memory.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::traces::{example, real};
@@ -17,7 +17,7 @@ fn pair(baseline: &str, candidate: &str) -> PerSide<PathBuf> {
     PerSide::new(recorded(baseline), recorded(candidate))
 }
 
-/// The kind and sentence of each change of memory.
+/// The kind and sentence of each memory change.
 fn told(analysis: &Analysis) -> Vec<(ChangeKind, String)> {
     let kinds =
         [ChangeKind::Leak, ChangeKind::Memory, ChangeKind::Workspace, ChangeKind::Allocator];
@@ -96,11 +96,11 @@ fn exchanged_sides_exchange_the_live_sets() {
 
 #[test]
 fn a_peak_that_moves_is_a_change_with_its_ops() {
-    let sentence = "Peak memory of gpu 0 is 569.2 MB instead of 758.1 MB: −88.1 MB in aten::addmm, −50.3 MB in \
+    let sentence = "Peak memory on gpu 0 is 569.2 MB instead of 758.1 MB: −88.1 MB in aten::addmm, −50.3 MB in \
                     aten::gelu, −38.4 MB in aten::empty";
     assert_eq!(of_files("base", "checkpoint"), [(ChangeKind::Memory, sentence.to_owned())]);
     let fragments =
-        "Peak memory of gpu 0 is 1.2 GB instead of 758.1 MB: +483.0 MB live before the recording";
+        "Peak memory on gpu 0 is 1.2 GB instead of 758.1 MB: +483.0 MB live before the recording";
     assert_eq!(of_files("base", "fragments"), [(ChangeKind::Memory, fragments.to_owned())]);
     assert_eq!(of_files("base", "again"), []);
 }
@@ -115,8 +115,8 @@ fn what_follows_from_a_leak_is_part_of_it() {
     assert_eq!(kinds("base", "empty_cache"), [ChangeKind::Allocator]);
 }
 
-/// The devices of the TimeSformer pair differ, so no change of its bytes is claimed. Its churn differs by 10 GB, and what is
-/// live at the peak by 9,216 bytes: totals are not need.
+/// The TimeSformer traces come from different devices, so no memory change must be reported. The allocated totals
+/// differ by 10 GB, but the memory live at the peak differs by only 9,216 bytes.
 #[test]
 fn churn_is_not_called_need() {
     let [Some(one), Some(two)] =
@@ -140,8 +140,8 @@ fn churn_is_not_called_need() {
     });
 }
 
-/// Two steps in which `aten::mm`, with a kernel, allocates `workspace` bytes for itself; the allocator holds
-/// `reserved`.
+/// Two steps in which `aten::mm` runs a kernel and allocates a workspace of `workspace` bytes, while the allocator
+/// reserves `reserved` bytes.
 fn made(workspace: i64, reserved: i64, device: i64) -> String {
     let mut all: Vec<Value> = Vec::new();
     let mut order = 0;
@@ -181,7 +181,7 @@ fn a_planted_workspace_is_found_with_its_op() {
     let texts = PerSide::new(made(0, 400_000_000, 1), made(40_000_000, 400_000_000, 1));
     compare_texts(&texts, |analysis| {
         let found = told(analysis);
-        let peak = "Peak memory of gpu 0 is 180.0 MB instead of 140.0 MB: +40.0 MB in aten::mm";
+        let peak = "Peak memory on gpu 0 is 180.0 MB instead of 140.0 MB: +40.0 MB in aten::mm";
         let workspace = "aten::mm allocates 40.0 MB in 1 temporary block instead of no temporary blocks per step on gpu \
                          0 for the same tensors";
         let expected =
@@ -200,6 +200,6 @@ fn reserved_memory_is_compared_at_one_peak_and_on_one_kind_of_device() {
     let changed = found(made(0, 400_000_000, 1), made(0, 500_000_000, 1));
     assert_eq!(changed, [(ChangeKind::Allocator, sentence.to_owned())]);
     assert_eq!(found(made(0, 400_000_000, 1), made(0, 410_000_000, 1)), []);
-    // On a GPU of another kind, blocks have other sizes.
+    // On a different kind of GPU, blocks have different sizes.
     assert_eq!(found(made(0, 400_000_000, 1), made(40_000_000, 500_000_000, 6)), []);
 }

@@ -1,4 +1,4 @@
-//! Tests the tables of all ops and API calls against a recount from the JSON.
+//! Tests the tables of all ops and API calls against counts from the raw JSON.
 
 use crate::support::files::unpacked;
 use crate::support::traces::{example, example_pairs, real_pairs};
@@ -15,7 +15,7 @@ fn compared(paths: &PerSide<impl AsRef<Path>>) -> Comparison {
         .expect("two traces")
 }
 
-/// The number of events of a category with each name.
+/// The number of events with each name in a category.
 fn recount(path: &Path, category: &str) -> BTreeMap<String, u64> {
     let document: Value = serde_json::from_slice(&unpacked(path).expect("a file")).expect("JSON");
     let events =

@@ -1,4 +1,4 @@
-//! The concurrency of GPU work, against a recount that looks at each moment between two edges.
+//! Tests the concurrency of GPU work against a recount that examines the time between consecutive starts and ends.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;
@@ -34,7 +34,7 @@ fn a_recount_of_every_moment_finds_the_same_concurrency() {
     }
 }
 
-/// Visits the time between each two neighbouring edges.
+/// Recounts the overlap by visiting each interval between consecutive starts and ends.
 fn recount(analysis: &Analysis) -> Overlap {
     let tree = analysis.tree(Side::Baseline);
     let trace = tree.trace();

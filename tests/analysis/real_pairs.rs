@@ -1,5 +1,5 @@
-//! Tests real traces of two platforms, if `TRACETREE_TRACES` points to them, against the figures of another
-//! tool and against calls that must match.
+//! Tests real traces from two platforms, if `TRACETREE_TRACES` points to them, against the figures of another tool
+//! and against a list of calls that must match.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::files::unpacked;
@@ -26,10 +26,10 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
     look(&file("mi300"), &file("h100"), check);
 }
 
-/// A line of TraceLens TraceDiff's output from 2025: name, row count, and time of both sides in ms.
+/// A line in the output of TraceLens TraceDiff from 2025: name, row count, and time on both sides in ms.
 type Figure = (&'static str, u64, f64, f64);
 
-/// Asserts that the names summary has the figures of the reference, which are rounded to microseconds.
+/// Asserts that the names summary has the figures in the reference, which are rounded to microseconds.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();
@@ -50,7 +50,7 @@ fn assert_totals(analysis: &Analysis, baseline: f64, candidate: f64) {
     assert!((totals.candidate - candidate).abs() < 0.0006, "{totals:?}");
 }
 
-/// Asserts that every op on the baseline's GPU path matches an op of the same name, except those in
+/// Asserts that every op on the baseline's GPU path matches an op with the same name, except for the ops in
 /// `renamed`.
 fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
     for side in Side::BOTH {
@@ -71,9 +71,9 @@ fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
 fn timesformer_on_two_platforms_has_the_figures_of_the_reference() {
     platforms("timesformer", |analysis| {
         assert_totals(analysis, 119.853, 158.433);
-        // The reference has 123 rows of aten::copy_ with 6.134 and 10.838 ms. The reference
-        // attributes the copy below aten::upsample_nearest1d (6.494 and 3.999 µs) to that op,
-        // because only one side has a child of the op (cudaPeekAtLastError).
+        // The reference has 123 rows for aten::copy_, with 6.134 and 10.838 ms. The reference attributes the copy
+        // below aten::upsample_nearest1d (6.494 and 3.999 µs) to aten::upsample_nearest1d itself, because only one
+        // side has cudaPeekAtLastError below this op.
         assert_figures(
             analysis,
             &[
@@ -105,12 +105,11 @@ fn vit_on_two_platforms_has_the_figures_of_the_reference() {
                 ("aten::gelu", 12, 0.066, 0.061),
                 ("aten::cat", 1, 0.007, 0.007),
                 ("aten::tanh", 1, 0.004, 0.002),
-                // The reference reports aten::scaled_dot_product_attention, which is one level
-                // above this op.
+                // The reference instead reports aten::scaled_dot_product_attention, which is the parent of this op.
                 ("aten::_flash_attention_forward", 12, 0.375, 0.123),
             ],
         );
-        // The reference's aten::_convolution, with 0.053 and 0.130 ms, includes the bias addition.
+        // In the reference, aten::_convolution includes the bias addition and has 0.053 and 0.130 ms.
         let sum = |side: Side| -> f64 {
             let groups = analysis.by_name();
             let parts = ["aten::_convolution", "aten::add_"];

@@ -1,4 +1,4 @@
-//! User regions: made ones with known figures, and real ones against a recount.
+//! Tests user regions: generated regions with known figures, and real regions against a recount.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;
@@ -47,7 +47,7 @@ fn a_kernel_belongs_to_the_innermost_region_and_those_around_it() {
     assert_eq!(inner.host_self, inner.wall);
 }
 
-/// A call at a time of a thread, in µs.
+/// A call on thread `tid`, with start and length in µs.
 fn call(
     name: &str,
     cat: &str,
@@ -82,7 +82,7 @@ fn work_of_another_thread_is_inferred_and_idle_time_is_known() {
         call("outer", "user_annotation", 1, 0, 100, &none),
         call("inner", "user_annotation", 1, 20, 40, &none),
     ];
-    // Launched by another thread while `inner` is open, and by the first thread after it.
+    // One kernel is launched by another thread while `inner` is open, and one by the first thread after `inner` ends.
     events.extend(launched(2, 30, 1, (40, 10)));
     events.extend(launched(1, 70, 2, (80, 40)));
     let rows = rows(json!({ "traceEvents": events }).to_string());
@@ -130,7 +130,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// The innermost region of each launch, found by looking at every annotation.
+/// Determines the innermost region of each launch by searching all annotations.
 #[test]
 fn a_search_through_all_annotations_finds_the_same_work() {
     for path in files() {

@@ -1,4 +1,4 @@
-//! Tests several runs per side: tables have figures per run, and variation among the runs of a side is not a
+//! Tests several runs per side: tables have figures per run, and variation among the runs on one side is not a
 //! difference between the sides.
 
 use crate::support::compared;
@@ -11,12 +11,12 @@ use tracetree::report::{Narrative, evidence, summarise, write_csv, write_markdow
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, Input, PerSide, Side, Trace};
 
-/// A trace of two steps, each with a matrix product of `gemm` µs and other ops of 5 µs below one op.
+/// A trace with two steps, each with a matrix product of `gemm` µs and other ops of 5 µs below one op.
 fn run(gemm: f64, others: &[&str]) -> Trace {
     steps(2, gemm, others)
 }
 
-/// A trace of `count` steps, each with a matrix product of `gemm` µs and other ops of 5 µs below one op.
+/// A trace with `count` steps, each with a matrix product of `gemm` µs and other ops of 5 µs below one op.
 fn steps(count: u32, gemm: f64, others: &[&str]) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 1..=count {
@@ -47,7 +47,7 @@ fn column(analysis: &Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> 
     reader.records().map(|record| record.expect("a row")[at].to_owned()).collect()
 }
 
-/// The remarks of a narrative: what supports the answer, and what it omits.
+/// The remarks in a narrative: what supports the result, and what the result omits.
 fn remarks(analysis: &Analysis) -> Vec<String> {
     let narrative = Narrative::of(analysis);
     let others = narrative.remarks.into_iter().chain(narrative.runs);
@@ -71,7 +71,7 @@ fn every_table_of_attributed_events_has_runs_median_and_spread() {
         TableKind::Causes,
     ] {
         let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
-        // A row of `diff_stats` is an op in one of the two steps, so its time is half of the time per step.
+        // A row in `diff_stats` covers an op in one of the two steps, so the row has half of the time per step.
         let share = if kind == TableKind::Rows { 0.5 } else { 1.0 };
         for (name, expected) in [
             ("runs_trace1", 3.0),
@@ -99,8 +99,7 @@ fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
         assert_eq!(told("run_times_us_trace2"), "190.000; 200.000", "{}", kind.name());
         assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"], "{}", kind.name());
     }
-    // A step begins before its first kernel, so its wall time exceeds its GPU time by the same amount in
-    // each run.
+    // A step begins before its first kernel, so its wall time exceeds its GPU time, by the same amount in every run.
     let walls = column(analysis, TableKind::Steps, "run_walls_us_trace1").remove(0);
     let walls: Vec<f64> = walls.split("; ").map(|wall| wall.parse().expect("a time")).collect();
     assert_eq!(walls.len(), 3);
@@ -121,8 +120,8 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
         // The call sites are the matrix product and the other ops.
         let same = told(TableKind::Verdicts, 100.0, "verdict");
         assert!(same.iter().all(|verdict| verdict == "similar"), "{counts:?}: {same:?}");
-        // A row of `diff_stats` is the op in a single step. Two steps are compared if a median run has two
-        // steps, otherwise five.
+        // A row in `diff_stats` is the op in a single step. If a median run has two steps, two steps are compared;
+        // otherwise, five steps are compared.
         let is_five = counts.iter().all(|side| side.contains(&5));
         for (kind, share) in [
             (TableKind::Rows, if is_five { 0.2 } else { 0.5 }),
@@ -150,7 +149,7 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
 #[test]
 fn a_run_has_the_same_times_on_either_side() {
     let open = |name: &str| Trace::open(traces::h100(name)).expect("a trace");
-    // Recordings of two and of five steps of one program.
+    // Recordings with two steps and with five steps of one program.
     let two_and_five = || vec![open("train_base"), open("train_five_steps")];
     let five_and_two = || vec![open("train_five_steps"), open("train_again")];
     let comparison = compare(two_and_five(), five_and_two());
@@ -159,8 +158,8 @@ fn a_run_has_the_same_times_on_either_side() {
         .map(|name| column(analysis, TableKind::Causes, name));
     let mut compared = 0;
     for (cause, (before, after)) in analysis.causes().list().iter().zip(before.iter().zip(&after)) {
-        // Idle time at a call that the median run lacks is attributed to an enclosing call, which
-        // depends on the choice of the median run.
+        // Idle time at a call that is missing in the median run is attributed to an enclosing call, so the
+        // attribution depends on which run is the median.
         if cause.rows.is_empty() && cause.place != "(between calls)" {
             continue;
         }
@@ -197,7 +196,7 @@ fn idle_time_of_unmatched_steps_is_divided_by_their_number() {
         assert_eq!(number(median), number(whole).map(|whole| whole / steps), "{launched}");
     }
     assert!(told >= 4, "{launched:?}");
-    // Every step of the other side has a counterpart, so the other side has no idle time in unmatched steps.
+    // Every step on the other side has a counterpart, so the other side has no idle time in unmatched steps.
     let of_others = |(at, _): (usize, &String)| launched[at] == "unpaired_step";
     let median = idle("run_median_us_trace1");
     assert!(median.iter().enumerate().filter(|&at| of_others(at)).all(|(_, cell)| cell.is_empty()));
@@ -214,12 +213,12 @@ fn work_outside_of_steps_has_no_times_of_runs() {
     }
 }
 
-/// A trace of one step in which a loader takes `micros` before the kernel is launched.
+/// A trace with one step in which a loader takes `micros` µs before the kernel is launched.
 fn loading(micros: f64) -> Trace {
     loading_steps(1, micros)
 }
 
-/// A trace of `count` steps in which a loader takes `micros` before the kernel is launched.
+/// A trace with `count` steps in which a loader takes `micros` µs before the kernel is launched.
 fn loading_steps(count: u32, micros: f64) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 1..=count {
@@ -248,7 +247,7 @@ fn idle_time_has_the_time_of_each_run() {
         (TableKind::Idle, "owner", "data.py(9): __next__"),
     ] {
         assert_eq!(cell(kind, key, value, "runs_trace1"), "3", "{value}");
-        // The kernel before the loader still runs for part of the loader's time, which is therefore not idle.
+        // The kernel before the loader still runs during part of the loader's time, so this part is not idle time.
         let time = if kind == TableKind::Causes { "time" } else { "idle" };
         for (side, spread) in [("trace1", 30.0), ("trace2", 30.0)] {
             let told = |name: &str| -> f64 {
@@ -290,7 +289,7 @@ fn repeating_the_same_run_gives_the_same_times_everywhere() {
     }
 }
 
-/// All output of a comparison, by name.
+/// Every output of a comparison, with its name.
 fn outputs(analysis: &Arc<Analysis>) -> Vec<(String, Vec<u8>)> {
     let mut all = vec![("answer".to_owned(), Narrative::of(analysis).answer().into_bytes())];
     all.push(("remarks".to_owned(), remarks(analysis).join("\n").into_bytes()));
@@ -308,7 +307,7 @@ fn outputs(analysis: &Arc<Analysis>) -> Vec<(String, Vec<u8>)> {
     all
 }
 
-/// Asserts that both comparisons give the same bytes in every output.
+/// Asserts that every output has the same bytes in both comparisons.
 fn assert_same_outputs(one: &Comparison, other: &Comparison, what: &str) {
     let pairs = outputs(one.analysis()).into_iter().zip(outputs(other.analysis()));
     for ((name, a), (_, b)) in pairs {
@@ -366,7 +365,7 @@ fn runs_from_pipes_and_readers_are_compared_like_files() {
 #[test]
 fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     let runs = |times: &[f64]| times.iter().map(|&time| run(time, &[])).collect::<Vec<Trace>>();
-    // Tests three runs and four runs; the median of four runs is the lower of the two middle runs.
+    // Tests three runs and four runs; with four runs, the median is the lower of the two middle runs.
     for (before, after) in [
         (&[130.0, 100.0, 104.0][..], &[230.0, 190.0, 200.0][..]),
         (&[130.0, 108.0, 100.0, 104.0], &[230.0, 190.0, 220.0, 200.0]),
@@ -389,7 +388,7 @@ fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     }
 }
 
-/// Number of random splits of one program's runs that show a change in the total, in the step time, and at
+/// Number of random splits of one program's runs in which a change is found in the total, in the step time, and at
 /// any call site.
 fn false_alarms(all: &[Arc<Trace>], runs: usize) -> [usize; 3] {
     let mut random = SplitMix::new(44);
@@ -420,7 +419,7 @@ fn random_splits_of_the_runs_of_one_program_rarely_show_a_change() {
     let all: Vec<Arc<Trace>> = (1..=12).map(|at| Arc::new(open(at).expect("a trace"))).collect();
     for runs in [2, 3, 4] {
         let alarms = false_alarms(&all, runs);
-        // At a false alarm rate of 5%, two of forty splits may show a change.
+        // With a false alarm rate of 5%, two of forty splits may show a change.
         assert!(alarms.iter().all(|&count| 20 * count <= SPLITS), "{runs} runs a side: {alarms:?}");
     }
 }
@@ -468,7 +467,7 @@ fn with_one_run_per_side_there_are_no_run_columns_and_the_noise_is_unknown() {
     let several = compare(vec![run(100.0, &[]), run(101.0, &[])], vec![run(200.0, &[])]);
     let told = remarks(several.analysis());
     assert!(
-        told.contains(&"only one run on one side: run-to-run noise is unknown".to_owned()),
+        told.contains(&"a single run on one side: run-to-run noise is unknown".to_owned()),
         "{told:?}"
     );
 }
@@ -485,14 +484,14 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
     let remarks = remarks(comparison.analysis());
     let told = |what: &str| remarks.iter().any(|remark| remark.contains(what));
     assert!(
-        told("3 runs of trace1") && told("GPU time 104.00 µs (spread 30.00 µs, 28.8%)"),
+        told("3 runs of baseline") && told("GPU time 104.00 µs (spread 30.00 µs, 28.8%)"),
         "{remarks:?}"
     );
 }
 
-/// Number of points of difference, and number of points that vary among runs.
+/// Number of points of difference, and number of points that vary among the runs on a side.
 fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
-    // The first run has the middle one of three times, or the lower one of two, so it is the median run.
+    // The first run is the median run, because its time is the middle of three times or the lower of two times.
     let traces = |runs: &[&[&str]]| {
         let times = [100.0, 200.0, 50.0].into_iter().zip(runs);
         times.map(|(time, others)| run(time, others)).collect()

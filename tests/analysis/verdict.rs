@@ -1,4 +1,4 @@
-//! Tests which differences the repeats support and which they do not.
+//! Tests which differences are supported by the repeats and which are not.
 
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
@@ -8,7 +8,7 @@ use tracetree::analysis::{Analysis, Repeats, StepRow, Thresholds, Verdict, Verdi
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// A trace with one step for each of the given times of `aten::mm`; `aten::add` takes 50 µs in each step.
+/// A trace with one step for each given time of `aten::mm`; `aten::add` takes 50 µs in each step.
 fn steps(times: &[f64]) -> String {
     with_kernel(times, "gemm")
 }
@@ -72,7 +72,7 @@ fn a_tenfold_time_is_significant_with_two_steps_per_side() {
 
 #[test]
 fn a_call_site_borrows_the_usual_spread_from_the_others() {
-    // Three steps that agree by chance are not significant if all other call sites vary by 10%.
+    // Three steps that agree by chance do not make a difference significant if all other call sites vary by 10%.
     let texts = [[100.0, 100.1, 100.0], [105.0, 105.1, 105.0]].map(|mm| {
         TraceBuilder::cuda()
             .thread("main", |t| {
@@ -227,15 +227,15 @@ fn thresholds_are_the_users() {
     });
 }
 
-/// Time of a side in steps without a counterpart, taken from the table of steps.
+/// Time on one side in steps without a counterpart, taken from the steps table.
 fn in_steps_without_a_partner(analysis: &Analysis, side: Side) -> Nanos {
     let rows = analysis.step_rows();
     let is_alone = |row: &&StepRow| row.steps[side].is_some() && row.steps[side.other()].is_none();
     rows.iter().filter(is_alone).map(|row| row.figures[side].time).sum()
 }
 
-/// Checks that call sites cover all time (except in steps without a counterpart, where these do not count),
-/// and that swapping the sides inverts every verdict.
+/// Checks that the call sites cover all time, except the time in steps without a counterpart, and that swapping the
+/// sides inverts every verdict.
 fn check(paths: &PerSide<std::path::PathBuf>) {
     let judged = |analysis: &Analysis| {
         let found = analysis.verdicts(&Thresholds::default());
@@ -286,7 +286,7 @@ fn verdicts_add_up_and_mirror_if_one_trace_has_more_steps() {
     let path = |name: &str| format!("examples/traces/h100/{name}.pt.trace.json.gz").into();
     let pair = PerSide::new(path("train_base"), path("train_five_steps"));
     check(&pair);
-    // The call sites of the additional steps must not count.
+    // The time at call sites must not include the additional steps.
     compare_files(pair, |analysis| {
         let sites = &analysis.judged().sites;
         let sum: Nanos = sites.iter().map(|site| site.time.candidate).sum();
@@ -315,7 +315,7 @@ fn a_trace_against_itself_has_no_change() {
     }
 }
 
-/// The changes of a pair, by name and module.
+/// The changes between two traces, by name and module.
 fn changes(paths: PerSide<std::path::PathBuf>) -> Vec<(String, String, Verdict)> {
     compare_files(paths, |analysis| {
         let found = analysis.verdicts(&Thresholds::default());
@@ -351,7 +351,7 @@ fn a_larger_convolution_is_the_change_and_the_only_one() {
     assert_eq!(found, expected);
 }
 
-/// A trace of `count` equal steps.
+/// A trace with `count` equal steps.
 fn equal_steps(count: u32) -> String {
     steps_of(count, |t| {
         t.op("aten::mm", |t| t.kernel("gemm", 100.0));
@@ -371,7 +371,7 @@ fn a_different_number_of_steps_does_not_change_the_work() {
     }
 }
 
-/// A trace of `count` equal steps below a frame, with one op inside another.
+/// A trace with `count` equal steps below a frame, with one op inside another.
 fn nested_steps(count: u32) -> String {
     steps_of(count, |t| {
         t.frame("train.py(1): step", |t| {
@@ -398,7 +398,7 @@ fn unmatched_steps_are_not_a_change_even_at_other_call_sites() {
     }
 }
 
-/// A trace of five steps in which a loader waits for the given times in µs.
+/// A trace with five steps in which a loader waits for the given times in µs.
 fn loading(waits: [f64; 5]) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for (number, micros) in (1..).zip(waits) {
@@ -421,7 +421,7 @@ fn an_effect_in_one_of_five_steps_is_reported_as_such_and_not_as_an_average() {
         assert_eq!(cause.difference, Nanos(12_000_000), "the mean over five steps");
         let few = cause.few.expect("one step has it");
         assert_eq!((few.side, few.count, few.of), (Side::Candidate, 1, 5));
-        // The late step takes 59.997 ms more than the median of the other steps.
+        // The delayed step takes 59.997 ms more than the median of the other steps.
         let told = "in 1 of 5 candidate steps: +59.997 ms";
         assert!(cause.evidence.ends_with(&format!("; {told}")), "{}", cause.evidence);
         let narrative = tracetree::report::Narrative::of(analysis);
@@ -430,7 +430,7 @@ fn an_effect_in_one_of_five_steps_is_reported_as_such_and_not_as_an_average() {
         let headline = format!("most of the difference is {told}");
         assert!(remarks.contains(&headline), "{remarks:?}");
     });
-    // If all steps take longer, the difference is not caused by a few steps.
+    // If all steps take longer, the difference must not be attributed to a few steps.
     let all = usual.map(|micros| micros + 12_000.0);
     compare_texts(&PerSide::new(loading(usual), loading(all)), |analysis| {
         assert_eq!(analysis.causes().list()[0].few, None);

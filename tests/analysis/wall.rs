@@ -1,4 +1,4 @@
-//! Tests the attribution of wall time on edge cases and on real traces.
+//! Tests the attribution of wall time in edge cases and on real traces.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::recount::{Recount, recount};
@@ -51,7 +51,7 @@ impl Events {
     }
 }
 
-/// Idle time of the baseline by kind and owner, in ns.
+/// Idle time in the baseline by kind and owner, in ns.
 fn idle(analysis: &Analysis) -> BTreeMap<(&'static str, String), i64> {
     let mut sums = BTreeMap::new();
     for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {
@@ -175,8 +175,8 @@ fn work_that_runs_after_the_last_step_belongs_to_it() {
 
 #[test]
 fn work_launched_before_the_window_is_listed_separately() {
-    // The launches of kernel_9 and kernel_8 are not in the trace, and the launch of kernel_1 is before
-    // the step. Of kernel_9, kernel_8 and kernel_1, only kernel_8 runs after kernel_2 on the same stream.
+    // The trace does not contain the launches of kernel_9 and kernel_8, and kernel_1 was launched before the step. Of
+    // these three kernels, only kernel_8 runs after kernel_2 on the same stream.
     let events = Events::default()
         .launch(1, (-20.0, -10.0))
         .step(0, (0.0, 100.0))
@@ -239,7 +239,8 @@ fn sides_with_different_step_counts_are_compared_per_step() {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         assert_eq!((totals.baseline.steps, totals.candidate.steps), (2, 2));
         assert_eq!((totals.baseline.alone.0, totals.candidate.alone.0), (0, 100_000));
-        // The gap before the third step's kernel begins in the second step, so the second step gets the time.
+        // The gap before the third step's kernel begins in the second step, so the time is attributed to the second
+        // step.
         assert_eq!(totals.map(|side| side.own().0), PerSide::new(200_000, 200_000));
         let idle = |side: Side, kind| analysis.wall().idle_of_kind(side, kind).0;
         for kind in IdleKind::ALL {
@@ -262,7 +263,7 @@ fn if_one_side_has_no_steps_the_whole_traces_are_compared() {
     });
 }
 
-/// The library's wall-time figures in the form of a recount.
+/// The library's wall-time figures in the same form as the recount.
 fn counted(analysis: &Analysis, side: Side) -> Recount {
     let totals = analysis.wall().totals(side);
     let mut sums = Recount {

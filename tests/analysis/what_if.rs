@@ -1,4 +1,4 @@
-//! Tests that replays reproduce recordings and find the known effects of injected changes.
+//! Tests that a replay reproduces the recording and predicts the known effects of injected changes.
 
 use super::support::compared::{compare_files, compare_texts};
 use tracetree::PerSide;
@@ -9,14 +9,14 @@ use tracetree::trace::{Nanos, ReadOptions};
 use tracetree::tree::CallTree;
 use tracetree::{Side, Trace};
 
-/// Host time between two launches, in µs.
+/// Time on the host between two launches, in µs.
 const HOST: f64 = 20.0;
-/// Time from the start of a launch until an idle device starts the kernel, in µs.
+/// Time from the start of a launch call until an idle device starts the kernel, in µs.
 const LATENCY: f64 = 6.0;
-/// Duration of a launching call, in µs.
+/// Duration of a launch call, in µs.
 const CALL: f64 = 5.0;
 
-/// Simulates a program of two steps with one kernel per op, in order on one stream.
+/// Simulates a program with two steps and one kernel per op, in order on one stream.
 #[derive(Clone)]
 struct Made {
     events: Vec<String>,
@@ -27,7 +27,7 @@ struct Made {
 }
 
 impl Made {
-    /// The trace of a program whose steps run `body`.
+    /// The trace of a program that runs `body` in each step.
     fn steps(body: impl Fn(&mut Made)) -> String {
         let mut made =
             Made { events: Vec::new(), host: 100.0, free: 0.0, correlation: 0, device: 0 };
@@ -264,7 +264,7 @@ fn what_cannot_be_replayed_has_a_reason() {
         let event = step.events.len();
         ops(step, 10.0);
         for text in &mut step.events[event..] {
-            // The GPU clock is 10 s behind.
+            // The GPU clock is 10 s behind the host clock.
             if text.contains("\"kernel\"") {
                 *text = text.replace("\"ts\": ", "\"ts\": -");
             }
@@ -281,7 +281,7 @@ fn what_cannot_be_replayed_has_a_reason() {
     });
 }
 
-/// The reason why a comparison with the given candidate has no effects.
+/// The reason why effects are not available for a comparison with the given candidate.
 fn reason_of(candidate: &str) -> Option<(Option<Side>, Reason)> {
     let baseline = Made::steps(|step| ops(step, 10.0));
     let mut reason = None;
@@ -294,11 +294,15 @@ fn threads_that_launch_at_once_have_no_effect() {
     let two_threads = Made::steps(|step| {
         let first = step.events.len();
         ops(step, 10.0);
-        let is_host = |text: &&String| text.contains("cpu_op") || text.contains("cuda_runtime");
-        let host: Vec<String> = step.events[first..].iter().filter(is_host).cloned().collect();
-        // The second thread makes the same calls at the same time.
-        let on_second = |text: String| text.replace("\"tid\": 1,", "\"tid\": 2,");
-        step.events.extend(host.into_iter().map(on_second));
+        // The second thread makes the same calls at the same times, and launches work on its own stream.
+        let on_second = |text: &String| {
+            text.replace("\"tid\": 1,", "\"tid\": 2,")
+                .replace("\"tid\": 7,", "\"tid\": 8,")
+                .replace("\"stream\": 7", "\"stream\": 8")
+                .replace("\"correlation\": ", "\"correlation\": 1000")
+        };
+        let second: Vec<String> = step.events[first..].iter().map(on_second).collect();
+        step.events.extend(second);
     });
     assert_eq!(reason_of(&two_threads), Some((Some(Side::Candidate), Reason::Threads)));
 }
@@ -317,7 +321,7 @@ fn a_trace_without_steps_is_replayed_as_one_window() {
             softmax(step, 40.0, softmax_kernel);
             step.synchronise();
         });
-        // Metadata that replaces the annotations of the steps.
+        // Replaces the step annotations with metadata events.
         text.replace("\"ph\": \"X\", \"cat\": \"user_annotation\"", "\"ph\": \"M\", \"cat\": \"\"")
     };
     let (once, twice) = (without_steps(40.0), without_steps(80.0));
@@ -329,7 +333,7 @@ fn a_trace_without_steps_is_replayed_as_one_window() {
 
 #[test]
 fn a_delay_that_the_graph_does_not_know_is_not_reproduced() {
-    // The GPU starts each kernel of the last step 300 µs late, without any wait of the host.
+    // The GPU starts each kernel in the last step 300 µs late, although the host does not wait.
     let text = Made::steps(|step| {
         let is_last = step.events.len() > 13;
         for name in ["aten::mm", "aten::add"] {
@@ -372,7 +376,7 @@ fn a_sleep_is_separated_from_noise() {
     });
 }
 
-/// Slower convolutions partly overlap with host time.
+/// The slower convolutions partly overlap with host time.
 #[test]
 fn hidden_gpu_time_is_attributed_but_has_no_effect() {
     compare_h100("resnet_eager", "resnet_tf32_off", |analysis| {

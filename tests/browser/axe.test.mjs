@@ -1,5 +1,5 @@
-// Checks the accessibility rules of axe on every pair and section, in both themes and three widths:
-// there must be no violation.
+// Checks axe's accessibility rules on every pair and section, in both themes and at three widths; no rule may be
+// violated.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,7 +13,7 @@ let browser;
 before(async () => { browser = await launch(); });
 after(() => browser.close());
 
-// Opens parts of the page as a reader would: a row, its instances, a chain of calls, a list.
+// Expands parts of the page as a reader would: a row, its instances, a chain of calls, a list.
 const OPEN = {
   differences: async (page) => {
     await page.locator("#rows tbody tr.line th button").first().click();
@@ -41,7 +41,7 @@ for (const report of REPORTS.filter((name) => existsSync(file(name, "report.html
     for (const width of report === "example" ? [1920, 1280, 390] : [1280, 390]) {
       test(`${report}: axe finds nothing in any section, ${scheme}, ${width} px`, async () => {
         const page = await open(browser, report, { scheme, width });
-        // The page's own policy refuses a script that is added as an element.
+        // The page's content security policy rejects a script that is added as an element.
         await page.evaluate(AXE);
         for (const tab of await page.$$eval("nav a", (links) => links.map((link) => link.getAttribute("href").slice(1)))) {
           await goTo(page, tab);

@@ -1,5 +1,5 @@
-// Tests that each control of report.html has the described effect: causes, differences, tree, flame
-// graph, links, copies.
+// Tests that each control in report.html has the described effect: causes, differences, tree, flame graph, links,
+// copying.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { file, framesOf, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";
@@ -131,7 +131,7 @@ test("the whole row opens one comparison, with counts, medians, shapes and what 
   for (const part of ["MI300X:", "H100:", "kernels", "median", "by shapes", "TFLOP/s", "aten::miopen_convolution | aten::cudnn_convolution×45"]) {
     assert.ok(text.includes(part), `${part} in ${text}`);
   }
-  // The counts and sums of the op's kernels equal those in the table of all events.
+  // The counts and sums for the op's kernels equal the values in the table of all events.
   const lines = readFileSync(file("example", "diff_stats_kernels.csv"), "utf8").split("\n").slice(1);
   const events = lines.filter((line) => line.includes(",trace1,") && line.includes(",aten::_convolution,")).length;
   await page.click("[data-unit=total]");
@@ -141,7 +141,7 @@ test("the whole row opens one comparison, with counts, medians, shapes and what 
   assert.ok(events === 0 || events === Number(told[2]), `${events} events`);
   assert.equal(await page.$("#rows .member"), null, "single rows are folded");
   await page.click("#rows .instances > summary");
-  // The rows are created when the details have opened, and the click does not wait for this.
+  // The rows are created after the details have opened, so the click itself is not delayed.
   await page.locator("#rows .member").first().waitFor();
   assert.ok(await page.locator("#rows .member").count() > 10);
   await page.close();
@@ -184,7 +184,7 @@ test("chains without a fork are one frame on request of nobody", async () => {
   await page.selectOption("[data-key=chains]", "all");
   const all = await framesOf(page);
   assert.ok(all.length > folded.length);
-  // Both drawings show the same time: the widths at the lowest level of a chain agree.
+  // Both views show the same time: the widths at the lowest level of a chain agree.
   const level = (frames, at) => sum(frames.filter((frame) => frame.level === at).map((frame) => frame.width));
   assert.ok(Math.abs(level(folded, 1) - level(all, 1)) < 0.1);
   await page.close();

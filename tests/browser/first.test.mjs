@@ -1,5 +1,5 @@
-// Tests the first screen: what changed, what it costs, what to do; units, kernel names, keys, and
-// that nothing moves unexpectedly.
+// Tests the first screen: what changed, what it costs, what to do; also units, kernel names, keys, and that nothing
+// moves unexpectedly.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -227,7 +227,7 @@ test("pointing at frames, calls and lines moves nothing", async () => {
     const places = { flame: ["#flame-view .frame", "#flame-view"], timeline: ["#timeline-view", "#timeline-view"], tree: ["#tree-view .node", "#tree-view"], differences: ["#rows tr.line", "#rows"] };
     for (const [tab, [selector, part]] of Object.entries(places)) {
       await goTo(page, tab);
-      // Elements that a click moves are meant to move.
+      // Elements that move because of a click are meant to move.
       await page.waitForTimeout(300);
       await page.evaluate(() => { globalThis.shifts = []; });
       const height = () => page.evaluate((part) => [document.querySelector(part).getBoundingClientRect().top, document.documentElement.scrollHeight].join(), part);

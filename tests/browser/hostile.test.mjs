@@ -1,5 +1,4 @@
-// Tests that markup, quotes, control characters and very long names are shown as text, wherever
-// they come from.
+// Tests that markup, quotes, control characters and very long names from any source are shown as text.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// Opens a report in Chromium for a test, and collects every error in the console.
+// Opens a report in Chromium for a test, and collects all console errors.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -17,7 +17,7 @@ export function summaryOf(report) {
   return JSON.parse(readFileSync(file(report, "summary.json"), "utf8"));
 }
 
-// Opens a page of a report at the section `tab`. `problems` collects console errors, exceptions and
+// Opens a report page at the section `tab`. `problems` collects console errors, exceptions and
 // network requests.
 export async function open(browser, report, { name = "report.html", fragment = "", width = 1280, scheme = "light", tab = "" } = {}) {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: scheme });
@@ -34,7 +34,7 @@ export async function open(browser, report, { name = "report.html", fragment = "
   return page;
 }
 
-// Names and cells in the table of differences, without opened details.
+// Names and cells in the table of differences, without expanded details.
 export function rowsOf(page) {
   return page.$$eval("#rows tbody > tr[data-name]", (lines) =>
     lines.map((line) => ({
@@ -46,8 +46,8 @@ export function rowsOf(page) {
     })));
 }
 
-// Names of the frames of one icicle of the flame graph, with left edge, width and level; icicle 1
-// is the candidate's.
+// Names of the frames in one icicle of the flame graph, with left edge, width and level; icicle 1 belongs to the
+// candidate.
 export function framesOf(page, drawing = 1) {
   return page.$$eval(`#flame-view .frame[data-drawing="${drawing}"]`, (frames) =>
     frames.map((frame) => ({
@@ -59,7 +59,7 @@ export function framesOf(page, drawing = 1) {
     })));
 }
 
-// The rows of a table in a report, as objects.
+// The rows in a report table, as objects.
 export function tableOf(report, name) {
   const [titles, ...lines] = cellsOf(readFileSync(file(report, name), "utf8"));
   return lines.map((line) => Object.fromEntries(titles.map((title, at) => [title, line[at]])));

@@ -1,4 +1,4 @@
-// Takes the pictures of the README in docs/images from a report and the terminal text of its run.
+// Takes the screenshots for the README in docs/images from a report and the terminal output of the same run.
 //
 //   script -qc "stty cols 100 rows 50; tracetree diff A B -o DIR/report --color always -q" DIR/terminal.txt
 //   TRACES="A B" CHROMIUM=$(command -v chromium) REPORTS=DIR node screenshots.mjs
@@ -18,8 +18,7 @@ async function shoot(name, tab, options, prepare) {
   await page.close();
 }
 
-// Opens calls from the top down to the first kernel, each time the call with the largest
-// difference.
+// Expands calls from the top down to the first kernel, following the call with the largest difference at each level.
 async function openTree(page) {
   await page.selectOption("[data-key=order]", "diff");
   for (let level = 0; level < 6; level++) {
@@ -33,7 +32,7 @@ async function openTree(page) {
   await page.mouse.move(0, 0);
 }
 
-// The colors of terminal text as spans; only the colors that the summary uses are supported.
+// Converts the colors in terminal output to spans; only the colors used by the summary are supported.
 function terminalHtml(text) {
   const styles = { 1: "font-weight:bold", 2: "opacity:.65", 31: "color:#ff7b72", 33: "color:#e3b341", 34: "color:#79b8ff" };
   const escaped = text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");

@@ -1,10 +1,9 @@
-// Measures the size of a report, the time until it can be used, and the time of each interaction,
-// in milliseconds.
+// Measures, in milliseconds, the time until a report can be used and the time of each interaction; also measures the
+// report's size.
 //
 //   CHROMIUM=$(command -v chromium) REPORTS=DIR node speed.mjs REPORT [ROUNDS]
 //
-// The time of an interaction is the time that the page spends on the event handler and the layout
-// after it.
+// The time of an interaction is the time that the page spends on the event handler and the subsequent layout.
 import { statSync } from "node:fs";
 import { file, launch, open } from "./page.mjs";
 
@@ -39,7 +38,8 @@ for (let round = 0; round < Number(rounds); round++) {
   loads.push(await page.evaluate(() => performance.getEntriesByType("navigation")[0].domInteractive));
   nodes = await page.evaluate(() => tree.size);
   for (const [name, act] of INTERACTIONS) {
-    // The page's policy forbids code made from text, so the interaction is passed as a function.
+    // The page's content security policy forbids code created from strings, so the interaction is passed as a
+    // function.
     const handle = await page.evaluateHandle(`(${act})`);
     times.get(name).push(await page.evaluate((act) => {
       const start = performance.now();

@@ -1,4 +1,4 @@
-// Tests the timeline of one step: what it contains, and each way to move in it.
+// Tests the timeline of one step: its content, and each way to navigate it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -11,7 +11,7 @@ after(() => browser.close());
 const range = (page) => page.evaluate(() => timelineRange());
 const inUnits = (list, unit) => list.map((value) => value / unit);
 
-// Whether the color of a canvas pixel differs from the background.
+// Whether the color of a pixel on the canvas differs from the background color.
 function isDrawn(page) {
   return page.evaluate(() => {
     const { width, height } = timelineView;
@@ -22,7 +22,7 @@ function isDrawn(page) {
   });
 }
 
-// The screen position of a slice that has a counterpart and is wide enough to be pointed at.
+// The screen position of a slice that has a counterpart and is wide enough to click.
 function widePair(page) {
   return page.evaluate(() => {
     const [from, to] = timelineRange();
@@ -50,8 +50,8 @@ for (const report of ["example", "cpu", "regions", "model"]) {
 test("its kernels are those of the step in the table of all events, with their starts and times", async () => {
   const page = await open(browser, "example", { tab: "timeline" });
   const [head, ...lines] = readFileSync(file("example", "diff_stats_kernels.csv"), "utf8").trim().split("\n");
-  // The fields that are needed here come after the last quoted field and contain no comma, so they
-  // are read from the end.
+  // The fields that are needed here come after the last quoted field and contain no commas, so the line is parsed
+  // from the end.
   const fromEnd = (line, key) => {
     const titles = head.split(",");
     return line.split(",").at(titles.indexOf(key) - titles.length);
@@ -67,8 +67,7 @@ test("its kernels are those of the step in the table of all events, with their s
     const starts = of.map((line) => Math.round(1e3 * Number(fromEnd(line, "start_us")))).sort((a, b) => a - b);
     const here = told[side - 1].map(([start]) => start).sort((a, b) => a - b);
     assert.equal(here.length, starts.length, `side ${side}`);
-    // The page and the table count time from different moments, so only the distances between
-    // starts are compared.
+    // The time origins of the page and the table differ, so only the distances between start times are compared.
     assert.deepEqual(here.map((start) => start - here[0]), starts.map((start) => start - starts[0]));
   }
   const steps = readFileSync(file("example", "steps.csv"), "utf8").trim().split("\n");
@@ -103,7 +102,7 @@ test("buttons zoom and move, and all shows the whole step", async () => {
   assert.ok((await range(page))[0] < later[0]);
   await press("zoom out");
   await press("zoom in");
-  await press("all of the step");
+  await press("show the whole step");
   assert.deepEqual(await range(page), whole);
   await page.close();
 });
@@ -181,7 +180,7 @@ test("dragging moves, the wheel zooms where the pointer is, and scrolls the page
   await page.keyboard.up("Shift");
   await page.waitForFunction((from) => timelineRange()[0] > from, zoomed[0]);
   assert.equal(await page.evaluate(() => scrollY), scrolled);
-  await page.click('#timeline-controls [aria-label="all of the step"]');
+  await page.click('#timeline-controls [aria-label="show the whole step"]');
   const top = await page.locator("#timeline-view").boundingBox();
   await page.mouse.move(top.x + 600, Math.max(top.y, 0) + 60);
   const from = await page.evaluate(() => scrollY);
@@ -205,11 +204,11 @@ test("each cause in the step opens the timeline at its place", async () => {
     const pairs = await page.evaluate((place) => [place.node, place.event].map((one) => (timeline.byNode.get(one) || []).length), place);
     assert.equal(chosen === place.event, pairs[1] === 2, "the GPU event where both sides have it");
   }
-  // The list next to the canvas also leads to a cause.
+  // A cause can also be selected in the list next to the canvas.
   await page.selectOption("[data-key=cause]", "0");
   const first = await page.evaluate(() => timeline.causes[0]);
   assert.ok([first.node, first.event].includes(await page.evaluate(() => stateNumber("slice"))));
-  // A cause in GPU time shows the GPU events, and is also shown at its call.
+  // A cause that concerns GPU time is shown at the GPU event and at the call.
   const ofGpu = await page.evaluate(() => timeline.causes.filter(({ event }) => event !== null).map(({ node, event }) =>
     [event, node].map((one) => timeline.slices.kind[timeline.byNode.get(one)[0]])));
   assert.ok(ofGpu.length > 0 && ofGpu.every(([event, node]) => event === "g" && node !== "g"), JSON.stringify(ofGpu));
@@ -238,7 +237,7 @@ test("the list has the calls in view, and its buttons choose them", async () => 
   const count = async () => Number(/of (\d+) calls/.exec(await page.textContent("#timeline-list p"))[1]);
   const all = await count();
   await page.click('#timeline-controls [aria-label="zoom in"]');
-  // The view is redrawn with the next animation frame of the browser.
+  // The view is redrawn in the browser's next animation frame.
   await page.waitForFunction((all) => Number(/of (\d+) calls/.exec(document.querySelector("#timeline-list p").textContent)[1]) < all, all);
   assert.ok(await count() > 0);
   await page.close();

@@ -1,5 +1,5 @@
-// Tests the flame graph, the tree, the kernels of a call and the compiled regions: what they show,
-// and each way to move in them.
+// Tests the flame graph, the tree, the kernels below a call and the compiled regions: what they show, and each way to
+// navigate them.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -66,7 +66,7 @@ test("callers and callees of an op: both are as long as the op, and a click goes
   const [callers, callees] = [await framesOf(page, 0), await framesOf(page, 1)];
   assert.ok(callers.length > 1 && callees.length > 1);
   assert.equal(callers.find((frame) => frame.level === 0).width, callees.find((frame) => frame.level === 0).width);
-  // The first callers add up to the op, because every call of the op has a caller.
+  // The times of the first callers add up to the op's time, because every call of the op has a caller.
   const first = callers.filter((frame) => frame.level === 1);
   assert.ok(Math.abs(sum(first.map((frame) => frame.width)) - 100) < 0.2);
   const total = await page.evaluate((op) => {
@@ -172,7 +172,7 @@ test("a selected call shows its match and its kernels of both sides, with the mo
   const at = await page.evaluate(() => positionOf(stateNumber("node")));
   const found = await page.evaluate((at) => [1, 2].map((side) => eventsBelow(at, side).map(({ node, start, end, launch }) => ({ uid: tree["uid" + side][node], start, time: end - start, launch }))), at);
   assert.ok(found[0].length > 0 && found[1].length > 0);
-  // Starts, durations and launches equal those in the table of all events.
+  // Start times, durations and launches equal the values in the table of all events.
   const rows = tableOf("example", "diff_stats_kernels.csv");
   for (const side of [1, 2]) {
     const of = new Map(rows.filter(({ source }) => source === "trace" + side).map((row) => [Number(row.gpu_op_uid), row]));
@@ -187,8 +187,8 @@ test("a selected call shows its match and its kernels of both sides, with the mo
     assert.equal(await page.locator("#call .lane").nth(side - 1).locator("rect.gpu").count(), events.length);
     assert.equal(await page.locator("#call .lane").nth(side - 1).locator("rect.launch").count(), events.length);
   }
-  // The lanes are to scale: the ratio of two kernels' widths equals the ratio of their times, even
-  // across sides.
+  // The lanes use the same scale: the widths of any two kernels, even on different sides, have the same ratio as
+  // their times.
   const widths = await page.$$eval("#call .lane", (lanes) => lanes.map((lane) => [...lane.querySelectorAll("rect.gpu")].map((one) => Number(one.getAttribute("width")))));
   const longest = (side) => found[side].map(({ time }, at) => [time, widths[side][at]]).sort((a, b) => b[0] - a[0])[0];
   const [one, two] = [longest(0), longest(1)];
@@ -237,8 +237,7 @@ if (existsSync(file("compiled", "report.html"))) {
     const page = await open(browser, "compiled", { tab: "kernels" });
     const lines = await page.$$eval("#regions tbody tr", (rows) => rows.map((row) => [row.dataset.t.split(" ").map(Number), [...row.cells].map((cell) => cell.textContent)]));
     assert.ok(lines.length > 0);
-    // The times equal the attributed times of the regions' nodes and of the calls that the regions
-    // replaced.
+    // The times equal the times attributed to the regions' nodes and to the calls that the regions replaced.
     const { trace1, trace2 } = summaryOf("compiled");
     for (const [side, trace] of [[0, trace1], [1, trace2]]) {
       const time = sum(lines.map(([times]) => times[side])) / 1e3;

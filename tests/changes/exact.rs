@@ -1,4 +1,4 @@
-//! Tests that the costs of all changes and of the parts without a change add up to the difference of a step.
+//! Tests that the costs of all changes, together with the time without a change, add up to the step-time difference.
 
 use crate::pairs::{KNOWN, SAME, compare};
 use tracetree::analysis::{Analysis, ChangeKind};
@@ -23,8 +23,8 @@ fn costs_add_up_to_the_difference_of_a_step() {
         compare(one, two, |analysis| {
             let (changes, wall) = (analysis.changes(), analysis.wall());
             assert!(changes.is_exact(wall), "{one} → {two}");
-            // The differences of the causes must also add up to the difference of the step. Work
-            // launched before the window is excluded, because it does not belong to the step.
+            // The differences of all causes must also add up to the step-time difference. Work launched before the
+            // profiled window is excluded, because it does not belong to the step.
             let causes = analysis.causes().list().iter();
             let of_steps =
                 causes.filter(|cause| cause.reason != tracetree::analysis::Reason::BeforeWindow);

@@ -50,7 +50,8 @@ fn traces_without_ops_are_not_called_identical() {
     compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
         assert!(!analysis.changes().is_identical());
         let told = Narrative::of(analysis).state;
-        let expected = "Nothing was compared: the windows have no op and no GPU event";
+        let expected =
+            "Nothing was compared: the compared windows contain no ops and no GPU events";
         assert_eq!(told.as_deref(), Some(expected));
     });
 }
@@ -77,7 +78,7 @@ fn a_trace_of_another_model_is_called_another_program() {
     });
 }
 
-/// Without Python stacks, a sleep between two ops is not a call, but its position is known.
+/// Without Python stacks, a sleep between two ops is not recorded as a call, but the position of the sleep is known.
 #[test]
 fn a_sleep_that_was_not_recorded_is_placed_before_an_op() {
     let of = |name: &str| example(&format!("known/{name}.pt.trace.json.gz"));

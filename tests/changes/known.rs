@@ -1,5 +1,5 @@
-//! Tests that each known change is found, named correctly and listed first, in both directions. If a pair
-//! has two changes, both must be found.
+//! Tests that each known change is found, named correctly and listed first, in both directions. If a pair has two
+//! known changes, both must be found.
 
 use crate::pairs::{KNOWN, compare};
 use crate::told;
@@ -46,7 +46,7 @@ fn a_known_change_is_found_from_the_other_side() {
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
 
-/// Pairs of recordings of one program. Both recordings have a change, and both changes must be found.
+/// Pairs of recordings of the same program. Each recording in a pair has a change, and both changes must be found.
 const CROSSED: [(&str, &str, [ChangeKind; 2]); 22] = [
     ("train_relu", "train_item", [ChangeKind::Ops, ChangeKind::HostRead]),
     ("train_clip", "train_fused_adam", [ChangeKind::Ops, ChangeKind::Optimizer]),

@@ -11,7 +11,7 @@ mod pairs;
 
 use tracetree::analysis::{Analysis, Change};
 
-/// The cost, kind and sentence of each change, for the message of a failed assertion.
+/// The cost, kind and sentence of each change, shown when an assertion fails.
 fn told(analysis: &Analysis) -> Vec<String> {
     let line =
         |change: &Change| format!("{} {}: {}", change.cost.0, change.kind.label(), change.sentence);

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use tracetree::PerSide;
 use tracetree::analysis::{Analysis, ChangeKind};
 
-/// A pair of recordings with one change: the files, the kind, and words of the sentence.
+/// A pair of recordings with one change: the files, the kind of change, and words that the sentence must contain.
 pub(crate) struct Known {
     pub(crate) baseline: &'static str,
     pub(crate) candidate: &'static str,
     pub(crate) kind: ChangeKind,
-    /// Words that the sentence must contain if the baseline comes first.
+    /// Words that the sentence must contain when the pair is compared in the given order.
     pub(crate) words: &'static str,
 }
 
@@ -49,7 +49,7 @@ pub(crate) const KNOWN: [Known; 80] = [
         "resnet_eager",
         "resnet_benchmark",
         ChangeKind::KernelSelection,
-        "Convolutions run other kernels",
+        "Convolutions run different kernels",
     ),
     known("resnet_eager", "resnet_compiled", ChangeKind::Compilation, "compiled regions replace"),
     known("resnet_eager", "resnet_reduce_overhead", ChangeKind::Graphs, "graph launches replace"),
@@ -199,13 +199,13 @@ pub(crate) const KNOWN: [Known; 80] = [
         "examples/cpu/cpu_base.pt.trace",
         "examples/cpu/cpu_dropout.pt.trace",
         ChangeKind::Arguments,
-        "aten::dropout takes p = 0.3 instead of 0.1",
+        "aten::dropout is called with p = 0.3 instead of 0.1",
     ),
     known(
         "examples/cpu/cpu_base.pt.trace",
         "examples/cpu/cpu_bias.pt.trace",
         ChangeKind::Arguments,
-        "aten::linear takes an optional tensor, such as a bias",
+        "aten::linear is called with an optional tensor, such as a bias",
     ),
     known(
         "examples/cpu/cpu_base.pt.trace",
@@ -265,7 +265,7 @@ pub(crate) const KNOWN: [Known; 80] = [
         "examples/cpu/unet_base.pt.trace",
         "examples/cpu/unet_groups.pt.trace",
         ChangeKind::Arguments,
-        "aten::conv2d takes groups = 2 instead of 1",
+        "aten::conv2d is called with groups = 2 instead of 1",
     ),
     known(
         "examples/cpu/unet_base.pt.trace",
@@ -277,7 +277,7 @@ pub(crate) const KNOWN: [Known; 80] = [
         "examples/cpu/unet_base.pt.trace",
         "examples/cpu/unet_frozen_norm.pt.trace",
         ChangeKind::Arguments,
-        "aten::batch_norm takes training = False instead of True",
+        "aten::batch_norm is called with training = False instead of True",
     ),
     known(
         "examples/cpu/unet_base.pt.trace",
@@ -319,13 +319,13 @@ pub(crate) const KNOWN: [Known; 80] = [
         "examples/cpu/lstm_base.pt.trace",
         "examples/cpu/lstm_bidirectional.pt.trace",
         ChangeKind::Arguments,
-        "aten::lstm takes bidirectional = True instead of False",
+        "aten::lstm is called with bidirectional = True instead of False",
     ),
     known(
         "examples/cpu/dlrm_base.pt.trace",
         "examples/cpu/dlrm_mean.pt.trace",
         ChangeKind::Arguments,
-        "aten::embedding_bag takes mode = mean instead of sum",
+        "aten::embedding_bag is called with mode = mean instead of sum",
     ),
     known(
         "examples/cpu/dlrm_base.pt.trace",
@@ -446,7 +446,7 @@ fn file(name: &str) -> Option<PathBuf> {
     }
 }
 
-/// Compares two recordings, if they are available.
+/// Compares two recordings if they are available.
 pub(crate) fn compare<T>(
     baseline: &str,
     candidate: &str,

@@ -1,4 +1,4 @@
-//! Tests of what `action.yml` installs and runs on a CI runner.
+//! Tests what `action.yml` installs and runs on a CI runner.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
 use serde::Deserialize;
@@ -40,9 +40,8 @@ fn program(bin: &Path, name: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// A simulated CI runner. The `cargo` of the simulated runner logs its arguments and installs the
-/// command under test. The PATH of the simulated runner also contains a decoy `tracetree`, which
-/// must not be run.
+/// A simulated CI runner. The simulated runner's `cargo` logs its arguments and installs the command under test. The
+/// PATH of the simulated runner also contains a decoy `tracetree`, which must not be run.
 struct Runner {
     folder: tempfile::TempDir,
 }
@@ -74,7 +73,7 @@ impl Runner {
         fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
 
-    /// Runs a step of the action like a CI runner: inputs are passed only through the environment.
+    /// Runs a step of the action as a CI runner does: inputs are passed only through the environment.
     fn run(&self, step: &Step, inputs: &[(&str, &str)]) -> Output {
         let input = |text: &str| {
             let name = text.trim_start_matches("${{ inputs.").trim_end_matches(" }}");
@@ -163,8 +162,7 @@ fn inputs_of_the_action_are_not_part_of_its_scripts() {
     assert!(!runner.path().join("strange").exists(), "an input was run");
 }
 
-/// A runner whose `curl` writes an archive with the command under test, and the SHA-256 of that
-/// archive.
+/// A runner whose `curl` writes an archive that contains the command under test, and the SHA-256 of that archive.
 fn runner_with_release() -> (Runner, String) {
     let runner = Runner::new();
     let packed = Command::new("bash")

@@ -1,4 +1,4 @@
-//! Tests of the streams, files and exit codes of `tracetree diff`, `tree` and `uid`.
+//! Tests the streams, files and exit codes of `tracetree diff`, `tree` and `uid`.
 #![cfg(feature = "cli")]
 
 use serde_json::Value;
@@ -17,7 +17,7 @@ const CNN_RERUN: &str = "examples/traces/cnn_rerun.pt.trace.json.gz";
 const EAGER: &str = "examples/traces/h100/resnet_eager.pt.trace.json.gz";
 const TF32_OFF: &str = "examples/traces/h100/resnet_tf32_off.pt.trace.json.gz";
 
-/// A folder for one test, removed when the value is dropped.
+/// A temporary folder for one test, removed when the value is dropped.
 struct Place(TempDir);
 
 impl Place {
@@ -93,7 +93,7 @@ fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
     assert!(names(&place.at("report")).contains(&"diff_stats.csv".to_owned()));
 }
 
-/// The figures in one line of the totals, in ns.
+/// The figures on one line of the totals, in ns.
 fn account_of(line: &str) -> Vec<i64> {
     let figures = line.split(|c: char| !c.is_ascii_digit() && c != '.');
     let figures = figures.filter(|part| part.contains('.') && part.len() > 4);
@@ -153,7 +153,7 @@ fn the_sides_have_the_names_that_the_user_gives() {
     assert!(read("diff_stats.csv").contains("kernel_time_trace1"), "columns keep their names");
     for (bad, part) in [
         (["--base-name", "same", "--new-name", "same"], "both traces have this name"),
-        (["--base-name", "trace2", "--top", "3"], "the tables use this name"),
+        (["--base-name", "trace2", "--top", "3"], "reserved for the other side"),
         (["--base-name", "", "--top", "3"], "the name is empty"),
     ] {
         let (_, err) = ends(2, place.diff(&[&[ROCM, CUDA], &bad[..]].concat()));
@@ -411,7 +411,7 @@ fn tree_shows_the_call_stack_with_uids() {
     assert!(short.lines().all(|line| !line.starts_with("    ")), "{short}");
 }
 
-/// The names in a printed tree, with their indentation.
+/// The names in a printed tree, including their indentation.
 fn tree_names(arguments: &[&str]) -> (Vec<String>, String) {
     let (out, err) = ends(0, program(&[&["tree"], arguments].concat()));
     let name = |line: &str| line.split("  [").next().unwrap_or_default().to_owned();
@@ -704,8 +704,7 @@ fn the_manual_page_has_every_command_with_its_examples() {
         let section = section.unwrap_or_else(|| panic!("{title} is not in the page"));
         assert_eq!(section.matches("\n\\&  tracetree ").count(), 3, "{command}\n{section}");
     }
-    // The manual page describes global options once, and the options of a command in the section of
-    // that command.
+    // The manual page describes global options once, and all other options in the section for their command.
     assert_eq!(page.matches("\n\\fB\\-\\-max\\-unpacked\\fR").count(), 1, "{page}");
     let titles: Vec<&str> = sections.iter().filter_map(|section| section.lines().next()).collect();
     assert!(!titles.contains(&"REPORT") && page.contains("\n.SS REPORT\n"), "{titles:?}");
@@ -725,8 +724,7 @@ fn a_coverage_is_written_like_other_thresholds_and_is_at_most_100_percent() {
 fn tree_shows_gpu_time_and_sorts_by_it() {
     let file = "tests/fixtures/bias_add/baseline.json";
     let (out, _) = ends(0, program(&["tree", file, "--sort", "total"]));
-    // The total of a call is its own time plus the time of the calls below it that launch GPU work
-    // themselves.
+    // The total of a call is the call's own time plus the time of the calls below it that launch GPU work themselves.
     let figure = |line: &str, what: &str| -> f64 {
         let rest = line.split(&format!(", {what} ")).nth(1);
         let text = rest.and_then(|rest| rest.split(" µs").next());

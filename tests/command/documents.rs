@@ -1,6 +1,6 @@
-//! Runs every command in the README and the docs as written, so no example becomes outdated.
+//! Runs every command in the README and the docs as written, so that no example becomes outdated.
 //!
-//! The names in the examples (BASE, NEW, runs/before_1.json.gz, …) are files in a temporary folder.
+//! The file names in the examples (BASE, NEW, runs/before_1.json.gz, …) refer to files in a temporary folder.
 //! Programs other than `tracetree` (git, dot, pip, …) are replaced by programs that do nothing. A
 //! command may report differences (exit code 1) or be inconclusive (3). Exit code 2 (bad usage)
 //! means that the example is outdated.
@@ -35,14 +35,13 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// The blocks of shell commands of a document.
+/// The blocks of shell commands in a document.
 fn blocks(text: &str) -> Vec<&str> {
     let after = text.split("```sh\n").skip(1);
     after.map(|rest| rest.split("```").next().expect("the end of a block")).collect()
 }
 
-/// The commands of a block. If the block has `$ ` prompts, lines without a prompt are output and
-/// are omitted.
+/// The commands in a block. If the block has `$ ` prompts, lines without a prompt are output and are ignored.
 fn script(block: &str) -> String {
     let has_prompt = block.lines().any(|line| line.starts_with("$ "));
     let lines = block.lines().filter(|line| !has_prompt || line.starts_with("$ "));
@@ -56,7 +55,7 @@ fn program(bin: &Path, name: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// Creates, in a folder, all files that the examples name.
+/// Creates in a folder all files that the examples name.
 fn place(folder: &Path) {
     let bin = folder.join("bin");
     for sub in [
@@ -150,7 +149,7 @@ fn every_command_of_the_documents_works() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     place(folder.path());
     let mut run_commands = 0;
-    // The following commands create reports and baselines that the commands of a page need.
+    // The following commands create the reports and baselines that the commands on a page need.
     let before = "tracetree diff examples/traces/resnet.rocm.json.gz examples/traces/resnet.cuda.json.gz -o report\n\
                   tracetree baseline record BASE -o base.ttb\ncp base.ttb perf/base.ttb\n";
     for document in documents() {

@@ -1,5 +1,5 @@
-//! Tests of inputs that cannot be compared and outputs that cannot be written. Each error names the
-//! file and the problem, and no partial files are left.
+//! Tests inputs that cannot be compared and outputs that cannot be written. Each error must name the file and the
+//! problem, and no partial files may remain.
 
 use crate::support::compared::{compare_files, trace};
 use crate::support::phenomena::Phenomenon;
@@ -12,7 +12,7 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{Comparison, ComparisonOptions, Error, ErrorKind, PerSide};
 
-/// The error of a comparison whose baseline is a file `t.json` that contains `text`.
+/// The error from a comparison whose baseline is a file `t.json` that contains `text`.
 fn refused(text: &str) -> Error {
     let folder = TempDir::new().expect("a temporary folder");
     let path = file(&folder, "t.json", text.as_bytes());

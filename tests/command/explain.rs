@@ -1,4 +1,4 @@
-//! Tests of the explanation for a match: the evidence and the alternative counterparts.
+//! Tests the explanation for a match: the evidence and the alternative counterparts.
 
 use crate::support::compared;
 use crate::support::trace_builder::{HostThread, TraceBuilder};

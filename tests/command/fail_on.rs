@@ -1,5 +1,4 @@
-//! Tests of `diff --fail-on`: one test for each sentence about the option in
-//! `docs/reference/diff.md`.
+//! Tests `diff --fail-on`: one test for each sentence about the option in `docs/reference/diff.md`.
 #![cfg(feature = "cli")]
 
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -122,7 +121,9 @@ fn a_difference_that_the_steps_of_one_run_do_not_support_is_inconclusive() {
     let (code, told) = compared(&noisy, &steps(&[66.0, 150.0, 104.0, 88.0, 126.0]), "gpu:1%");
     assert_eq!(code, Some(3), "{told}");
     assert!(
-        told.contains("exceeds the limit of 1%, but it is not significant within one run"),
+        told.contains(
+            "exceeds the limit of 1%, but the difference is not significant within one run"
+        ),
         "{told}"
     );
     assert!(told.contains("record 3 runs per side to decide"), "{told}");

@@ -1,4 +1,4 @@
-//! Tests that commands escape names that would begin a log line or control a terminal.
+//! Tests that commands escape names that could begin a log line or control a terminal.
 #![cfg(feature = "cli")]
 
 use std::fs;
@@ -6,15 +6,14 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A name with a line that would be a GitHub workflow command, one-byte and two-byte escape
-/// sequences, characters that change the text direction, and a workflow command in the older form,
-/// which can occur anywhere in a line.
+/// A name that contains a GitHub workflow command on its own line, one-byte and two-byte escape sequences, characters
+/// that change the text direction, and a workflow command in the older form, which can occur anywhere in a line.
 const NAME: &str = "n\n::error::x\r\u{1b}[2J\u{9b}31m\u{202e}\t##[error]y";
 
-/// A hostile name that is short enough to be the name of a side.
+/// A hostile name that is short enough for a side name.
 const SHORT: &str = "n\n::error::x\r\u{1b}[2J\u{202e}##[e]";
 
-/// A trace in which each text that a command may print is [`NAME`] or would begin a log line.
+/// A trace in which every string that a command may print is [`NAME`] or could begin a log line.
 fn trace(time: u32) -> String {
     let event = |cat: &str, name: &str, tid: &str, ts: u32, args: serde_json::Value| {
         serde_json::json!({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts,
@@ -59,7 +58,7 @@ fn run(home: &Path, arguments: &[&str]) -> Output {
     command.current_dir(home).args(arguments).output().expect("the program runs")
 }
 
-/// Asserts that no line is a workflow command and no control character is left. `ours` lists the
+/// Asserts that no line is a workflow command and that no control characters are left. `ours` lists the
 /// prefixes of workflow commands that an output format itself writes.
 fn assert_tame(what: &str, bytes: &[u8], ours: &[&str]) {
     let text = std::str::from_utf8(bytes).expect("UTF-8");
@@ -73,7 +72,7 @@ fn assert_tame(what: &str, bytes: &[u8], ours: &[&str]) {
     }
 }
 
-/// A folder with a hostile name, two traces and a baseline file.
+/// A folder with two traces and a baseline file, whose file names are hostile.
 fn home() -> TempDir {
     let home = tempfile::tempdir().expect("a folder");
     for (name, time) in [("a", 10), ("b", 90)] {

@@ -1,5 +1,4 @@
-//! Tests of the files that remain if writing a report is interrupted, fails, or replaces an earlier
-//! report.
+//! Tests which files remain if writing a report is interrupted, fails, or replaces an earlier report.
 #![cfg(all(unix, feature = "cli"))]
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -95,7 +94,7 @@ pub(super) fn write_report(candidate: &str, target: &Path, more: &[&str]) -> Out
     command.args(more).output().expect("the program runs")
 }
 
-/// Asserts that `uid` and `explain` reject the report with the message `words` and a remedy.
+/// Asserts that `uid` and `explain` reject the report with an error that contains `words` and a remedy.
 pub(super) fn assert_refused(report: &Path, words: &str) {
     for command in ["uid", "explain"] {
         let output = run(&[command, &report.to_string_lossy(), "5"]);
@@ -145,7 +144,7 @@ fn a_killed_run_leaves_one_report_or_one_that_is_refused() {
         .args(arguments)
         .spawn()
         .expect("the program starts");
-    // Kills the program as soon as it has replaced a file.
+    // Kills the program as soon as it has replaced one file.
     while child.try_wait().expect("a child").is_none() {
         if fs::read(report.join("manifest.json")).is_ok_and(|now| now != manifest) {
             kill_process(Pid::from_child(&child), Signal::KILL).expect("the program runs");
@@ -175,7 +174,7 @@ fn foreign_files_are_not_overwritten_without_force() {
         assert_eq!(names(home.path()).len(), 1, "{:?}", names(home.path()));
         assert!(write_report(CNN, home.path(), &["-q", "--force"]).status.success());
         assert_ne!(fs::read_to_string(home.path().join(file)).expect("the file"), "mine");
-        // The first run makes tracetree the writer of the folder.
+        // The first run marks the folder as written by tracetree.
         assert!(write_report(CNN, home.path(), &["-q"]).status.success());
     }
 }
@@ -212,7 +211,7 @@ fn a_workbook_on_a_full_disk_is_an_error_and_not_a_panic() {
     let sizes = names(&tables)
         .into_iter()
         .map(|name| fs::metadata(tables.join(name)).expect("a file").len());
-    // The size limit, in blocks of 512 bytes, suffices for all files except the workbook.
+    // The size limit, in blocks of 512 bytes, is large enough for every file except the workbook.
     let blocks = sizes.max().expect("files").div_ceil(512);
     let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
     let output = Command::new("sh")
@@ -274,7 +273,7 @@ fn a_full_device_is_an_error_for_every_command_and_for_help() {
 fn a_full_disk_is_reported_with_the_file_and_a_remedy_and_nothing_is_left() {
     let home = tempfile::tempdir().expect("a folder");
     let target = home.path().join("report");
-    // To the program, a limit of a few KB per file looks like a full disk.
+    // To the program, a file size limit of a few KB looks like a full disk.
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "diff", CNN, CNN, "-q", "-o"])

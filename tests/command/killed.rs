@@ -1,4 +1,4 @@
-//! Tests of runs that are killed while they replace a report. After a kill, the folder contains
+//! Tests runs that are killed while they replace a report. After a kill, the folder contains
 //! either a complete report or a report that is rejected.
 #![cfg(all(unix, feature = "cli"))]
 
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const KILLS: u32 = 200;
-/// A duration that exceeds the time that renaming all files of a report takes.
+/// A duration that is longer than renaming all files in a report takes.
 const RENAMES: Duration = Duration::from_millis(3);
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// Generates random delays that are the same in every run of the test.
+/// Generates random delays that are the same each time the test runs.
 struct Moments(u64);
 
 impl Moments {
@@ -31,7 +31,7 @@ impl Moments {
     }
 }
 
-/// The files of a folder. The files of a folder, after staging folders of a killed run are removed.
+/// The files in a folder. The files in a folder, after the staging folders of a killed run are removed.
 fn files(folder: &Path) -> Files {
     let mut files = Files::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -47,7 +47,7 @@ fn files(folder: &Path) -> Files {
     files
 }
 
-/// Two reports to alternate between, and a folder that contains one of them.
+/// Two reports that replace each other in turn, and a folder that contains one of them.
 struct Place {
     home: TempDir,
     generations: [Files; 2],
@@ -75,8 +75,8 @@ impl Place {
         self.home.path().join("report")
     }
 
-    /// Starts a run that replaces the report and kills the run after a random delay, either at any
-    /// time or while files are renamed. Returns whether the run was still in progress.
+    /// Starts a run that replaces the report, and kills the run after a random delay: either at any time, or while
+    /// files are being renamed. Returns whether the run was still in progress when it was killed.
     fn kill(&self, candidate: &str, is_in_renames: bool, moments: &mut Moments) -> bool {
         let manifest = self.report().join("manifest.json");
         let before = fs::read(&manifest).expect("a manifest");

@@ -1,4 +1,4 @@
-//! Tests of the command line: streams, files and exit codes.
+//! Tests the command line: streams, files and exit codes.
 
 #[path = "../support/mod.rs"]
 mod support;

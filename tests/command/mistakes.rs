@@ -1,5 +1,4 @@
-//! Tests of common mistakes, which are reported in two lines: the problem, and the command to run
-//! instead.
+//! Tests the error messages for common mistakes, which have two lines: the problem, and the command to run instead.
 #![cfg(feature = "cli")]
 
 use std::fs;
@@ -19,7 +18,7 @@ fn refused(folder: &Path, arguments: &[&str]) -> [String; 2] {
     lines.try_into().unwrap_or_else(|lines| panic!("two lines: {lines:?}"))
 }
 
-/// A folder with a trace, files of other tools and an empty folder.
+/// A folder that contains a trace, files from other tools and an empty folder.
 fn place() -> TempDir {
     let place = TempDir::new().expect("a temporary folder");
     let write = |name: &str, bytes: &[u8]| fs::write(place.path().join(name), bytes);

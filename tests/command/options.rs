@@ -1,4 +1,4 @@
-//! Tests of comparison options: ignoring Python frames, aliases, and names for the sides.
+//! Tests comparison options: ignoring Python frames, aliases, and side names.
 
 use crate::support::phenomena::Phenomenon;
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -142,7 +142,7 @@ fn the_sides_are_called_what_the_user_says() {
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` mi\\|300"), "{text}");
 }
 
-/// The display names of the sides if the user specifies `given`.
+/// The display names of the two sides if the user specifies `given`.
 fn side_names(files: [&str; 2], devices: [&str; 2], given: [&str; 2]) -> [String; 2] {
     let trace = |at: usize| {
         let device = json!([{"id": 0, "name": devices[at]}]);
@@ -161,21 +161,21 @@ fn side_names(files: [&str; 2], devices: [&str; 2], given: [&str; 2]) -> [String
 fn the_sides_are_named_after_device_or_file_if_that_distinguishes_them() {
     let (files, same) = (["a/run.json", "a/run.json"], ["NVIDIA H100 80GB HBM3"; 2]);
     let none = ["", ""];
-    assert_eq!(side_names(files, same, none), ["trace1", "trace2"]);
+    assert_eq!(side_names(files, same, none), ["baseline", "candidate"]);
     let devices = ["AMD Instinct MI300X VF", "NVIDIA H100 80GB HBM3"];
     assert_eq!(side_names(files, devices, none), ["MI300X", "H100"]);
     let one_model = ["NVIDIA A100 80GB PCIe", "NVIDIA A100-SXM4-40GB"];
     assert_eq!(side_names(files, one_model, none), ["A100 80GB PCIe", "A100-SXM4-40GB"]);
     let no_model = ["NVIDIA GeForce RTX 4090", "NVIDIA GeForce RTX 5090"];
-    assert_eq!(side_names(files, no_model, none), ["trace1", "trace2"]);
+    assert_eq!(side_names(files, no_model, none), ["baseline", "candidate"]);
     let other_files = ["a/main.pt.trace.json.gz", "b/fast.json"];
     assert_eq!(side_names(other_files, same, none), ["main", "fast"]);
     let folders = ["before/trace.json.gz", "after/trace.json.gz"];
     assert_eq!(side_names(folders, same, none), ["before", "after"]);
     let long = "a-name-that-would-push-the-figures-out-of-their-columns";
-    assert_eq!(side_names([long, "b.json"], same, none), ["trace1", "trace2"]);
-    // A side name given by the user is kept. If the given name equals the device name of the other
-    // side, the other side is called `trace2`.
+    assert_eq!(side_names([long, "b.json"], same, none), ["baseline", "candidate"]);
+    // A side name given by the user is kept. If the given name equals the device name on the other side, the other
+    // side is called `trace2`.
     assert_eq!(side_names(files, devices, ["H100", ""]), ["H100", "trace2"]);
     assert_eq!(side_names(files, devices, ["old", ""]), ["old", "H100"]);
 }

@@ -1,5 +1,4 @@
-//! Tests of the output of `tracetree diff` at 60, 80, 100 and 200 columns, with all details, and
-//! through a pipe.
+//! Tests the output of `tracetree diff` at 60, 80, 100 and 200 columns, with all details, and through a pipe.
 #![cfg(feature = "cli")]
 
 use crate::support::snapshot::assert_snapshot;
@@ -21,7 +20,7 @@ const H100: [[&str; 2]; 4] = [
     ["train_base", "train_clip"],
 ];
 
-/// The default screens for the bundled pairs and for pairs recorded on an H100.
+/// The default terminal output for the bundled pairs and for pairs recorded on an H100.
 fn answers() -> Vec<(usize, String)> {
     let pair = |[one, two]: [&str; 2]| {
         [one, two].map(|name| format!("examples/traces/h100/{name}.pt.trace.json.gz"))
@@ -58,14 +57,13 @@ fn the_answer_fits_a_screen_and_has_the_three_parts() {
         for line in text.lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
-        // The text names the changes (or says that there are none), their costs, and what to do
-        // about them.
+        // The text names the changes or says that there are none, and gives the costs and what to do.
         assert!(text.contains("Changed for certain") || text.contains("are identical"), "{text}");
         assert!(text.contains(" per step") && text.contains("What to do\n1. "), "{text}");
     }
 }
 
-/// The lines of `--format brief`, and the total size of the output.
+/// The lines printed by `--format brief`, and the total size of the output.
 fn brief(pair: [&str; 2]) -> (Vec<(String, String)>, usize) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
     command.args(["diff", "--no-report", "-q", "--format", "brief"]).args(pair);
@@ -95,7 +93,7 @@ fn a_brief_has_the_figures_of_the_summary_and_the_next_commands() {
         let step = summary.wall.trace2.step_wall_us / 1e3;
         assert!((number("step_candidate_ms").expect("a time") - step).abs() < 1e-3);
         assert_eq!(value("changes"), Some(summary.changes.len().to_string().as_str()));
-        // The effects, the parts without a change and the noise add up to the step-time difference.
+        // The effects, the time without a change and the noise add up to the step-time difference.
         let costs: f64 = (1..).map_while(|at| number(&format!("change_{at}_cost_ms"))).sum();
         let all = costs
             + number("together_ms").unwrap_or_default()
@@ -165,7 +163,7 @@ fn a_pipe_honours_columns_and_elides_nothing() {
         words
     };
     let (narrow, wide) = (piped(Some("60")), piped(Some("200")));
-    // At every width, only the evidence of causes is shortened.
+    // At every width, only the evidence for causes is shortened.
     let options = ComparisonOptions::default();
     let comparison = Comparison::open(BUNDLED[0], BUNDLED[1], &options).expect("two traces");
     let (causes, _) = cause_lines(comparison.analysis());

@@ -1,5 +1,4 @@
-//! Tests of graphs whose kernels name parts of the program; these parts become calls below the
-//! graph launch.
+//! Tests graphs whose kernels name parts of the program; these parts become calls below the graph launch.
 
 use crate::support::files::unpacked;
 use crate::support::laws;
@@ -14,7 +13,7 @@ use tracetree::trace::{Nanos, ReadOptions, Trace};
 use tracetree::tree::{CallId, CallKind, CallTree, ModuleName, TreeOptions};
 use tracetree::{Analysis, PerSide, Side};
 
-/// A trace with one graph launch of the given kernels, each with its arguments.
+/// A trace with one graph launch that runs the given kernels, each with its arguments.
 fn replay_of(kernels: &[(&str, Value)]) -> String {
     let launch = |t: &mut HostThread<'_>| {
         t.launch("cudaGraphLaunch").graph(|graph| {
@@ -161,7 +160,7 @@ fn modules_above(tree: &CallTree, call: CallId) -> Vec<&str> {
     names
 }
 
-/// A recorded replay whose kernels name modules of the capture, as PyTorch writes them; also the
+/// A recorded replay whose kernels name the modules in the capture, as PyTorch writes these names; also returns the
 /// modules of each kernel, by uid.
 fn annotated_replay() -> (String, HashMap<u32, Vec<String>>) {
     let replay = Trace::open(h100("decode_graph")).expect("a trace");

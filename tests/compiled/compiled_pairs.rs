@@ -1,5 +1,5 @@
-//! Tests on recorded pairs of eager and compiled training. Each compiled region must be matched
-//! with exactly the calls that it replaced, as determined from the JSON of the eager trace.
+//! Tests recorded pairs of eager and compiled training. Each compiled region must be matched with exactly the
+//! calls that it replaced, which are determined from the JSON of the eager trace.
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
@@ -14,7 +14,7 @@ fn example(name: &str) -> PathBuf {
     traces::example(&format!("{name}.pt.trace.json.gz"))
 }
 
-/// The events of a trace.
+/// The events in a trace.
 fn events(path: &Path) -> Vec<Value> {
     let bytes = unpacked(path).expect("a trace");
     let mut document: Value = serde_json::from_slice(&bytes).expect("a JSON document");
@@ -37,8 +37,8 @@ fn numbers_inside(events: &[Value], outer: &Value) -> BTreeSet<i64> {
     forward.filter_map(|event| event["args"]["Sequence number"].as_i64()).collect()
 }
 
-/// Positions of the steps of the autograd engine that run the backward pass of given forward ops
-/// and start after `after`, in µs.
+/// Positions of the autograd engine's steps that run the backward pass for the given forward ops and start after
+/// `after`, in µs.
 fn steps_of(events: &[Value], numbers: &BTreeSet<i64>, after: f64) -> BTreeSet<usize> {
     let is_step = |event: &Value| {
         let name = event["name"].as_str().unwrap_or_default();
@@ -58,14 +58,14 @@ fn replaced(analysis: &Analysis, region: &Region) -> BTreeSet<usize> {
     region.replaced.iter().map(|&call| uid(call)).collect()
 }
 
-/// Checks the regions of a run in which the modules of one class are compiled.
+/// Checks the regions in a run in which the modules of one class are compiled.
 fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions: usize) {
     let paths = PerSide::new(example(eager), example(compiled));
     let events = events(&paths.baseline);
     compare_files(paths.as_ref(), |analysis| {
         let module = format!("nn.Module: {class}_");
         let name = |at: usize| events[at]["name"].as_str().unwrap_or_default();
-        // The modules of the eager run, in call order.
+        // The modules in the eager run, in call order.
         let mut modules: Vec<usize> =
             (0..events.len()).filter(|&at| name(at).starts_with(&module)).collect();
         modules.sort_by(|&a, &b| span(&events[a]).0.total_cmp(&span(&events[b]).0));
@@ -80,7 +80,7 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
         let mut forward = forward;
         forward.sort_by_key(starts);
         for (region, &at) in forward.iter().zip(&modules) {
-            // The region replaces all ops of the module, and no ops outside of the module.
+            // The region replaces all ops in the module, and no ops outside of the module.
             let ops = |inside: &dyn Fn(usize) -> bool| -> BTreeSet<usize> {
                 (0..events.len())
                     .filter(|&at| events[at]["cat"] == "cpu_op" && inside(at))
@@ -95,7 +95,7 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
             let found = ops(&|inner| replaced.iter().any(|&outer| within(outer, inner)));
             assert!(!expected.is_empty() && expected == found, "{compiled}: {}", name(at));
         }
-        // Each backward region is matched with the autograd engine steps of a different module.
+        // Each backward region is matched with the autograd engine steps for a different module.
         let mut expected: Vec<BTreeSet<usize>> = modules
             .iter()
             .map(|&at| {
@@ -161,7 +161,7 @@ fn the_leading_causes_of_a_real_compiled_training_have_similar_times_on_both_sid
     let paths = PerSide::new(path("eager.a100"), path("compiled_graphs.v100"));
     compare_files(paths.as_ref(), |analysis| {
         let regions = analysis.diff().regions();
-        // Each of the six steps of one model has a forward and a backward region.
+        // Each of the model's six steps has a forward region and a backward region.
         assert_eq!(regions.len(), 12);
         assert!(regions.iter().all(|region| region.replaced.len() == 279));
         let leading = analysis.causes().leading();

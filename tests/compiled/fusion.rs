@@ -1,4 +1,4 @@
-//! Tests of when a call that runs fewer kernels on one side is reported as fused.
+//! Tests when a call that runs fewer kernels on one side is reported as fused.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -24,7 +24,7 @@ fn fusions(baseline: &str, candidate: &str) -> Vec<FusionRow> {
     compare_texts(&texts, |analysis| analysis.fusions().to_vec())
 }
 
-/// The only row of a table, as one line.
+/// The only row in a table, as one line.
 fn only(rows: &[FusionRow]) -> String {
     let [row] = rows else { panic!("one row: {rows:#?}") };
     let change = match row.change {
@@ -171,8 +171,8 @@ fn two_kernels_for_one_op_on_one_side_are_not_a_fusion() {
 
 #[test]
 fn a_kernel_that_keeps_its_name_explains_one_call_and_not_three() {
-    // The kernels of a graph without a capture have no ops, so all kernels belong to the graph
-    // launch, whether the launch is matched or not.
+    // The kernels in a graph without a capture have no ops, so all kernels belong to the graph launch, whether the
+    // launch is matched or not.
     let muls = |count: usize| {
         move |t: &mut HostThread<'_>| {
             t.launch("cudaGraphLaunch").graph(|graph| {
@@ -214,13 +214,12 @@ fn without_modules_fusions_into_different_kernels_have_separate_rows() {
     };
     let mut lines: Vec<(String, usize)> = rows.iter().map(line).collect();
     lines.sort();
-    // The large matrix product alone is not sufficient evidence for a fusion, but the remaining
-    // products support it.
+    // The large matrix product alone is not enough evidence for a fusion, but the other products supply the rest.
     assert_eq!(lines, [("large_gemm".to_owned(), 1), ("small_gemm".to_owned(), 2)]);
 }
 
-/// A program whose backward pass recomputes a forward pass of many ops, and the same program with a
-/// compiled region instead.
+/// A program whose backward pass recomputes a forward pass with many ops, and the same program with a compiled region
+/// instead.
 fn checkpointed(kernel: &str) -> (String, String) {
     let program = |step: &dyn Fn(&mut HostThread<'_>)| {
         TraceBuilder::cuda()
@@ -360,7 +359,7 @@ fn each_kernel_of_a_region_lists_the_ops_that_it_fused() {
         let norm = norm.unwrap_or_else(|| panic!("no normalisation: {rows:#?}"));
         assert_eq!(norm.kernel_count.candidate, 1, "{norm:#?}");
         assert!(norm.kernel_count.baseline > 1, "{norm:#?}");
-        // Convolutions are matched with convolutions; none is reported as fused.
+        // Convolutions are matched with convolutions, and no convolution is reported as fused.
         assert!(!norm.ops.baseline.iter().any(|op| op.contains("convolution")), "{norm:#?}");
     });
 }

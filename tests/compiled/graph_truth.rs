@@ -1,5 +1,4 @@
-//! Changes captures in a known way and counts the kernels of a replay that are attributed to their
-//! own launch.
+//! Changes captures in a known way and counts the replayed kernels that are attributed to their own launch.
 //!
 //! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names
 //! their folder.
@@ -13,8 +12,8 @@ use crate::support::trace_builder::Platform;
 
 /// Minimum fraction for most changes: nearly all kernels are attributed to their launch.
 const SINGLE: f64 = 0.99;
-/// Minimum fraction for changes that remove kernel names and some launches, so only the order and
-/// common words remain as evidence.
+/// Minimum fraction for changes that remove kernel names and some launches, so that only the order and common words
+/// remain as evidence.
 const FEW_SIGNS: f64 = 0.80;
 
 const CHANGES: [(&[CaptureChange], f64); 7] = [
@@ -37,11 +36,10 @@ const REAL: [&str; 7] = [
     "training/resnet50_ddp.a100.json.gz",
 ];
 
-/// A change, the fraction of kernels attributed correctly, and the required minimum of that
-/// fraction.
+/// A change, the fraction of kernels attributed correctly, and the minimum required fraction.
 type Measured = (String, f64, f64);
 
-/// Measures how well a graph's kernels are attributed, for all changes.
+/// Measures, for all changes, how well a graph's kernels are attributed.
 fn measured(name: &str, graphs: &Graphs, seed: u64) -> Vec<Measured> {
     let mut lines = Vec::new();
     for (changes, least) in CHANGES {
@@ -91,7 +89,7 @@ fn known_captures_of_real_traces_are_found() {
     }
 }
 
-/// A real capture and replay of SGLang, changed in known ways.
+/// A real SGLang capture and replay, changed in known ways.
 #[test]
 fn a_real_capture_is_found_despite_changes() {
     let names = [

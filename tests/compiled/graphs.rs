@@ -1,5 +1,4 @@
-//! Tests of captured graphs: their calls below the graph launch, the choice of the capture, and the
-//! notes.
+//! Tests captured graphs: their calls below the graph launch, the choice of the capture, and the notes.
 
 use crate::support::captures::Graphs;
 use crate::support::laws;
@@ -19,8 +18,7 @@ fn read(name: &str, json: &str) -> Trace {
     Trace::from_reader(name, json.as_bytes(), &ReadOptions::default()).expect("a trace")
 }
 
-/// A module that multiplies, adds and applies an activation. The launches of the module are
-/// captured without running.
+/// A module that multiplies, adds and applies an activation. The module's launches are captured without running.
 fn captured_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
         t.op("aten::mm", |t| t.launch(LAUNCH).nothing());
@@ -29,7 +27,7 @@ fn captured_block(t: &mut HostThread<'_>, name: &str) {
     });
 }
 
-/// The module of `captured_block`, run eagerly.
+/// The module from `captured_block`, run eagerly.
 fn eager_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
         t.op("aten::mm", |t| t.kernel("gemm_kernel", 5.0));
@@ -45,7 +43,7 @@ fn captured_graph(t: &mut HostThread<'_>, body: impl FnOnce(&mut HostThread<'_>)
     t.call("hipStreamEndCapture");
 }
 
-/// The capture of one graph with these blocks.
+/// The capture of a graph that consists of the given blocks.
 fn capture_of(blocks: &[&str]) -> String {
     let graph = |t: &mut HostThread<'_>| {
         captured_graph(t, |t| blocks.iter().for_each(|name| captured_block(t, name)));
@@ -63,8 +61,7 @@ fn replay_blocks(t: &mut HostThread<'_>, blocks: usize) {
     });
 }
 
-/// Replays of graphs below a frame: one replay per entry of `blocks`, which gives the number of
-/// blocks in the graph.
+/// Graph replays below a frame: one replay per entry in `blocks`, which gives the number of blocks in the graph.
 fn replays_of(blocks: &[usize]) -> String {
     let body = |t: &mut HostThread<'_>| {
         t.frame("engine.py(7): replay", |t| {
@@ -127,8 +124,8 @@ fn captured_calls_are_marked_and_take_no_time() {
     };
     assert_eq!(host(&tree), host(&bare));
     let captured: Vec<CallId> = tree.calls().filter(|&call| tree.is_captured(call)).collect();
-    // The captured calls are a module, three ops and three launches. The runtime call that queries
-    // whether a capture is in progress is omitted.
+    // The captured calls are a module, three ops and three launches. The runtime call that asks whether a capture is
+    // in progress is omitted.
     assert_eq!(captured.len(), 7);
     assert!(captured.iter().all(|&call| tree.duration(call) == Nanos::ZERO));
     assert!(captured.iter().all(|&call| tree.kind(call) != CallKind::Gpu));
@@ -237,7 +234,7 @@ fn a_kernel_without_a_captured_launch_stays_directly_below_the_graph_launch() {
         .filter(|&kernel| tree.parent(kernel).is_some_and(|above| tree.is_graph_launch(above)))
         .collect();
     assert_eq!(bare.iter().map(|&kernel| tree.name(kernel)).collect::<Vec<_>>(), ["relu_kernel"]);
-    assert!(note(&tree, "CAPTURE_INCOMPLETE").starts_with("1 kernel of replayed graphs"));
+    assert!(note(&tree, "CAPTURE_INCOMPLETE").starts_with("1 kernel in replayed graphs"));
 }
 
 #[test]
@@ -263,7 +260,7 @@ fn the_capture_of_another_model_is_not_used() {
     assert!(matches!(fewer.replays()[0].misfit, Some((_, Misfit::OtherKernels(6)))));
 }
 
-/// A capture for a batch of size `size`.
+/// A capture for batch size `size`.
 fn sized(size: u64) -> String {
     let body = |t: &mut HostThread<'_>| {
         t.annotation(&format!("capture_{size}_DECODE"), |t| {
@@ -273,7 +270,7 @@ fn sized(size: u64) -> String {
     TraceBuilder::rocm().thread("main", body).json()
 }
 
-/// A replay in a batch of size `size`.
+/// A replay for batch size `size`.
 fn replay_sized(size: u64) -> String {
     let body = |t: &mut HostThread<'_>| {
         t.annotation(&format!("step[DECODE bs={size}]"), |t| replay_blocks(t, 1));
@@ -464,7 +461,7 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_their_label() {
     assert!(graphs.lines().nth(1).is_some_and(|line| line.starts_with("trace1,")), "{graphs}");
 }
 
-/// The tree of a real replay, with the calls of its capture added.
+/// The tree of a real replay, with the captured calls added.
 fn real_pair(name: &str) -> Option<CallTree> {
     let capture = real(&format!("inference/capture/{name}.capture.mi300.json.gz"))?;
     let replay = real(&format!("inference/{name}.mi300.json.gz"))?;

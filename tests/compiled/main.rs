@@ -1,4 +1,4 @@
-//! Tests of graphs and compiled regions: captures, replays, fusions.
+//! Tests graphs and compiled regions: captures, replays, fusions.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,5 @@
-//! Tests on traces that were recorded on an H100 (`examples/traces/h100`). The expected results are
-//! recomputed from the JSON.
+//! Tests traces that were recorded on an H100 (`examples/traces/h100`). The tests recompute the expected results from
+//! the JSON.
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
@@ -36,8 +36,7 @@ fn gpu_events(name: &str) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Number of ops on the GPU path that are neither matched nor replaced by a compiled region, by
-/// name.
+/// Number of ops on the GPU path that are neither matched nor replaced by a compiled region, by name.
 fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     let tree = analysis.tree(side);
     let is_op = |call: &CallId| tree.kind(*call) == CallKind::Op && tree.is_gpu_path(*call);
@@ -52,7 +51,7 @@ fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// The old and new names of matched ops that were renamed, with their counts.
+/// The old and new names of matched ops that were renamed, with the number of ops for each.
 fn renamed(analysis: &Analysis) -> BTreeMap<(&str, &str), usize> {
     let [a, b] = [Side::Baseline, Side::Candidate].map(|side| analysis.tree(side));
     let mut names = BTreeMap::new();
@@ -97,8 +96,7 @@ fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     }
 }
 
-/// Two attention back ends count as one op under two names, in both the forward and the backward
-/// pass.
+/// Two attention backends count as one op with two names, in both the forward and the backward pass.
 #[test]
 fn ops_of_two_attention_backends_are_renames() {
     for (backend, name) in [("efficient", "Efficient"), ("cudnn", "Cudnn")] {
@@ -128,8 +126,7 @@ fn ops_of_two_attention_backends_are_renames() {
     }
 }
 
-/// The kernels of a trace in the order in which they ran, each with its launching op and enclosing
-/// module.
+/// The kernels in a trace in the order in which they ran, each with its launching op and enclosing module.
 fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
     let tree = analysis.tree(side);
     let start = |call: CallId| tree.trace().start(tree.event(call).expect("an event"));
@@ -139,7 +136,8 @@ fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
     let name = |call: Option<CallId>| call.map_or("", |call| tree.name(call)).to_owned();
     let work = kernels.into_iter().map(|call| {
         let op = tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op);
-        // CUPTI does not report which kind of memory a memset in a graph sets: `Memset (Unknown)`.
+        // CUPTI does not report which kind of memory a memset in a graph sets, so the kind is unknown: `Memset
+        // (Unknown)`.
         let kernel = tree.name(call).split(" (").next().unwrap_or_default();
         [kernel.to_owned(), name(op), name(tree.module(call))]
     });
@@ -154,8 +152,8 @@ fn with_capture(base: &str, new: &str, check: impl FnOnce(&Analysis)) {
     check(comparison.analysis());
 }
 
-/// On CUDA, captures contain no kernel names, so the eager run is the reference. Each kernel of a
-/// replay must be below the op that launches it in the eager run.
+/// On CUDA, captures contain no kernel names, so the eager run is the reference. Each replayed kernel must be below
+/// the op that launches the same kernel in the eager run.
 #[test]
 fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     for (eager, replay) in [
@@ -183,8 +181,7 @@ fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     }
 }
 
-/// Number of times that the given ops were fused into one kernel of a compiled region, over all
-/// regions.
+/// How many times the given ops were fused into one kernel, over all compiled regions.
 fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     let is_claimed = |row: &&FusionRow| {
         matches!(row.change, KernelChange::FusedIn(Side::Candidate, FusionEvidence::Names))
@@ -195,7 +192,7 @@ fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     analysis.fusions().iter().filter(is_claimed).map(|row| row.agreeing).sum()
 }
 
-/// The fusions of these models are known: each layer has separate fused kernels.
+/// The fusions in these models are known: each layer has separate fused kernels.
 #[test]
 fn each_layer_of_a_region_has_its_own_fused_kernels() {
     compare("decode_eager", "decode_compiled", |analysis| {
@@ -226,8 +223,7 @@ fn each_layer_of_a_region_has_its_own_fused_kernels() {
     });
 }
 
-/// Each compiled region is matched with the calls of the eager model, in both the forward and the
-/// backward pass.
+/// Each compiled region is matched with calls in the eager model, in both the forward and the backward pass.
 #[test]
 fn time_of_both_sides_of_a_region_is_in_one_row() {
     for (eager, compiled, regions) in [
@@ -267,7 +263,7 @@ fn graphs_of_two_batch_sizes_are_one_model() {
     });
 }
 
-/// A call that is matched late, as moved, may contain calls that were matched before. Every call
+/// A call that is matched late, as a moved call, may contain calls that were matched earlier. Every call
 /// must still be in the merged tree exactly once.
 #[test]
 fn a_captured_replay_and_a_compiled_run_are_merged_into_one_tree() {

@@ -1,5 +1,4 @@
-//! Compiles or fuses runs of ops in a known way and counts the regions and fusions that the library
-//! finds.
+//! Compiles or fuses runs of ops in a known way, and counts the regions and fusions that the library finds.
 //!
 //! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names
 //! their folder.
@@ -23,11 +22,11 @@ use tracetree::trace::{ReadOptions, Trace, Uid};
 use tracetree::tree::CallTree;
 use tracetree::{Analysis, Side};
 
-/// Minimum fractions of the planted regions that are matched with exactly the calls that they
-/// replaced, and of the planted fusions that are reported.
+/// The minimum fraction of planted regions that must be matched with exactly the calls they replaced, and the minimum
+/// fraction of planted fusions that must be reported.
 const REGIONS: f64 = 0.99;
 const CLAIMED: f64 = 0.95;
-/// Minimum fraction of the reported fusions that are true.
+/// Minimum fraction of reported fusions that must be true.
 const TRUE: f64 = 0.98;
 
 const REAL: [&str; 10] = [
@@ -75,7 +74,7 @@ fn compared(baseline: &Recording, candidate: &Recording) -> TraceDiff {
     TraceDiff::new(tree(baseline), tree(candidate))
 }
 
-/// All compiled regions of a side, each with the calls that it is matched with.
+/// All compiled regions on one side, each with its matched calls.
 fn faced(diff: &TraceDiff, side: Side) -> Vec<PlantedRegion> {
     let uid = |side: Side, call| {
         let trace = diff.tree(side).trace();
@@ -95,8 +94,8 @@ fn faced(diff: &TraceDiff, side: Side) -> Vec<PlantedRegion> {
     found
 }
 
-/// The number of planted regions that are matched with exactly the calls that they replaced, and
-/// the number of all planted regions.
+/// The number of planted regions that are matched with exactly the calls they replaced, and the total number of
+/// planted regions.
 fn exact(recording: &Recording, seed: u64, lines: &mut Vec<String>) -> (usize, usize) {
     let Some((changed, planted)) = with_regions(recording, 20, &mut SplitMix::new(seed)) else {
         return (0, 0);
@@ -165,7 +164,7 @@ fn regions_of_real_traces_are_matched_with_what_they_replaced() {
     regions_are_exact(&real());
 }
 
-/// Counts of planted fusions that are reported, and of reported fusions that are true.
+/// How many planted fusions are reported, and how many reported fusions are true.
 #[derive(Debug, Default, Clone, Copy)]
 struct Claims {
     planted: usize,
@@ -175,7 +174,7 @@ struct Claims {
     /// Number of reported fusions whose fused side is correct and whose fused kernels are all
     /// planted.
     right: usize,
-    /// Number of correct fusions that also have the correct number of replaced kernels.
+    /// Number of correct fusions for which the number of replaced kernels is also correct.
     exact: usize,
 }
 

@@ -1,5 +1,5 @@
-//! `tracetree fleet` on imperfect folders: missing, unreadable, duplicate and incomplete files give each
-//! pair a status, or the run one error.
+//! Tests `tracetree fleet` on imperfect folders: missing, unreadable, duplicate and incomplete files lead to a status
+//! for each pair, or to one error for the run.
 #![cfg(feature = "cli")]
 
 use crate::support::ranks::Ranks;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const RANKS: Ranks = Ranks(16);
 
-/// Sixteen complete ranks before and after, without planted faults.
+/// Traces of sixteen complete ranks before and after, without planted faults.
 fn folders() -> TempDir {
     let place = tempfile::tempdir().expect("a folder");
     for folder in ["before", "after"] {
@@ -97,7 +97,7 @@ fn a_rank_that_two_files_claim_is_reported_and_not_guessed() {
     assert_eq!(counts(&document), [18, 15, 0, 3]);
     let codes: Vec<&str> = findings(&document).iter().map(|one| one.0).collect();
     assert_eq!(codes.iter().filter(|code| **code == "DUPLICATE_RANK").count(), 2, "{codes:?}");
-    assert!(told(&output).contains("is one of several files of rank 5"), "{}", told(&output));
+    assert!(told(&output).contains("is one of several files for rank 5"), "{}", told(&output));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn different_world_sizes_are_reported() {
         notes.contains("the world size differs: 16 in the baseline, 20 in the candidate"),
         "{notes}"
     );
-    assert!(notes.contains("4 of 20 ranks without a trace in either folder: 16-19"), "{notes}");
+    assert!(notes.contains("4 of 20 ranks have no trace in either folder: 16-19"), "{notes}");
     assert!(
         told(&output).contains("the world size differs: 16 in the baseline, 20 in the candidate"),
         "{}",
@@ -149,7 +149,7 @@ fn a_shard_of_another_version_is_left_out_and_reported() {
 fn a_full_disk_is_one_error_and_leaves_no_partial_shard() {
     let place = folders();
     assert_eq!(fleet(&place, &["plan", "before", "after"]).status.code(), Some(0));
-    // Files are limited to 4 KB, which looks to the program like a full disk. A shard has 12 KB.
+    // Files are limited to 4 KB; to the program, this limit looks like a full disk. A shard takes 12 KB.
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "fleet", "map", "plan.json"])
@@ -161,12 +161,12 @@ fn a_full_disk_is_one_error_and_leaves_no_partial_shard() {
     assert!(told(&output).contains("shards/") && told(&output).contains("free some space"));
     assert_eq!(told(&output).lines().count(), 1, "{}", told(&output));
     assert!(shards(&place).is_empty(), "{:?}", shards(&place));
-    // With enough room, the next run completes the work.
+    // With enough disk space, the next run completes the work.
     assert_eq!(fleet(&place, &["map", "plan.json", "-o", "out"]).status.code(), Some(0));
     assert_eq!(shards(&place).len(), 16);
 }
 
-/// Runs the program as a user to whom permissions apply: if the tests run as root, as `nobody`.
+/// Runs the program as a user who is subject to file permissions: as `nobody` if the tests run as root.
 #[cfg(unix)]
 fn as_nobody(place: &TempDir, arguments: &[&str]) -> Option<Output> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -218,7 +218,7 @@ fn a_file_without_read_permission_gets_a_status_and_no_shard() {
     let Some(output) = as_nobody(&place, &["plan", "before", "after", "-o", "again.json"]) else {
         return;
     };
-    // The file name contains the rank, so the file still has a counterpart and its own status.
+    // The file name contains the rank, so the file still has a counterpart and a status of its own.
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("16 planned = 16 pairs + 0 unmatched"), "{text}");
 }
@@ -246,7 +246,7 @@ fn a_hundred_thousand_files_are_planned_with_few_lines_of_warnings() {
             &TraceBuilder::cuda().thread("main", |t| t.leaf("aten::mm")).json(),
         );
     }
-    // Ranks that wrote nothing, and log files, which are not traces.
+    // Empty files from ranks that wrote nothing, and log files, which are not traces.
     for rank in 1..50_000 {
         write(&place, &format!("after/rank_{rank}.json"), "");
         write(&place, &format!("after/rank_{rank}.log"), "");

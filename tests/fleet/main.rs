@@ -1,4 +1,4 @@
-//! Folders of ranks: matching, stragglers, missing files.
+//! Tests folders with the traces of several ranks: matching, stragglers, missing files.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! `tracetree diff DIR_A DIR_B` matches ranks, compares them and reports the straggler.
+//! Tests that `tracetree diff DIR_A DIR_B` matches ranks, compares them and reports the straggler.
 #![cfg(feature = "cli")]
 
 use crate::support::trace_builder::TraceBuilder;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A rank that twice computes for `compute` µs and spends the rest of 1000 µs in a collective.
+/// A rank that computes twice for `compute` µs and spends the rest of 1000 µs in a collective.
 fn rank(rank: i64, compute: f64) -> String {
     TraceBuilder::cuda()
         .header("distributedInfo", json!({"backend": "nccl", "rank": rank, "world_size": 3}))
@@ -24,7 +24,7 @@ fn rank(rank: i64, compute: f64) -> String {
         .json()
 }
 
-/// Two folders. The candidate's files have different names, and its rank 1 is slow.
+/// Two folders. The candidate's files have different names, and the candidate's rank 1 is slow.
 fn fleet() -> TempDir {
     let place = tempfile::tempdir().expect("a temporary folder");
     for (folder, times) in [("a", [100.0, 110.0, 105.0]), ("b", [100.0, 800.0, 105.0])] {
@@ -145,7 +145,7 @@ fn the_last_rank_of_each_collective_of_a_real_training_step_is_reported() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let rows = table(&place.path().join("report/ranks.csv"));
     let last: Vec<&str> = rows.iter().map(|row| row["last_in_trace1"].as_str()).collect();
-    // The fifth is close: 86 us on rank 7, 95 us on rank 4.
+    // The times for the fifth collective are close: 86 us on rank 7, 95 us on rank 4.
     assert_eq!(last[7], "#0-#4", "{last:?}");
     assert!(last[..4].iter().all(|text| text.is_empty()) && last[6].is_empty(), "{last:?}");
     assert_eq!(last[4..6], ["#7", "#5-#6"], "{last:?}");
@@ -192,13 +192,13 @@ fn matching_by_file_name_is_reported() {
     assert!(!told(&diff(&place, &[])).contains("matched by name"));
     for folder in ["a", "b"] {
         for (at, name) in ["one.json", "two.json"].into_iter().enumerate() {
-            // Both files claim to be rank 5.
+            // Both files say that they come from rank 5.
             fs::write(place.path().join(folder).join(name), rank(5, 100.0 + at as f64))
                 .expect("a trace");
         }
     }
     let output = diff(&place, &[]);
-    assert!(told(&output).contains("some files are matched by name"), "{}", told(&output));
+    assert!(told(&output).contains("these files are matched by name"), "{}", told(&output));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn size_limits_apply_when_ranks_are_looked_up() {
     assert!(told(&output).contains("unpacks to more than 100 bytes"), "{}", told(&output));
 }
 
-/// Two folders with four ranks each. The candidate adds an op on all ranks, and another one on rank 2.
+/// Two folders with four ranks each. The candidate adds one op on all ranks, and a different op on rank 2.
 fn changed_fleet() -> TempDir {
     let place = tempfile::tempdir().expect("a temporary folder");
     for folder in ["a", "b"] {
@@ -257,7 +257,7 @@ fn changes_of_all_ranks_come_before_those_of_some() {
         .collect();
     assert_eq!(changes.len(), 2, "{findings:#?}");
     assert_eq!((changes[0].0, changes[1].0), ("0-3", "2"));
-    // Each kernel follows the one before after 1 µs.
+    // Each kernel starts 1 µs after the previous kernel.
     assert!(
         changes[0].1.contains("aten::relu") && changes[0].1.contains("+0.021 ms"),
         "{changes:?}"

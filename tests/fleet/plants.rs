@@ -1,4 +1,4 @@
-//! `tracetree fleet` on ranks with planted faults: it finds all of them and nothing else, even if the work
+//! Tests `tracetree fleet` on ranks with planted faults: all faults and nothing else must be found, even if the work
 //! is split or interrupted.
 #![cfg(feature = "cli")]
 
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const RANKS: Ranks = Ranks(64);
 
-/// The traces, written once.
+/// The traces, which are written only once.
 static PLACE: LazyLock<TempDir> = LazyLock::new(|| {
     let place = tempfile::tempdir().expect("a temporary folder");
     RANKS.write(place.path()).expect("traces");
@@ -42,7 +42,7 @@ fn findings(folder: &Path) -> Vec<(String, String)> {
     findings.iter().map(|one| (text(one, "code"), text(one, "ranks"))).collect()
 }
 
-/// Names and bytes of the files directly in a folder.
+/// Names and contents of the files directly in a folder.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries =
         fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
@@ -84,7 +84,7 @@ fn all_planted_faults_are_found_and_nothing_else() {
         told(&output)
     );
     let mut causes = document["causes"].as_array().expect("causes").iter();
-    // On the other ranks, collectives take longer because they wait.
+    // On the other ranks, collectives take longer because these ranks wait.
     assert_eq!(causes.next().map(|cause| &cause["communication"]), Some(&true.into()));
     let cause = causes.next().expect("another one");
     assert_eq!((&cause["place"], &cause["spread"]), (&"aten::bmm".into(), &"role".into()));
@@ -115,7 +115,7 @@ fn plan_map_and_reduce_write_the_bytes_of_run_and_compare_no_pair_twice() {
     let plan = other.path().join("plan.json");
     let plan = plan.to_str().expect("UTF-8");
     assert_eq!(fleet(&["plan", "before", "after", "-o", plan]).status.code(), Some(0));
-    // Maps some pairs by hand, one of them twice; truncates a shard; then maps the rest.
+    // Maps some pairs by hand, including one pair twice; truncates a shard; then maps the remaining pairs.
     for pair in ["3", "0", "3"] {
         let output = fleet(&["map", plan, "-o", parts, "--pair", pair]);
         assert_eq!(output.status.code(), Some(0), "{}", told(&output));
@@ -129,7 +129,7 @@ fn plan_map_and_reduce_write_the_bytes_of_run_and_compare_no_pair_twice() {
     fs::write(shard.path(), &bytes[..bytes.len() / 2]).expect("half a shard");
     let output = fleet(&["map", plan, "-o", parts]);
     assert!(
-        told(&output).contains("62 pairs compared, 1 skipped because of an existing shard"),
+        told(&output).contains("62 pairs compared, 1 skipped (shard exists)"),
         "{}",
         told(&output)
     );

@@ -1,4 +1,4 @@
-//! Tests `tracetree gate`, `baseline` and `history` as users run them: exit codes, formats, several runs.
+//! Tests `tracetree gate`, `baseline` and `history` as a user runs them: exit codes, formats, several runs.
 
 use crate::support::traces;
 use serde_json::Value;
@@ -191,7 +191,7 @@ fn a_configured_time_rule_is_inconclusive_with_one_run_unless_it_is_hard() {
     assert_eq!(code(&wide), 0, "{}", text(&wide));
 }
 
-/// The rerun, with all start times and durations multiplied by `factor`.
+/// The second recording of the program, with all start times and durations multiplied by `factor`.
 fn slower(folder: &TempDir, factor: u32) -> String {
     let trace = scaled(&rerun(), f64::from(factor));
     write(folder, &format!("slower_{factor}.json"), &trace)
@@ -219,7 +219,7 @@ fn write(folder: &TempDir, name: &str, trace: &Value) -> String {
     path.display().to_string()
 }
 
-/// Several runs of one program: the rerun with its times multiplied by each factor.
+/// Several runs of one program: the second recording, with all times multiplied by each factor.
 fn runs(folder: &TempDir, name: &str, factors: &[f64]) -> Vec<String> {
     let one = |(at, factor): (usize, &f64)| {
         write(folder, &format!("{name}_{at}.json"), &scaled(&rerun(), *factor))
@@ -269,7 +269,7 @@ fn a_diff_of_several_runs_judges_by_runs_and_shows_their_noise() {
     assert_eq!(summary["verdict"]["repeats"], "runs");
     assert_eq!(summary["verdict"]["total"], "slower");
     assert!(summary["verdict"]["words"].as_str().is_some_and(|words| words.contains("3 runs")));
-    // Comparing the runs of one side with themselves shows no change.
+    // A comparison of the runs on one side with themselves shows no change.
     let mut arguments = vec!["diff", "--base"];
     arguments.extend(base.iter().map(String::as_str));
     arguments.push("--new");
@@ -387,10 +387,10 @@ fn captures_are_passed_or_found_next_to_the_trace_and_recorded_in_a_baseline() {
     let place = folder();
     let record = run(&place, &["baseline", "record", &replay, "--capture", &capture]);
     assert_eq!(code(&record), 0, "{}", errors(&record));
-    assert!(text(&record).contains("captures of its graphs"), "{}", text(&record));
+    assert!(text(&record).contains("captures for all graph launches"), "{}", text(&record));
     assert!(errors(&record).contains("CAPTURE_READ"), "{}", errors(&record));
 
-    // The trace has its capture in the usual folder next to it.
+    // The capture is in the usual folder next to the trace.
     let beside = place.path().join("run/capture_traces");
     std::fs::create_dir_all(&beside).expect("a folder");
     std::fs::copy(&capture, beside.join("graph.json.gz")).expect("a copy");
@@ -403,7 +403,7 @@ fn captures_are_passed_or_found_next_to_the_trace_and_recorded_in_a_baseline() {
     assert_eq!(code(&without), 0, "{}", text(&without));
     assert!(text(&without).contains("compared at the graph launches"), "{}", text(&without));
 
-    // The eager trace has the ops of the capture; the gate asks for the capture if it is missing.
+    // The eager trace has the same ops as the capture; if the capture is missing, the gate asks for it.
     let bare = run(&place, &["gate", "--base", &eager, "--new", &replay]);
     assert_eq!(code(&bare), 1, "{}", text(&bare));
     assert!(text(&bare).contains("--new-capture"), "{}", text(&bare));
@@ -417,7 +417,7 @@ fn captures_are_passed_or_found_next_to_the_trace_and_recorded_in_a_baseline() {
     let arguments = ["gate", "--baseline", "base.ttb", &trace, "--base-capture", &capture];
     let refused = run(&place, &arguments);
     assert_eq!(code(&refused), 2);
-    assert!(errors(&refused).contains("when it is recorded"), "{}", errors(&refused));
+    assert!(errors(&refused).contains("when it was recorded"), "{}", errors(&refused));
 }
 
 #[test]
@@ -434,7 +434,7 @@ fn a_finding_names_its_first_call_sites_and_counts_the_others() {
     assert!(finding.contains("--verbose lists 62 call sites"), "{told}");
     let all = run(&folder(), &[&arguments[..], &["--verbose"]].concat());
     assert_eq!(text(&all).matches("\n  at ").count(), 62, "{}", text(&all));
-    // The first line lists times that exceed a limit but could not be tested.
+    // The first line lists the times that exceed a limit but could not be tested.
     let loader = [h100("train_base"), h100("train_loader")];
     let late = run(&folder(), &["gate", "--base", &loader[0], "--new", &loader[1]]);
     assert_eq!(code(&late), 3);
@@ -504,7 +504,7 @@ fn a_full_disk_leaves_the_older_result_unchanged() {
     ] {
         std::fs::write(at(name), "older").expect("written");
         let mut command = Command::new("sh");
-        // To the program, the limit of 1 KB per file looks like a full disk.
+        // To the program, a file size limit of 1 KB looks like a full disk.
         command.args(["-c", "trap '' XFSZ; ulimit -f 2; exec \"$@\"", "sh"]);
         command.arg(env!("CARGO_BIN_EXE_tracetree")).args(arguments).arg(name);
         let output = command.current_dir(&folder).output().expect("the program runs");

@@ -1,5 +1,5 @@
-//! Tests gate results for runs recorded on an H100: one program run three times, known changes of this
-//! program, and replays of graphs with and without their captures.
+//! Tests gate results for runs recorded on an H100: one program run three times, known changes to this program, and
+//! graph replays with and without their captures.
 
 use crate::support::gated::check;
 use crate::support::traces;
@@ -9,7 +9,7 @@ use tracetree::gate::{Captured, Date, FindingSite, Gate, Outcome, Recorder, Reco
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 
-/// Recordings of the program that was run three times.
+/// Recordings of the program, which was run three times.
 const RUNS: [&str; 3] = ["resnet_eager", "resnet_eager_again", "resnet_eager_third"];
 
 fn runs(names: &[&str], captures: CaptureSource) -> Recording {
@@ -32,7 +32,7 @@ fn broken(gate: &Gate) -> BTreeSet<&str> {
     broken.map(|check| check.rule.as_str()).collect()
 }
 
-/// The classes of the innermost modules of all call sites; `step` if a call site is outside of modules.
+/// The classes of the innermost modules at all call sites; `step` for a call site outside of modules.
 fn classes(gate: &Gate) -> BTreeSet<String> {
     let sites = gate.findings.iter().flat_map(|finding| &finding.sites);
     let class = |site: &FindingSite| {
@@ -105,7 +105,8 @@ fn several_runs_per_side_violate_the_time_rule_if_every_run_takes_longer() {
     let gate = check(&before, &after);
     let expected = BTreeSet::from(["gpu_time", "kernels_per_call", "new_kernel", "step_wall"]);
     assert_eq!(broken(&gate), expected);
-    // Given one run per side, the noise is unknown, and less time is not a finding.
+    // With one run per side, the noise is unknown, so an increase in time is not a finding; a decrease in time never
+    // is.
     assert!(!broken(&check(&before, &file("resnet_tf32_off"))).contains("gpu_time"));
     assert!(!broken(&check(&after, &before)).contains("gpu_time"));
 }
@@ -122,7 +123,7 @@ fn a_different_attention_backend_is_a_finding_in_the_attention() {
         assert_eq!(change.what, format!("Attention runs {backend} instead of math kernels"));
         let is_inside = |site: &FindingSite| site.place.words().contains(".Attention_");
         assert!(change.sites.iter().all(is_inside), "{name}: {:?}", change.sites);
-        // With the sides exchanged, the candidate lacks a fused kernel.
+        // With the sides swapped, the candidate lacks a fused kernel.
         let back = check(&file(name), &before);
         assert!(broken(&back).contains("lost_fusion"), "{name}: {:?}", broken(&back));
     }
@@ -163,7 +164,7 @@ fn a_capture_adds_ops_and_modules_to_the_recording_and_does_not_count_as_a_launc
     assert_eq!((bare.setup.captured, shown.setup.captured), (Captured::No, Captured::Wholly));
     assert!(!bare.setup.has_modules && shown.setup.has_modules);
     assert!(shown.tree().len() > bare.tree().len());
-    // Captured calls do not count as calls of the replay.
+    // Captured calls do not count as calls in the replay.
     assert_eq!(bare.counts, shown.counts);
     assert_eq!(bare.times.get("gpu_time"), shown.times.get("gpu_time"));
     let gate = check(&shown, &shown);
@@ -207,7 +208,7 @@ fn a_captured_replay_is_compared_with_eager_code_op_by_op() {
 fn a_baseline_says_whether_it_was_recorded_with_a_capture() {
     for (recording, told) in [
         (file("decode_graph"), "contains GPU events\n"),
-        (captured("decode_graph"), "captures of its graphs"),
+        (captured("decode_graph"), "captures for all graph launches"),
     ] {
         let bytes = recording.to_baseline();
         let again = Recording::from_baseline("base.ttb", &bytes).expect("a baseline");

@@ -1,13 +1,12 @@
-//! Tests change points against those of an independent program, and the history of baselines.
+//! Tests change points against those found by an independent program, and tests the history of baselines.
 
 use serde_json::Value;
 use tracetree::gate::{Search, change_points};
 
-/// Series from Apache Otava's own tests and generated series with planted shifts, each with the
-/// change points that its release 0.8.0 (`otava.analysis.compute_change_points`) finds. When Otava
-/// 0.8.0 removes a change point, it recomputes the two neighbors to the right but not the one to
-/// the left. The expected points result from recomputing the neighbors on both sides, and
-/// `as_released` says whether the release finds the same points.
+/// Series from Apache Otava's own tests, and generated series with planted shifts, each with the change points found
+/// by Otava 0.8.0 (`otava.analysis.compute_change_points`). When Otava 0.8.0 removes a change point, it recomputes
+/// the two neighbors on the right but not the neighbor on the left. The expected points are those found when the
+/// neighbors on both sides are recomputed; `as_released` says whether Otava 0.8.0 finds the same points.
 const ORACLE: &str = include_str!("../data/change_points.json");
 
 fn numbers(values: &Value) -> Vec<f64> {
@@ -16,7 +15,7 @@ fn numbers(values: &Value) -> Vec<f64> {
 }
 
 fn number(value: &Value) -> f64 {
-    // The oracle writes NaN for the mean of an empty range, but no series here has an empty range.
+    // Otava writes NaN for the mean of an empty range, but no series here has an empty range.
     value.as_f64().expect("a number")
 }
 

@@ -1,6 +1,6 @@
 //! Tests gate and comparison results for a training program on an H100 with one known change,
-//! recorded by `examples/traces/record_changes.py`. Only the rule about the known change must be
-//! violated, at the call site of the change.
+//! recorded by `examples/traces/record_changes.py`. Only the rule for the known change must be violated, at the call
+//! site of the change.
 
 use crate::support::gated::{self, check, record};
 use crate::support::traces;
@@ -23,7 +23,7 @@ fn findings(variant: &str) -> Vec<String> {
     gated::findings(&gate(variant))
 }
 
-/// The distinct call sites of the only finding, and what changed there.
+/// The distinct call sites of the only finding, and what changed at each call site.
 fn sites(variant: &str) -> Vec<(String, String)> {
     let gate = gate(variant);
     let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
@@ -37,7 +37,7 @@ fn the_same_program_again_passes_and_a_slow_loader_is_a_warning() {
     let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
     assert_eq!((finding.state, &finding.rules[..]), (State::Warned, &["python".to_owned()][..]));
     assert!(finding.what.contains("load: <built-in function sleep>"), "{}", finding.what);
-    // The cost of a sleep is covered by the rules about time, for which one run is not enough.
+    // The cost of a sleep is checked by the rules about time, for which one run is not enough.
     assert_eq!(gate.outcome, Outcome::Inconclusive);
     assert!(
         gate.reasons.iter().all(|reason| reason.starts_with("step_wall")),

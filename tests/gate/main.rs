@@ -1,4 +1,4 @@
-//! Tests runs against a baseline: rules, changes with their call sites, history.
+//! Tests the gate, which checks runs against a baseline: rules, changes with their call sites, history.
 
 #[path = "../support/mod.rs"]
 mod support;

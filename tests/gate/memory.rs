@@ -1,4 +1,4 @@
-//! The gate rules about memory, on recordings whose peak and allocations are known.
+//! Tests the gate rules about memory with recordings whose peak and allocations are known.
 
 use crate::support::gated::record;
 use crate::support::traces::example;
@@ -15,7 +15,7 @@ fn stored(side: &Recording) -> Recording {
     Recording::from_baseline("base.ttb", &side.to_baseline()).expect("a baseline")
 }
 
-/// The check of a rule, with the text of its finding.
+/// The check of a rule, and the text of the finding.
 fn checked(
     baseline: &Recording,
     candidate: &Recording,
@@ -49,7 +49,7 @@ fn a_peak_above_its_limit_fails() {
 #[test]
 fn the_number_of_allocations_is_compared_per_step() {
     let (base, checkpoint) = (side("base"), side("checkpoint"));
-    // 639 and 756 allocations in three steps.
+    // The traces have 639 and 756 allocations in three steps.
     let (check, words) = checked(&base, &checkpoint, "allocations_per_step", "20");
     assert_eq!(check.state, State::Failed);
     assert_eq!(words, "allocations_per_step increased by 39: 213 → 252, 20 more");

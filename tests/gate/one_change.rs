@@ -1,5 +1,5 @@
-//! Tests gate results for a program with one change: the change is found at its call site, and nothing else
-//! that resembles or follows from it.
+//! Tests gate results for a program with one change: the gate must find the change at its call site, and must not
+//! report anything that merely resembles or follows from the change.
 
 use crate::support::compared;
 use crate::support::gated::{check, findings, record};
@@ -114,7 +114,7 @@ fn different_kernels_follow_from_different_shapes() {
     let larger = product(16, split);
     assert_eq!(told(&before, &larger).len(), 1);
     assert!(told(&before, &larger)[0].starts_with("shape_change: Inputs are 2 times as large"));
-    // Given equal shapes on both sides, only the number of kernels changes.
+    // If the shapes are equal on both sides, only the number of kernels changes.
     assert!(
         told(&before, &product(8, split))[0]
             .starts_with("kernels_per_call new_kernel: Matrix products")

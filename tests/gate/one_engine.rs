@@ -1,5 +1,4 @@
-//! Tests that the gate and `diff` report the same changes, for two traces and for a baseline file and a
-//! trace.
+//! Tests that the gate and `diff` report the same changes, both for two traces and for a baseline file and a trace.
 
 use crate::support::gated::{changes, check, record};
 use crate::support::splitmix::SplitMix;

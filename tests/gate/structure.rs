@@ -18,7 +18,7 @@ fn cpu(name: &str) -> Option<Recording> {
     Some(file(&real(&format!("cpu/{name}.pt.trace.json.gz"))?))
 }
 
-/// The rules of each structural finding, and its distinct call sites.
+/// The rules of each structural finding, and the finding's distinct call sites.
 fn told(gate: &Gate) -> Vec<(String, Vec<String>)> {
     let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
     let one = |finding: &Finding| {
@@ -105,7 +105,7 @@ const STEPPED: [&str; 11] = [
     "odd/minitoy.mi250.json.gz",
 ];
 
-/// Traces whose steps do different amounts of work depending on their data, such as the number of workers.
+/// Traces in which the amount of work per step depends on data, such as the number of workers.
 const DATA_DEPENDENT: [&str; 3] = [
     "training/eager.a100.json.gz",
     "training/compiled_graphs.v100.json.gz",
@@ -137,7 +137,7 @@ fn every_step_of_a_run_has_no_finding_against_every_other() {
     }
 }
 
-/// Compares halves of a run, because a single step does not show which counts vary.
+/// Compares the two halves of a run, because a single step does not show which counts vary.
 #[test]
 fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
     for name in STEPPED {
@@ -159,7 +159,7 @@ fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
             }
             for (one, two) in [(&one, &two), (&two, &one)] {
                 let gate = check_structure(one, two);
-                // The result is inconclusive if some steps lack calls that all remaining steps have.
+                // The result is inconclusive if some steps lack calls that all other steps have.
                 assert_ne!(gate.outcome, Outcome::Fail, "{name}: {:#?}", gate.findings);
             }
         }
@@ -238,7 +238,7 @@ fn one_linear_split_into_three_is_new_work_in_each_layer() {
     }
 }
 
-/// The baseline after it was written to a file and read back.
+/// The baseline after it was written to a file and read again.
 fn recorded(side: &Recording) -> Recording {
     Recording::from_baseline("base.ttb", &side.to_baseline()).expect("a baseline")
 }
@@ -301,8 +301,7 @@ fn baselines_are_small_and_contain_no_file_names() {
     }
 }
 
-// Regression tests: comparisons of traces without a baseline file that once passed, or failed
-// without a reason.
+// Regression tests for comparisons without a baseline file that once passed by mistake, or failed without a reason.
 
 #[test]
 fn a_trace_without_its_gpu_events_is_inconclusive() {

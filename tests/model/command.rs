@@ -107,15 +107,17 @@ fn bad_usage_exits_with_2() {
 #[test]
 fn unreadable_input_exits_with_2_and_one_line() {
     for (arguments, reason) in [
-        ([PROFILE, TRACE], "the profile second"),
+        ([PROFILE, TRACE], "then the profile"),
         ([TRACE, TRACE], "no column `Type`"),
         ([TRACE, "none.csv"], "none.csv: cannot open the kernel profile"),
-        ([DECODER, PROFILE], "cannot read the model's trace"),
     ] {
         let (out, err) = ends(2, &arguments);
         assert!(out.is_empty() && err.starts_with("tracetree: error: "), "{err}");
         assert!(err.contains(reason) && err.lines().count() == 1, "{err}");
     }
+    let (_, err) = ends(2, &[DECODER, PROFILE]);
+    assert!(err.contains("is a folder with 1 trace"), "{err}");
+    assert!(err.contains("try: tracetree model-diff"), "{err}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests inputs that `model-diff` rejects: each error names the file, the position and the remedy.
+//! Tests inputs that `model-diff` rejects: each error must name the file, the position and the remedy.
 
 use tracetree::model::{
     ForwardPasses, ModelTrace, Outcome, Profile, Scenario, scenarios_from_bytes,
@@ -13,7 +13,7 @@ fn profile_error(text: &str) -> Error {
     Profile::from_bytes(text.as_bytes(), "p.csv").expect_err(text)
 }
 
-/// The text of an error, which must be one line that starts with the file and ends with a remedy.
+/// The text of an error, which must be one line that begins with the file name and ends with a remedy.
 fn shown(error: &Error) -> String {
     let text = error.to_string();
     assert!(text.starts_with(&error.path().expect("a file").display().to_string()), "{text}");
@@ -29,7 +29,10 @@ fn a_trace_without_a_predicting_process_lists_its_pids() {
     ]"#;
     let error = trace_error(text);
     assert_eq!(error.kind(), ErrorKind::NotATrace);
-    assert!(shown(&error).contains("the pids are 1 (analytic (PID: 1)), 2 (no name)"), "{error}");
+    assert!(
+        shown(&error).contains("pids in the trace: 1 (analytic (PID: 1)), 2 (no name)"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -75,7 +78,7 @@ fn the_error_for_a_malformed_trace_names_the_byte() {
     assert!(shown(&error).starts_with("t.json: byte 37: "), "{error}");
     assert!(shown(&trace_error("{}")).contains("no `traceEvents`"));
     assert!(shown(&trace_error("")).contains("cannot be read: EOF"));
-    assert!(shown(&trace_error("Type,Duration(us)\n")).contains("the profile second"));
+    assert!(shown(&trace_error("Type,Duration(us)\n")).contains("then the profile"));
     let deep = "[".repeat(100_000);
     assert!(shown(&trace_error(&deep)).contains("cannot be read"));
 }
@@ -85,7 +88,7 @@ fn missing_columns_are_named_along_with_those_found() {
     let error = profile_error("Op Name,Type,Task Duration(us)\nA,B,1\n");
     assert!(
         shown(&error).contains(
-            "no column `Start Time(us)`, `Duration(us)`; its columns are Op Name, Type, Task Duration(us)"
+            "no column `Start Time(us)`, `Duration(us)`; columns found: Op Name, Type, Task Duration(us)"
         ),
         "{error}"
     );

@@ -2,8 +2,8 @@
 
 use tracetree::model::{FailOn, ModelComparison, Outcome, failures, read_scenarios};
 
-/// A comparison in which MatMulV2 is off by −14.6% and has 40% of the time, BatchMatMulV2 is off by +122%
-/// and has 4.5%, and MemSet is unmodeled.
+/// A comparison with three notable kernel types: MatMulV2 has an error of −14.6% and takes 40% of the time,
+/// BatchMatMulV2 has an error of +122% and takes 4.5% of the time, and MemSet is unmodeled.
 fn decoder() -> ModelComparison {
     let scenarios =
         read_scenarios("tests/fixtures/model_decoder/scenarios.toml").expect("scenarios");
@@ -26,7 +26,7 @@ fn failing(condition: &str) -> Vec<String> {
 fn a_row_fails_whether_the_prediction_is_too_high_or_too_low() {
     let above = failing("error>20%");
     assert_eq!(above, ["FusedInferAttentionScore", "BatchMatMulV2", "MemSet"]);
-    // The errors of two rows are exactly 20%.
+    // Two rows have an error of exactly 20%.
     let at_least = failing("error >= 20");
     assert_eq!(at_least.len(), 5);
     assert_eq!(at_least[2..4], ["QuantBatchMatmulV3", "RmsNorm"]);
@@ -84,8 +84,8 @@ fn malformed_conditions_are_rejected_with_a_reason() {
         ("error>nan", "not a percentage"),
         ("error>20% &", "expected `>`"),
         (": error>20%", "missing kernel type"),
-        ("error>20% & unmodeled>5%", "another to the scenario"),
-        ("MatMulV2: unmodeled>5%", "a kernel type needs"),
+        ("error>20% & unmodeled>5%", "bounds for the whole scenario"),
+        ("MatMulV2: unmodeled>5%", "a kernel type can only be used with"),
     ] {
         let error = text.parse::<FailOn>().expect_err(text).to_string();
         assert!(error.contains(reason), "{text}: {error}");

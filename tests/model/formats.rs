@@ -3,7 +3,7 @@
 use crate::support::snapshot::assert_snapshot;
 use tracetree::model::{Format, Outcome, Scenario, read_scenarios, render};
 
-/// The outcomes of the decoder and of a scenario whose profile is missing.
+/// The outcomes for the decoder scenario and for a scenario whose profile is missing.
 fn decoder() -> Vec<Outcome> {
     let scenarios =
         read_scenarios("tests/fixtures/model_decoder/scenarios.toml").expect("two scenarios");

@@ -7,7 +7,7 @@ use tracetree::model::{
 };
 use tracetree::trace::Nanos;
 
-/// Rows of a profile: type, stream, and start and duration in nanoseconds.
+/// Rows in a profile: type, stream, and start and duration in nanoseconds.
 fn rows() -> impl Strategy<Value = Vec<(usize, usize, u32, u32)>> {
     prop::collection::vec((0..5_usize, 0..3_usize, 0..20_000_u32, 0..5_000_u32), 1..40)
 }
@@ -24,7 +24,7 @@ fn csv(rows: &[(usize, usize, u32, u32)]) -> String {
     std::iter::once(header).chain(rows.iter().map(line)).collect()
 }
 
-/// Ops of a model: the index of the kernel types in [`json`], and the duration in µs.
+/// Ops in a model: the index of the kernel types in [`json`], and the duration in µs.
 fn ops() -> impl Strategy<Value = Vec<(usize, u32)>> {
     prop::collection::vec((0..6_usize, 0..100_u32), 1..40)
 }
@@ -49,7 +49,7 @@ fn compare(ops: &[(usize, u32)], rows: &[(usize, usize, u32, u32)]) -> ModelComp
     Scenario::new("t", "p").compare_values(&trace, &OpMapping::default(), &profile(rows))
 }
 
-/// Text that resembles what the parsers read.
+/// Strings that resemble the input of the parsers.
 fn near(words: &'static [&'static str]) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(words), 0..40).prop_map(|words| words.concat())
 }
@@ -61,7 +61,8 @@ proptest! {
         let model: i64 = comparison.rows.iter().map(|row| row.amounts.model.0).sum();
         prop_assert_eq!(model, comparison.total.model.0);
         let durations: i64 = ops.iter().map(|op| i64::from(op.1) * 1_000).sum();
-        // Shares are rounded once per kernel type, and only two types get one or two thirds of an op.
+        // The share of each kernel type is rounded once, and only two kernel types have shares of one third or two
+        // thirds of an op.
         prop_assert!((model - durations).abs() <= 2, "{} {}", model, durations);
         let profile: i64 = comparison.rows.iter().map(|row| row.amounts.profile.0).sum();
         prop_assert_eq!(profile, comparison.total.profile.0);

@@ -1,6 +1,6 @@
-//! Tests `model-diff` on real files: a trace written by TensorCast, and profiles of the Ascend profiler.
+//! Tests `model-diff` on real files: a trace written by TensorCast, and profiles written by the Ascend profiler.
 //!
-//! The environment variable `TRACETREE_TRACES` names the folder of sample traces. The tests are
+//! The environment variable `TRACETREE_TRACES` names the folder with sample traces. The tests are
 //! skipped with a message if `TRACETREE_TRACES` is not set.
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ fn prefill(folder: &std::path::Path) -> ModelComparison {
     scenario.compare().expect("real files")
 }
 
-/// Whether two figures agree, given that the reference rounds to one decimal.
+/// Whether two figures agree, given that the reference is rounded to one decimal.
 fn agree(ours: Option<f64>, reference: &Value) -> bool {
     let (Some(ours), Some(reference)) = (ours, reference.as_f64()) else { return false };
     (ours - reference).abs() < 0.051
@@ -44,7 +44,8 @@ fn assert_row(row: &Row, reference: &Value) {
     assert_eq!(reference["tc_count"], row.amounts.model_count, "{context}");
     let status = if row.status.label() == "unmodeled" { "TC未建模" } else { row.status.label() };
     assert_eq!(reference["status"], status, "{context}");
-    // The reference counts a launch twice if its rows straddle a microsecond: 154 for 128 launches.
+    // The reference counts a launch twice if the launch's rows straddle a microsecond: it has 154 instead of 128
+    // launches.
     if row.kernel_type.as_str() == "hcom_allReduce_" {
         assert_eq!(reference["prof_count"], 154);
         return;
@@ -76,7 +77,7 @@ fn a_collective_of_a_real_profile_counts_once() {
     let mut rows = comparison.rows.iter();
     let row = rows.find(|row| row.kernel_type.as_str() == "hcom_allReduce_").expect("the row");
     assert_eq!((row.amounts.profile_count, row.amounts.model_count), (128.0, 128));
-    // The expected time is the sum of the 128 rows without a stream, which equals the sum of the 128 rows on
+    // The expected time is the sum over the 128 rows without a stream, which equals the sum over the 128 rows on
     // stream 35.
     assert_eq!(row.amounts.profile, Nanos(49_513_744));
     assert_eq!(row.amounts.error_pct().map(|error| (error * 10.0).round()), Some(-150.0));

@@ -7,7 +7,7 @@ use tracetree::trace::Nanos;
 
 const HEADER: &str = "Stream ID,Type,Start Time(us),Duration(us)\n";
 
-/// A complete event of process 0.
+/// A complete event in process 0.
 fn op(name: &str, dur: u32, args: &str) -> String {
     format!(
         r#"{{"name": "{name}", "ph": "X", "ts": 0, "dur": {dur}, "pid": 0, "args": {{{args}}}}}"#
@@ -34,7 +34,7 @@ fn compare(ops: &[String], entries: &str, rows: &str) -> ModelComparison {
     scenario.compare_values(&trace(ops), &mapping(entries), &profile(rows))
 }
 
-/// Compares the given ops with a profile of one unrelated kernel.
+/// Compares the given ops with a profile that contains one unrelated kernel.
 fn predicted(ops: &[String], entries: &str) -> ModelComparison {
     compare(ops, entries, "2,Other,1.0,1\n")
 }
@@ -45,7 +45,7 @@ fn row<'a>(comparison: &'a ModelComparison, kernel_type: &str) -> &'a Row {
         .unwrap_or_else(|| panic!("no row {kernel_type} in {:?}", comparison.rows))
 }
 
-/// Time in nanoseconds, count and status of a predicted kernel type.
+/// Time in nanoseconds, count and status for a predicted kernel type.
 fn model(comparison: &ModelComparison, kernel_type: &str) -> (i64, u64, Status) {
     let row = row(comparison, kernel_type);
     (row.amounts.model.0, row.amounts.model_count, row.status)
@@ -103,8 +103,8 @@ fn an_unlisted_fused_all_reduce_counts_without_time() {
     ];
     let comparison = predicted(&ops, "");
     assert_eq!(model(&comparison, "QuantBatchMatmulV3"), (40_000, 1, Status::Hit));
-    // One all-reduce is unlisted and counts 0 µs, one is listed. A miss names no kernels, so it
-    // adds no kernels.
+    // One all-reduce is not listed and counts as 0 µs, and the other one is listed. A miss names no kernels, so it
+    // contributes no kernels.
     assert_eq!(model(&comparison, "hcom_allReduce_"), (8_000, 2, Status::Hit));
     assert_eq!(model(&comparison, "x.all_reduce.default"), (5_000, 1, Status::Miss));
 }
@@ -190,7 +190,7 @@ fn the_first_of_several_predicting_processes_is_used_with_a_note() {
     let trace = ModelTrace::from_bytes(text.as_bytes(), "t.json").expect("two processes");
     assert_eq!((trace.process.pid.as_str(), trace.ops[0].name.as_str()), ("1", "a"));
     assert_eq!(trace.notes.get("SEVERAL_MODEL_PROCESSES").map(|note| note.count), Some(1));
-    // An op without a duration counts as 0 µs and increments the count of a note.
+    // An op without a duration counts as 0 µs and is counted in a note.
     assert_eq!(trace.notes.get("NO_OP_DURATION").map(|note| note.count), Some(1));
 }
 
@@ -280,7 +280,7 @@ fn positive_and_negative_errors_do_not_cancel_in_the_weighted_error() {
     ];
     let comparison = compare(&ops, "", "2,Up,1,10\n2,Down,1,10\n2,Even,1,20\n");
     assert_eq!(comparison.total.error_pct().map(f64::round), Some(-28.0));
-    // The errors add up to 5 + 5 + 20 out of 40.
+    // The errors add up to 5 + 5 + 20 = 30 out of 40.
     assert_eq!(comparison.accuracy.weighted_error_pct, Some(75.0));
     let contributors: Vec<(&str, f64)> = comparison
         .accuracy

@@ -1,4 +1,4 @@
-//! Tests of the evidence by which calls are matched. Each test covers one kind of evidence and
+//! Tests the evidence that is used to match calls. Each test covers one kind of evidence and
 //! fails if that evidence is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
@@ -167,8 +167,8 @@ fn a_compiler_generated_op_is_never_a_rename() {
 fn missing_calls_are_those_of_whole_steps() {
     let steps = |numbers: &'static [u32]| {
         move |t: &mut HostThread<'_>| {
-            // An op before the first step attracts the gap, which would otherwise be at a step
-            // boundary.
+            // The op before the first step equals the last op in each step, so a gap that is not aligned with the steps
+            // would fit equally well.
             t.op(shaped("aten::mul", 3), |t| t.kernel("k", 5.0));
             for &number in numbers {
                 t.step(number, |t| {
@@ -200,7 +200,7 @@ fn all_threads_agree_which_steps_are_unmatched() {
                     t.op(shaped("aten::mm", 3), |t| t.kernel("k", 5.0));
                     t.wait_for("autograd", |t| {
                         t.op(shaped("MmBackward0", 3), |t| {
-                            // This makes the step exactly equal to a step at a different position.
+                            // The additional call makes the step exactly equal to a step at a different position.
                             if number == noisy {
                                 t.call("cudaEventRecord");
                             }
@@ -255,8 +255,7 @@ fn an_op_that_casts_and_calls_itself_is_expanded_even_if_its_lowering_differs() 
     });
 }
 
-/// Adds 400 different ops (more than a layer contains), so the calls before and after them are far
-/// apart.
+/// Adds 400 different ops, more than a layer contains, so that the calls before and after them are far apart.
 fn far(t: &mut HostThread<'_>, from: usize) {
     for number in from..from + 400 {
         t.leaf(shaped(&format!("aten::op_{number}"), 3));
@@ -358,7 +357,7 @@ fn a_frame_in_a_renamed_folder_is_renamed() {
                 t.frame(&format!("{folder}/run.py(12): {function}"), |t| {
                     t.leaf(shaped(&format!("aten::{function}"), 3));
                 });
-                // An empty frame is identified only by its file and function.
+                // An empty frame can be identified only by its file and function.
                 t.frame(&format!("{folder}/log.py(3): {function}"), |_| ());
             }
         }
@@ -399,7 +398,7 @@ fn swapped_calls_of_one_name_are_matched_by_their_arguments() {
 
 #[test]
 fn each_of_hundreds_of_threads_is_matched_with_its_counterpart() {
-    // Each thread of the candidate has an additional call, so no thread is equal on both sides.
+    // Each thread in the candidate has an additional call, so no thread is equal on both sides.
     let threads = |numbers: Vec<usize>, common: usize| {
         let built = numbers.into_iter().fold(TraceBuilder::cuda(), |built, number| {
             built.thread(&format!("worker {number}"), |t| {

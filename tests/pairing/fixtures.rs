@@ -1,5 +1,4 @@
-//! Tests of the folders in `tests/fixtures`, each of which shows a phenomenon: their files and
-//! snapshots.
+//! Tests the folders in `tests/fixtures`, each of which demonstrates a phenomenon: their files and snapshots.
 
 use crate::support::compared::compare_files;
 use crate::support::fixtures::FIXTURES;
@@ -11,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use tracetree::{PerSide, Side};
 
-/// Maximum number of lines that fit on a screen.
+/// Maximum number of lines that fit on a terminal screen.
 const SCREEN: usize = 60;
 
 #[test]
@@ -55,8 +54,7 @@ fn every_fixture_pair_is_a_phenomenon_with_a_readme() {
     }
 }
 
-/// Traces of the same program show no differences, even if profilers of different years recorded
-/// them.
+/// Traces of the same program have no differences, even if profilers from different years recorded them.
 #[test]
 fn recorders_of_different_years_show_no_differences() {
     for name in ["format_2021", "external_id_era"] {

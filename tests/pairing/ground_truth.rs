@@ -1,6 +1,6 @@
 //! Tests the precision and recall of the UID map on traces that were changed in a known way.
 //!
-//! Generated traces are always tested; real traces only if `TRACETREE_TRACES` names their folder.
+//! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names their folder.
 
 use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;
@@ -12,30 +12,29 @@ use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{Platform, TraceBuilder};
 use std::path::Path;
 
-/// Minimum precision and recall for a single change. The minimum for a single change is also the
-/// goal.
+/// Minimum precision and recall for a single change. This minimum is also the goal.
 const SINGLE: f64 = 0.998;
 
-/// Minimum for several changes at once, set to the current values in order to catch regressions.
-/// The goal is 0.995; docs/development/alignment-quality.md lists the cases that miss it.
+/// Minimum for several changes at once. It is set to the current values in order to catch regressions.
+/// The goal is 0.995; docs/development/alignment-quality.md lists the cases that miss this goal.
 const SEVERAL: f64 = 0.987;
 
-/// Minimum if work moves to a different thread, because the frames around the moved work then look
-/// like wrappers.
+/// Minimum for a change that moves work to a different thread. It is lower because the frames around the moved work
+/// then look like wrappers.
 const SPLIT: f64 = 0.995;
 
-/// Minimum for layers that were added to a row in which ops were dropped.
+/// Minimum for layers added to a run of layers in which ops were dropped.
 const LAYERS: f64 = 0.99;
 
-/// Minimum for swapped neighbors, because only the position identifies a call among equal calls.
+/// Minimum for swapped neighbors. It is lower because equal calls can be distinguished only by their position.
 const NEIGHBOURS: f64 = 0.96;
 
-/// Minimum if the two sides have different numbers of steps. Steps that make the same calls are
-/// matched by number, and nothing shows which of the steps was repeated or removed. So a step may
-/// be matched to a neighbor of its true counterpart.
+/// Minimum if the two sides have different numbers of steps. Steps that make the same calls are matched by number,
+/// and nothing shows which step was repeated or removed. So a step may be matched to a neighbor of its true
+/// counterpart.
 const EQUAL_STEPS: f64 = 0.4;
 
-/// Minimum precision and recall that a change requires.
+/// Minimum precision and recall required for a change.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other changes are single ones")]
 fn least(change: &Change) -> f64 {
     match change {
@@ -47,7 +46,7 @@ fn least(change: &Change) -> f64 {
     }
 }
 
-/// One real trace of each kind. `MANIFEST.md` in the same folder describes these traces.
+/// Real traces, one of each kind. `MANIFEST.md` in the same folder describes these traces.
 const REAL: [&str; 15] = [
     "mi300_h100/vit.mi300.json.gz",
     "mi300_h100/bert.h100.json.gz",
@@ -70,14 +69,12 @@ fn generated(platform: Platform) -> Recording {
     Recording::read(training(platform, 3).json().as_bytes()).expect("a built trace is a trace")
 }
 
-/// The hard changes whose results are good if frames show the layers, with the minimum for each
-/// change.
+/// The hard changes that are matched well if frames show the layers, with the minimum for each change.
 fn with_frames() -> Vec<(Change, f64)> {
     vec![(Change::MoreLayersDrop(5.0), LAYERS)]
 }
 
-/// A line for each combination of change and mode in which the alignment of a recording misses the
-/// minimum.
+/// One line for each combination of change and mode in which the alignment of a recording misses the minimum.
 fn shortfalls(name: &str, recording: &Recording, seed: u64) -> Vec<String> {
     let mut lines = Vec::new();
     let all = Change::all().into_iter().map(|change| {
@@ -151,8 +148,8 @@ fn a_change_preserves_the_nesting_of_the_other_events() {
     }
 }
 
-/// Number of true pairs whose parents are not a true pair. When the parents are determined, added
-/// and removed events are skipped.
+/// Number of true pairs of events whose parents do not form a true pair. Added and removed events are skipped when
+/// the parents are determined.
 fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
     let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
     let truth = Truth::between(baseline, candidate);
@@ -214,7 +211,7 @@ fn the_truth_scores_one_and_a_shifted_map_does_not() {
     assert_eq!(truth.score([]).host.recall(), 0.0);
 }
 
-/// The baseline has three equal ops, and the candidate lacks the second.
+/// The baseline has three equal ops, and the second op is missing in the candidate.
 fn one_of_three_dropped() -> Truth {
     let json = TraceBuilder::cuda().thread("main", |t| {
         for _ in 0..3 {
@@ -260,7 +257,7 @@ fn a_match_with_an_equal_call_between_other_firm_siblings_is_wrong() {
         let map = map.iter().map(|&(one, two)| (Some(one), Some(two)));
         truth.score(map).host
     };
-    // The first x was removed, so the x between the two y is the second x.
+    // The first x was removed, so the x between the two y's is the second x.
     let right = score(&[(1, 0), (2, 1), (3, 2)]);
     assert_eq!((right.precision(), right.recall()), (1.0, 1.0));
     let shifted = score(&[(1, 0), (0, 1), (3, 2)]);

@@ -1,4 +1,4 @@
-//! Tests that the changes of [`Change::hard`] change a recording as their names say. These tests
+//! Tests that the changes in [`Change::hard`] change a recording as their names say. These tests
 //! check the changed recordings, not how calls are matched.
 
 use crate::support::changes::Change;
@@ -6,13 +6,13 @@ use crate::support::recording::{Event, Forest, Kind, Recording};
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 
-/// The number of layers, experts, parameters and steps.
+/// The numbers of layers, experts, parameters and steps.
 const LAYERS: usize = 6;
 const EXPERTS: usize = 5;
 const PARAMETERS: usize = 7;
 const STEPS: u32 = 3;
 
-/// Training steps of a model that has equal layers, and experts and steps with different shapes.
+/// Training steps for a model with equal layers; the experts and the steps have different shapes.
 fn model() -> Recording {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         t.frame("train.py(9): main", |t| {
@@ -76,7 +76,7 @@ fn names(recording: &Recording, wanted: impl Fn(&Event) -> bool) -> Vec<String> 
     events.iter().map(|event| event.name.to_string()).collect()
 }
 
-/// The first dimension of the first input of each op with this name, in time order.
+/// The first dimension of the first input of each op with the given name, in time order.
 fn rows(recording: &Recording, name: &str) -> Vec<i64> {
     let mut ops: Vec<&Event> =
         recording.events.iter().filter(|event| &*event.name == name).collect();
@@ -84,7 +84,7 @@ fn rows(recording: &Recording, name: &str) -> Vec<i64> {
     ops.iter().map(|op| op.args["Input Dims"][0][0].as_i64().expect("a number")).collect()
 }
 
-/// Repeats a list once per step.
+/// Repeats a list for each step.
 fn every_step<T: Clone>(list: &[T]) -> Vec<T> {
     vec![list; STEPS as usize].concat()
 }
@@ -113,7 +113,7 @@ fn a_third_of_the_layers_is_appended() {
         .filter(|event| event.origin.is_none() && event.name.starts_with("nn.Module: Block_"));
     let added: Vec<&str> = added.map(|event| event.name.rsplit_once('_').unwrap().1).collect();
     assert!(added.len() == 6 && added.iter().all(|number| ["6", "7"].contains(number)));
-    // The module after the row of added layers now has a higher number.
+    // The module after the added layers now has a higher number.
     assert!(recording.events.iter().any(|event| &*event.name == "nn.Module: Linear_8"));
 }
 
@@ -131,7 +131,7 @@ fn half_of_the_layers_are_compiled() {
             assert!(named(layer, "nn.Module: Block_") && forest.children[layer].len() == 1);
             assert!(forest.on_gpu_path[region]);
         }
-        // Later instances take the numbers of the compiled instances.
+        // The compiled instances no longer have numbers, so later instances take these numbers.
         assert!(recording.events.iter().any(|event| &*event.name == "nn.Module: Linear_3"));
         assert!(!recording.events.iter().any(|event| &*event.name == "nn.Module: Linear_4"));
     }

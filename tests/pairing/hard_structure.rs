@@ -1,5 +1,5 @@
-//! Tests of structures that an alignment easily gets wrong: counterparts in a different gap, calls
-//! identified only by their kernels, and similarities that are not evidence.
+//! Tests structures that are easy to align incorrectly: counterparts in a different gap, calls identified only by
+//! their kernels, and similarities that are not evidence.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped, steps_of};
 use crate::support::find::{call, calls, relation};
@@ -26,8 +26,7 @@ fn programs_with_only_launch_calls_in_common_stay_unmatched() {
             }
         }
     });
-    // Equal shapes are sufficient evidence, because the programs differ only in the namespace of
-    // their ops.
+    // Equal shapes are sufficient evidence, because the two programs differ only in the namespace of their ops.
     look(program("aten", 8), program("jax", 8), |diff| {
         let tree = diff.tree(Side::Baseline);
         for op in calls(tree, "aten::op_3") {
@@ -112,8 +111,8 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
             });
         }
     };
-    // The candidate has one copy less before the anchor (`aten::empty`), so the number of launches
-    // in the op differs. After the anchor, both sides have equally many launches.
+    // The candidate has one copy fewer before the anchor (`aten::empty`), so the number of launches in the op
+    // differs. After the anchor, both sides have the same number of launches.
     look(algorithm(&["volta_gemm"], 2), algorithm(&["ampere_gemm"], 1), |diff| {
         let gemm = relation(diff, Side::Baseline, "volta_gemm");
         assert_eq!(gemm, (Relation::Renamed, Some("ampere_gemm")));
@@ -121,8 +120,8 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
         let copies = calls(tree, "layout").into_iter();
         assert_eq!(copies.filter(|&copy| diff.partner(Side::Baseline, copy).is_some()).count(), 1);
     });
-    // After the anchor, one side has two launches and the other side has three, and there is no
-    // evidence of which of them match.
+    // After the anchor, one side has two launches and the other side has three, and there is no evidence which
+    // launches match.
     look(algorithm(&["volta_a", "volta_b"], 1), algorithm(&["a", "b", "c"], 1), |diff| {
         let gemm = call(diff.tree(Side::Baseline), "volta_b");
         assert_eq!(diff.partner(Side::Baseline, gemm), None);
@@ -131,7 +130,7 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
 
 #[test]
 fn large_subtrees_are_aligned_equally_on_one_and_on_four_threads() {
-    // The program has four layers, each large enough for a separate piece. The second layer and the
+    // The program has four layers, each large enough to be aligned as a separate piece. The second layer and the
     // third layer are swapped.
     let layer = |t: &mut HostThread<'_>, layer: i64, but: i64| {
         t.op(format!("layer::{layer}").as_str(), |t| {

@@ -1,4 +1,4 @@
-//! Tests of matching the calls of two traces, on generated, changed and real traces.
+//! Tests how the calls in two traces are matched, on generated, changed and real traces.
 
 #[path = "../support/mod.rs"]
 mod support;

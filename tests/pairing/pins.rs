@@ -1,4 +1,4 @@
-//! Tests of calls that the user matches with `--match`.
+//! Tests pairs of calls that the user specifies with `--match`.
 
 use crate::support::compared::{shaped, trace};
 use crate::support::find::{call, calls};
@@ -66,7 +66,7 @@ fn a_pin_that_cannot_be_kept_is_an_error() {
     let none = message(&[r#"module("Block_0") = module("Block_7")"#]);
     assert!(none.contains("no call matches"), "{none}");
     let many = message(&[r#"module("Block_*") = module("Block_*")"#]);
-    assert!(many.contains("selects 2 calls of the baseline and 3 of the candidate"), "{many}");
+    assert!(many.contains("selects 2 calls in the baseline and 3 in the candidate"), "{many}");
     let twice = message(&[
         r#"module("Block_0") = module("Block_0")"#,
         r#"module("Block_0") = module("Block_1")"#,

@@ -1,4 +1,4 @@
-//! Tests of matching equal calls by their position, their amount of work and their neighbors. Each
+//! Tests how equal calls are matched by their position, their amount of work and their neighbors. Each
 //! test covers one kind of evidence and fails if that evidence is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
@@ -7,8 +7,8 @@ use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::{PerSide, Side};
 
-/// For each baseline call with this name, the index of its counterpart among the candidate's calls
-/// with this name.
+/// For each baseline call with the given name, the index of its counterpart among the candidate's calls with that
+/// name.
 fn partners(diff: &TraceDiff, name: &str) -> Vec<Option<usize>> {
     let theirs = calls(diff.tree(Side::Candidate), name);
     let mine = calls(diff.tree(Side::Baseline), name).into_iter();
@@ -24,7 +24,7 @@ fn relations(diff: &TraceDiff, name: &str) -> Vec<Relation> {
     mine.map(|call| diff.relation(Side::Baseline, call)).collect()
 }
 
-/// The [`partners`] of `count` calls that all keep their order.
+/// The result of [`partners`] for `count` calls that all keep their order.
 fn in_order(count: usize) -> Vec<Option<usize>> {
     (0..count).map(Some).collect()
 }
@@ -66,8 +66,8 @@ fn of_similar_siblings_the_equal_one_is_matched_and_not_a_larger_one() {
 #[test]
 fn the_position_of_a_call_is_after_everything_inside_the_call_before_it() {
     // The second `sigmoid` swaps places with the large call before it, and the first `sigmoid` is
-    // removed. If the position of a call were the start of the previous call, the removed `sigmoid`
-    // would be nearer.
+    // removed. If the position of a call were defined by the start of the previous call, the removed `sigmoid` would
+    // be nearer.
     let block = |t: &mut HostThread<'_>, before: bool, behind: bool| {
         large(t, "linear", 12);
         if before {
@@ -133,7 +133,7 @@ fn a_call_swapped_with_a_whole_pass_is_still_its_neighbour() {
         if swapped {
             op(t, "zero_grad");
         }
-        // There are more siblings than a frame usually has, so some of the siblings are far away.
+        // There are more siblings than usual in a frame, so some of the siblings are far away.
         for number in 0..40 {
             op(t, &format!("optimizer_{number}"));
         }
@@ -220,7 +220,7 @@ fn layer(t: &mut HostThread<'_>) {
 
 #[test]
 fn all_calls_that_moved_to_another_thread_are_matched_there() {
-    // The calls that stay on the first thread begin with the same op as the moved calls do.
+    // The calls that stay on the first thread begin with the same op as the moved calls.
     let head = |t: &mut HostThread<'_>| {
         op(t, "embedding");
         layer(t);
@@ -365,20 +365,20 @@ fn instance_numbers_decide_only_between_modules_with_nearly_equal_contents() {
         });
         partner
     };
-    // In the first case one of twenty calls is removed, in the second case half of them.
+    // In the first case, one of twenty calls is removed; in the second case, half of the calls are removed.
     assert_eq!(partner_of_the_first(19).as_deref(), Some("nn.Module: Layer_0"));
     assert_eq!(partner_of_the_first(10).as_deref(), Some("nn.Module: Layer_1"));
 }
 
-/// Adds one op for each letter.
+/// Adds one op for each letter in the string.
 fn row(letters: &'static str) -> impl Fn(&mut HostThread<'_>) {
     move |t| letters.chars().for_each(|letter| op(t, &letter.to_string()))
 }
 
 #[test]
 fn equal_calls_keep_their_order_if_other_calls_moved_past_them() {
-    // The rows can be explained by a single x that moved to the front, or by a y and a z that moved
-    // a little.
+    // The difference can be explained either by a single x that moved to the front, or by a y and a z that moved a
+    // short distance.
     look(row("ayxxzxxb"), row("axyxxzxb"), |diff| {
         for name in ["aten::x", "x"] {
             assert_eq!(partners(diff, name), in_order(4), "{name}");
@@ -474,8 +474,8 @@ fn equal_calls_keep_their_order_if_several_were_swapped() {
 
 #[test]
 fn a_few_moved_calls_are_not_reported_as_a_whole_row_of_moves() {
-    // The second of seven x moved to the front, and a different x moved past a y. If all x kept
-    // their order, six x would have moved.
+    // The second of seven x ops moved to the front, and a different x moved past a y. If every x kept its order, six
+    // of them would have moved.
     look(row("xyxyxyxyxyxyxye"), row("xxyxyxyyxxyyxye"), |diff| {
         let moved = relations(diff, "aten::x").into_iter();
         assert!(moved.filter(|&relation| relation == Relation::Moved).count() <= 2);
@@ -572,7 +572,7 @@ fn swapped_autograd_nodes_are_matched_by_the_arguments_of_the_call_inside() {
         node(t, 647, true);
         row("b")(t);
     };
-    // The second node now comes first and has lost its launch.
+    // In the candidate, the second node comes first and has lost its launch.
     let after = |t: &mut HostThread<'_>| {
         node(t, 647, false);
         row("a")(t);

@@ -1,7 +1,7 @@
-//! Tests laws of every comparison, on random traces and random changes of them.
+//! Tests properties that hold for every comparison, on random traces and random changes to these traces.
 //!
-//! `tests/analysis/laws.rs` checks the same laws on example traces and real traces. The generated
-//! trees are small and unusual, and a failing case shrinks to a case that a person can read.
+//! `tests/analysis/laws.rs` checks the same properties on example traces and real traces. The generated trees are
+//! small and unusual, and a failing case is reduced to a case that a person can read.
 
 use crate::support::laws;
 use crate::support::random_trace::{Shown, pair, strangers, trace};
@@ -18,7 +18,7 @@ fn read(trace: &Shown) -> Trace {
         .expect("a built trace is a trace")
 }
 
-/// Checks the laws of a comparison on a pair of traces.
+/// Checks the properties of a comparison on a pair of traces.
 fn check(baseline: &Shown, candidate: &Shown) -> TestCaseResult {
     let traces = PerSide::new(read(baseline), read(candidate));
     let trees = traces.map(CallTree::build);

@@ -1,6 +1,5 @@
-//! Tests on real traces of a program before and after one change. The two traces of a pair differ
-//! only in the change. Pairs that are not in this repository are compared only if
-//! `TRACETREE_TRACES` names their folder.
+//! Tests real traces of a program before and after one change. The two traces in a pair differ only in this change.
+//! Pairs that are not in this repository are compared only if `TRACETREE_TRACES` names their folder.
 
 use crate::support::compared::compare_files;
 use crate::support::find::calls;
@@ -67,7 +66,7 @@ fn a_rerun_shows_no_structural_difference() {
     }
 }
 
-/// Names and counts of the outermost calls that only one side has.
+/// Names and counts of the outermost calls that occur on one side only.
 fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let mut names = BTreeMap::new();
     for point in diff.differences() {
@@ -80,7 +79,7 @@ fn outermost_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// Names and counts of the ops, at any depth, that only one side has.
+/// Names and counts of the ops, at any depth, that occur on one side only.
 fn ops_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     let tree: &CallTree = diff.tree(side);
     let mut names = BTreeMap::new();
@@ -91,8 +90,7 @@ fn ops_alone(diff: &TraceDiff, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// The ops that `x + sin(x).pow(2) * 0.01` adds in three steps, including nested ops and those of the
-/// backward pass.
+/// The ops that `x + sin(x).pow(2) * 0.01` adds in three steps, including nested ops and ops in the backward pass.
 const EXTRA_OPS: [(&str, usize); 19] = [
     ("AddBackward0", 3),
     ("MulBackward0", 3),
@@ -153,9 +151,8 @@ fn an_extra_layer_leaves_the_old_ones_matched_with_themselves() {
 fn unfused_projections_differ_under_the_attention_layers() {
     cpu("tfm", "tfm_unfused_qkv", |analysis| {
         let mut found = points_by_module(analysis.diff());
-        // The backward pass has no modules. The points of difference in the backward pass belong to
-        // the same three layers and steps, or are additions of the gradients of the three
-        // projections.
+        // The backward pass has no modules. The points of difference in the backward pass belong to the same three
+        // layers and steps, or are `aten::add_` calls that add the gradients of the three projections.
         let backward = found.remove("").expect("points on the backward thread");
         let expected = |name: &str| name.starts_with("autograd::engine::") || name == "aten::add_";
         assert!(backward.iter().all(|name| expected(name)), "{backward:?}");
@@ -178,7 +175,7 @@ fn layer(number: usize) -> &'static str {
     ["nn.Module: Layer_0", "nn.Module: Layer_1", "nn.Module: Layer_2"][number]
 }
 
-/// Names of the calls at the points of difference, by their enclosing module (`""` for none).
+/// Names of the calls at the points of difference, grouped by enclosing module (`""` for none).
 fn points_by_module(diff: &TraceDiff) -> BTreeMap<&str, Vec<&str>> {
     let mut points: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for point in diff.differences() {

@@ -1,9 +1,9 @@
 //! Compares the UID maps of changed recordings in `examples/traces` with snapshots.
 //!
-//! The minimums in `ground_truth` are so low that they are reached even if one rule is lost. Unlike
-//! there, every changed match shows up in these snapshots. A snapshot line contains the number of
-//! matched host calls, of correct matches and of possible matches, the CRC-32 of the map, the
-//! change and the mode. If more matches are correct than before, accept the snapshot.
+//! The minimums in `ground_truth` are so low that they are reached even if one matching rule stops working. In
+//! contrast, these snapshots show every changed match. A snapshot line contains the number of matched host calls, the
+//! number of correct matches, the number of possible matches, the CRC-32 of the map, the change and the mode. If a
+//! change increases the number of correct matches, accept the snapshot.
 
 use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;
@@ -12,7 +12,7 @@ use crate::support::recording::Recording;
 use crate::support::snapshot::assert_snapshot;
 use std::path::Path;
 
-/// Seed of all random changes.
+/// The seed for all random changes.
 const SEED: u64 = 1;
 
 fn check(name: &str, file: &str) {

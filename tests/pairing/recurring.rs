@@ -1,5 +1,5 @@
-//! Tests of repeated layers with renamed ops. Matches found below the first layer are copied to
-//! later layers, but only if the layers do not differ.
+//! Tests repeated layers with renamed ops. Matches found below the first layer are copied to later layers only if
+//! the layers do not differ.
 
 use crate::support::compared::{compare_texts, shaped};
 use crate::support::find::calls;
@@ -7,7 +7,7 @@ use crate::support::trace_builder::{HostThread, TraceBuilder};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::{PerSide, Side};
 
-/// The name of each op on the two sides.
+/// The names of each op on the two sides.
 const NAMES: [[&str; 2]; 4] = [
     ["old::attention", "new::fused_attention"],
     ["old::scores", "new::qk"],
@@ -49,7 +49,8 @@ fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
     compare_texts(&PerSide::new(one, two), |analysis| all_in_their_layers(analysis.diff()));
 }
 
-/// Checks that every op of every layer, and its kernels, have their counterparts in the same layer.
+/// Checks that every op in every layer has its counterpart in the same layer, and that the same holds for the op's
+/// kernels.
 fn all_in_their_layers(diff: &TraceDiff) {
     let kernels = ["gemm_a", "gemm_b", "gemm_c", "bias", "divide", "aten::div"];
     for [mine, theirs] in NAMES.into_iter().chain(kernels.map(|name| [name; 2])) {
@@ -71,7 +72,7 @@ fn every_layer_is_matched_like_the_first() {
 
 #[test]
 fn an_extra_query_in_one_layer_does_not_shift_the_others() {
-    // Fingerprints ignore queries, because two runs of one program may differ in their queries.
+    // Fingerprints ignore query calls, because these calls may differ between two runs of one program.
     let some = |t: &mut HostThread<'_>, side: usize, at: usize| {
         if (side, at) == (1, 5) || (side, at) == (0, 6) {
             t.call("cudaFuncGetAttributes");

@@ -1,5 +1,4 @@
-//! Tests of ranges that only one side marks, of changed layers in a row that grew, and of the
-//! confidence of matches.
+//! Tests ranges that only one side marks, changed layers in a run of layers that grew, and the confidence of matches.
 
 use crate::support::compared::{align_threads as look, compare_files, shaped};
 use crate::support::files::real_traces;
@@ -12,7 +11,7 @@ fn work(t: &mut HostThread<'_>, name: &str) {
     t.op(shaped(name, 4), |t| t.kernel("kernel", 5.0));
 }
 
-/// The confidence of the matches of all calls with this name, in order; `None` for unmatched calls.
+/// The match confidence for all calls with the given name, in order; `None` for unmatched calls.
 fn confidences(diff: &TraceDiff, side: Side, name: &str) -> Vec<Option<Confidence>> {
     let calls = calls(diff.tree(side), name).into_iter();
     calls.map(|call| diff.confidence(side, call)).collect()
@@ -119,7 +118,7 @@ fn a_dropped_call_is_not_one_of_many_added_ones() {
     look(program(false, 0), program(true, 10), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").1, None);
     });
-    // The added call may be the call that is missing elsewhere.
+    // The added call may be the same call that is missing elsewhere.
     look(program(false, 0), program(true, 1), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").0, Relation::Moved);
     });
@@ -140,7 +139,7 @@ fn equal_calls_of_which_one_is_gone_may_be_exchanged() {
             let found = confidences(diff, side, "aten::add");
             let groups: Vec<Option<u32>> =
                 found.iter().flatten().map(|confidence| confidence.group()).collect();
-            // Between `mm` and `gelu` several matches are possible; after `gelu` only one match is.
+            // Between `mm` and `gelu`, several matches are possible; after `gelu`, only one match is possible.
             assert_eq!(groups, [Some(0), Some(0), None, None], "{side:?}");
             assert_eq!(found.iter().flatten().last(), Some(&Confidence::Firm));
             for name in ["aten::mm", "aten::gelu"] {
@@ -190,7 +189,7 @@ fn renamed_and_moved_calls_are_at_most_likely() {
     });
 }
 
-/// This test uses the files of the specification, which are only in the collection of real traces.
+/// This test uses files from the specification, which are only in the collection of real traces.
 #[test]
 fn ranges_and_layers_of_the_collection_are_matched_in_order() {
     let Some(folder) = real_traces() else {

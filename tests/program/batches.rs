@@ -1,4 +1,4 @@
-//! Tests that steps of inference engines are matched by their batches, in any order.
+//! Tests that the steps of inference engines are matched by their batches, in any order.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;
@@ -13,7 +13,7 @@ fn serving(name: &str, look: impl FnOnce(&Analysis)) {
     compare_files(PerSide::new(of("base"), of(name)), look);
 }
 
-/// The phase, requests and tokens of each step of a trace.
+/// The phase, requests and tokens for each step in a trace.
 fn batches(analysis: &Analysis, side: Side) -> Vec<(Option<BatchClass>, Option<u64>, Option<u64>)> {
     let spans = analysis.steps(side).spans().iter();
     spans.map(|span| (BatchClass::of(span), span.requests, span.tokens)).collect()
@@ -68,7 +68,7 @@ fn every_call_of_a_compared_step_is_matched_within_its_pair() {
             matched += 1;
             assert_eq!(two.step(other), Some(partner[&step]));
         }
-        // The two steps pad contexts of different lengths with different ops.
+        // The two steps use different ops to pad contexts of different lengths.
         assert!(ops > 1000 && matched * 100 > ops * 99, "{matched} of {ops}");
         assert!(analysis.changes().firm_share().is_some_and(|share| share > 0.9));
     });

@@ -1,4 +1,4 @@
-//! Tests of the kind of work assigned to each GPU event, and of the tables built from these kinds.
+//! Tests the kind of work assigned to each GPU event, and the tables built from these kinds.
 
 use crate::support::compared::{compare_files, compare_with, trace};
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -22,7 +22,7 @@ fn compare_json<T>(
     compare_with(traces, options, look)
 }
 
-/// The category of a trace's only kernel and the evidence for it, such as `gemm by op`.
+/// The category of the only kernel in a trace, and the evidence for the category, such as `gemm by op`.
 fn kind(body: impl FnOnce(&mut HostThread<'_>)) -> String {
     kind_with(AnalysisOptions::default(), body)
 }
@@ -140,15 +140,15 @@ fn without_an_op_the_autograd_node_or_the_innermost_module_decides() {
         kind(|t| t.op("LayerNormFunctionBackward", |t| t.kernel("k", 1.0))),
         "normalization by autograd"
     );
-    // An autograd node that moves no data is not evidence about the work of a kernel.
+    // An autograd node that moves no data is not evidence for a kernel's kind of work.
     let view = "autograd::engine::evaluate_function: SplitBackward0";
     assert_eq!(kind(|t| t.op(view, |t| t.kernel("gemm", 1.0))), "gemm by kernel_name");
     let norm = |t: &mut HostThread<'_>| t.module("RMSNorm_3", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Block_0", norm)), "normalization by module");
-    // An outer module is not evidence about the work of the modules inside it.
+    // An outer module is not evidence for the kind of work of the modules inside it.
     let inner = |t: &mut HostThread<'_>| t.module("Mystery_0", |t| t.kernel("k", 1.0));
     assert_eq!(kind(|t| t.module("Linear_0", inner)), "unclassified by none");
-    // A range that the user annotated is not an op.
+    // A range annotated by the user is not an op.
     assert_eq!(kind(|t| t.op("attention part", |t| t.kernel("k", 1.0))), "unclassified by none");
 }
 
@@ -232,7 +232,7 @@ fn an_error_in_a_rule_file_names_the_file_and_the_problem() {
     }
 }
 
-/// Time of each category in ms.
+/// Time in each category in ms.
 fn times(analysis: &Analysis) -> BTreeMap<String, PerSide<f64>> {
     let mut times: BTreeMap<String, PerSide<f64>> = BTreeMap::new();
     for row in analysis.by_category() {
@@ -245,7 +245,7 @@ fn times(analysis: &Analysis) -> BTreeMap<String, PerSide<f64>> {
     times
 }
 
-/// A category and its time in ms on each side.
+/// A category, and the time in this category in ms on each side.
 type Figure = (&'static str, f64, f64);
 
 #[test]
@@ -261,7 +261,7 @@ fn category_times_of_the_mi300x_and_h100_pairs_match_known_figures() {
                 ("gemm", 0.942, 0.735),
                 ("attention", 0.375, 0.123),
                 ("normalization", 0.140, 0.111),
-                // The two memsets of 2 µs each are not included.
+                // The convolution time does not include the two memsets of 2 µs each.
                 ("convolution", 0.053, 0.125),
             ],
         ),
@@ -284,7 +284,7 @@ fn category_times_of_the_mi300x_and_h100_pairs_match_known_figures() {
     }
 }
 
-/// Total events and total time on each side, over all rows of a table.
+/// Total number of events and total time on each side, over all rows in a table.
 fn sums<'a>(tallies: impl Iterator<Item = &'a Tally>) -> PerSide<(u64, Nanos)> {
     let mut sums: PerSide<(u64, Nanos)> = PerSide::default();
     for tally in tallies {
@@ -296,8 +296,8 @@ fn sums<'a>(tallies: impl Iterator<Item = &'a Tally>) -> PerSide<(u64, Nanos)> {
     sums
 }
 
-/// The rows of a table as sorted lines that do not depend on the names of the sides. If `turn` is
-/// set, the two sides of each line are swapped.
+/// The rows in a table as sorted lines that do not depend on the names of the sides. `turn` swaps the two sides in
+/// each line.
 fn lines<K>(
     rows: &[K],
     turn: bool,
@@ -318,7 +318,7 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
     PerSide::from_fn(|side| (tally.count(side), tally.total(side)))
 }
 
-/// The lines of three tables, to check that swapping the sides only swaps the figures.
+/// The lines of three tables, used to check that swapping the sides only swaps the figures.
 fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [
@@ -547,7 +547,7 @@ fn a_kernel_without_ops_is_classified_by_the_ops_of_the_other_side() {
     });
 }
 
-/// The communication time, computed once as the sum over categories and once as the sum over steps.
+/// The communication time, computed both as the sum over categories and as the sum over steps.
 fn communication(analysis: &Analysis) -> [PerSide<Nanos>; 2] {
     let is_it = |name: &str| name == "communication";
     let mut by_category: PerSide<Nanos> = PerSide::default();

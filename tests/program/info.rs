@@ -1,5 +1,4 @@
-//! Tests of `tracetree info`: the contents of a trace as a value, a line, a list of fields and
-//! JSON.
+//! Tests `tracetree info`, which shows the contents of a trace as a value, a line, a list of fields and JSON.
 #![cfg(feature = "cli")]
 
 use crate::support::compared::trace;
@@ -109,7 +108,7 @@ fn the_platform_is_decided_from_all_evidence() {
     assert_eq!(vendor(run(TraceBuilder::cuda())), Vendor::Nvidia);
     assert_eq!(vendor(run(TraceBuilder::rocm())), Vendor::Amd);
     assert_eq!(vendor(TraceBuilder::cuda().thread("main", |t| t.leaf("aten::mm"))), Vendor::Cpu);
-    // A version header alone does not decide the vendor.
+    // A version header alone does not determine the vendor.
     let misled = run(TraceBuilder::rocm()).header("cuda_runtime_version", json!(12040));
     assert_eq!(vendor(misled), Vendor::Amd);
 }
@@ -131,7 +130,7 @@ fn info_prints_one_line_per_trace() {
     for part in ["a.json · 1 x AMD Instinct MI300X", "rank 3 of 8", "amd", "2 steps", "decode"] {
         assert!(out.contains(part), "{part}: {out}");
     }
-    assert!(out.contains("launches in the trace for 80.0% of GPU time"), "{out}");
+    assert!(out.contains("80.0% of GPU time was launched within the trace"), "{out}");
     assert_eq!(run(&["a.json", "a.json"]).0, out.repeat(2));
 }
 
@@ -381,7 +380,7 @@ fn a_softmax_between_matrix_products_is_attention() {
     assert_eq!((found.what, found.is_thin), (Architecture::Transformer, false));
     assert_eq!(found.evidence, ["softmax between matrix products (4)"]);
     assert_eq!((model.heads, model.head_size), (Some(4), Some(32)));
-    // If the sizes of the second matrix product do not fit, the ops are not attention.
+    // If the sizes of the second matrix product do not match, the ops are not attention.
     assert_eq!(attention(65).architecture, None);
 }
 

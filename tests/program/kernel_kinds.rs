@@ -1,9 +1,9 @@
-//! Tests the kind of work of more than a thousand kernels against hand-assigned labels in
+//! Tests the kind of work of more than a thousand kernels against labels assigned by hand in
 //! `tests/data/kernels.csv`.
 //!
-//! The columns of that file are the name of the kernel; the ops above its launch, outermost first;
-//! the label; the GPU time in µs that the row represents in recorded traces; and whether the kernel
-//! comes from a recording or from public documentation.
+//! The columns in that file are the kernel name; the ops above the launch, outermost first; the label; the GPU time
+//! in µs that the row represents in recorded traces; and whether the kernel comes from a recording or from public
+//! documentation.
 
 use crate::support::compared::{compare_with, trace};
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -34,7 +34,7 @@ fn below(t: &mut HostThread<'_>, ops: &[&str], kernel: &str) {
     }
 }
 
-/// The kind of work assigned to the only kernel of a trace, and the evidence for that kind.
+/// The kind of work assigned to the only kernel in a trace, and the evidence for that kind.
 fn kind(row: &Judged) -> (String, &'static str) {
     let ops: Vec<&str> = row.ops.split(" > ").filter(|op| !op.is_empty()).collect();
     let json = TraceBuilder::cuda().thread("main", |t| below(t, &ops, &row.kernel)).json();

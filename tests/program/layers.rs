@@ -1,4 +1,4 @@
-//! Tests of layers: detection among modules and in graph replays, matching, and totals that add up.
+//! Tests layers: their detection among modules and in graph replays, their matching, and totals that add up.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -10,8 +10,8 @@ use tracetree::trace::{Nanos, ReadOptions, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
-/// A block of two modules: one kernel of `micros` µs in the first module, and two kernels, of
-/// `micros` and twice `micros` µs, in the second.
+/// A block with two modules: the first module runs one kernel of `micros` µs, and the second module runs two kernels,
+/// of `micros` and twice `micros` µs.
 fn block(t: &mut HostThread<'_>, number: usize, micros: f64) {
     t.module(&format!("Block_{number}"), |t| {
         t.module(&format!("Attention_{number}"), |t| {
@@ -24,7 +24,7 @@ fn block(t: &mut HostThread<'_>, number: usize, micros: f64) {
     });
 }
 
-/// A model with embeddings, one [`block`] per entry of `blocks` (its `micros`) and a head.
+/// A model that consists of embeddings, one [`block`] for each kernel time in `blocks`, and a head.
 fn model(blocks: &[f64]) -> String {
     let builder = TraceBuilder::cuda().thread("main", |t| {
         t.step(0, |t| {
@@ -45,7 +45,7 @@ fn model(blocks: &[f64]) -> String {
     builder.unlinked_kernel("warm_up", 4.0).json()
 }
 
-/// A table row, given by stack, layer number on each side, and time on each side in µs.
+/// A table row, with stack, layer number on each side, and time on each side in µs.
 type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
 
 fn rows(analysis: &Analysis) -> Vec<Shown> {
@@ -149,8 +149,8 @@ fn one_slow_layer_is_an_outlier_on_its_side() {
 
 #[test]
 fn a_layer_is_an_outlier_from_three_and_a_half_deviations() {
-    // The scaled median deviation of 7, 8, …, 13 and one larger value is 1.4826 × 2; the limit is
-    // 3.5 times the deviation, which is 10.4.
+    // For 7, 8, …, 13 and one larger value, the scaled median deviation is 1.4826 × 2 and the limit is 3.5 times this
+    // deviation, or 10.4.
     let is_out = |last: f64| {
         let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
         let text = model(&times);
@@ -338,7 +338,7 @@ fn layers_add_up_and_mirror_on_real_traces() {
     }
 }
 
-/// Class and number of layers of each stack of the baseline.
+/// Class and number of layers for each stack in the baseline.
 fn stacks(text: &str) -> Vec<(String, usize)> {
     compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
         let stacks = analysis.layers(Side::Baseline).stacks().iter();
@@ -346,8 +346,7 @@ fn stacks(text: &str) -> Vec<(String, usize)> {
     })
 }
 
-/// The kernels of a replayed diffusion transformer, whose two kinds of blocks have most kernels in
-/// common.
+/// The kernels in a replayed diffusion transformer with two kinds of blocks, which have most kernels in common.
 fn diffusion_kernels() -> Vec<&'static str> {
     let double =
         ["norm", "mod", "gemm_qkv", "rope", "norm", "mod", "gemm_qkv", "attn", "gemm_out", "gelu"];

@@ -1,4 +1,4 @@
-//! Tests of the facts about the program in a trace: call tree, steps, layers, kinds of work.
+//! Tests the facts about the program in a trace: call tree, steps, layers, kinds of work.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Tests of steps and phases: attribution of launched work, totals that add up, and selections.
+//! Tests steps and phases: attribution of launched work, totals that add up, and selections.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::find::call;
@@ -13,7 +13,7 @@ use tracetree::trace::Nanos;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
 
-/// For each row of the step table, the index of the step on each side.
+/// For each row in the step table, the index of the step on each side.
 fn places(analysis: &Analysis) -> Vec<[Option<u32>; 2]> {
     let places = analysis.step_places();
     places.iter().map(|place| Side::BOTH.map(|side| Some(place[side]?.0))).collect()
@@ -328,7 +328,7 @@ fn a_selection_by_phase_keeps_only_that_phase() {
     assert_eq!(rows.iter().map(|row| row.phase).collect::<Vec<_>>(), [Phase::TrainForward]);
 }
 
-/// Checks that steps and phases add up to the same time.
+/// Checks that the sum over steps and the sum over phases give the same time.
 fn adds_up(analysis: &Analysis) {
     let (steps, phases) = (analysis.step_rows(), analysis.phase_rows());
     for side in Side::BOTH {

@@ -1,4 +1,4 @@
-//! Tests of call trees: nesting, launches, modules, steps, forward and backward.
+//! Tests call trees: nesting, launches, modules, steps, forward and backward.
 
 use crate::support::compared::trace;
 use crate::support::find::{below, call, calls, path};
@@ -11,7 +11,7 @@ fn read(builder: TraceBuilder) -> Trace {
     trace("built", &builder.json())
 }
 
-/// An event of the trace's only thread, as written in a file.
+/// An event on the trace's only thread, as written in a file.
 fn event(category: &str, name: &str, start: f64, duration: f64, args: &Value) -> Value {
     json!({
         "ph": "X", "cat": category, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": duration,
@@ -93,7 +93,7 @@ fn an_overhang_of_at_most_a_microsecond_is_timer_noise() {
     assert!(tree.notes().get("BROKEN_NESTING").is_none());
 }
 
-/// A tree of ops with equal start and duration, each nested in the previous one.
+/// A tree of ops with equal start and duration, each nested in the op before it.
 fn equal_ops(count: usize) -> CallTree {
     CallTree::build(of_events((0..count).map(|_| op("aten::add", 100.0, 50.0))))
 }

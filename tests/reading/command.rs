@@ -1,5 +1,4 @@
-//! Tests of damaged, truncated and oversized traces on the command line: what is reported and what
-//! is rejected.
+//! Tests damaged, truncated and oversized traces on the command line: what is reported and what is rejected.
 #![cfg(feature = "cli")]
 
 use std::io::Write;
@@ -7,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 
-/// Two traces: one has an event with a trailing comma, the other is truncated.
+/// Two traces, of which one has an event with a trailing comma and the other is truncated.
 const DAMAGED: &str = r#"{"traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1,},
 {"ph": "X", "cat": "cpu_op", "name": "aten::m"#;
@@ -18,13 +17,13 @@ fn run(arguments: &[&str], input: &[u8]) -> Output {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
-    // A program that rejects the input closes the pipe before the whole input is written.
+    // A program that rejects its input closes the pipe before the whole input is written.
     let _ = stdin.write_all(input);
     drop(stdin);
     child.wait_with_output().expect("the program ends")
 }
 
-/// The exit code of a run and its text on stderr.
+/// The exit code and the text on stderr from a run.
 fn told(arguments: &[&str], input: &[u8]) -> (Option<i32>, String) {
     let output = run(arguments, input);
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())

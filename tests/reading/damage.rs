@@ -1,4 +1,4 @@
-//! Tests of small texts with one kind of damage each, and of inputs that would exhaust memory.
+//! Tests small inputs with one kind of damage each, and inputs that would exhaust memory.
 
 use std::io::{Read, Write};
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
@@ -105,8 +105,7 @@ fn truncation_is_reported_whatever_else_is_damaged() {
 
 #[test]
 fn truncation_after_a_repair_keeps_all_whole_events() {
-    // After a repair, the reader uses small windows at first. The text is longer than two small
-    // windows.
+    // After a repair, the reader uses small windows at first. The input is longer than two small windows.
     let broken = r#"{"ph": "X", "cat": "cpu_op", "name": "say "hi"", "ts": 1, "dur": 1}"#;
     for count in [100, 150, 200, 250] {
         let events: Vec<String> = (0..count).map(|ts| op("a", ts)).collect();
@@ -288,7 +287,7 @@ fn strict_rejects_damage_and_reads_sound_text() {
         .expect_err("a comma");
     assert_eq!(
         error.to_string(),
-        "t: byte 110, event 1: extra comma (without --strict, it is repaired or skipped, and counted)"
+        "t: byte 110, event 1: extra comma (without --strict, the damage is repaired or skipped, and counted)"
     );
     let cut = Trace::from_reader("t", &sound.as_bytes()[..50], &options);
     assert_eq!(cut.map(|t| t.len()).expect_err("cut").kind(), ErrorKind::Malformed);
@@ -304,7 +303,7 @@ fn strict(text: &[u8]) -> Result<usize, String> {
         .map_err(|error| error.to_string())
 }
 
-/// An undamaged text with `count` ops.
+/// An undamaged trace with `count` ops.
 fn many(count: u32) -> String {
     let ops: Vec<String> = (1..=count).map(|ts| op("n", ts)).collect();
     format!(r#"{{"schemaVersion": 1, "traceEvents": [{}], "traceName": "t"}}"#, ops.join(",\n"))
@@ -415,7 +414,7 @@ fn another_trace_after_the_end_is_reported_as_lost() {
     ] {
         let trace = trace(&text);
         let lost = note(&trace, "LOST_EVENTS");
-        let told = format!("{count} × event of another trace after the end of this one");
+        let told = format!("{count} × event from another trace after the end of this trace");
         assert!(lost.starts_with(&told), "{lost}");
         assert!(lost.contains("% of the text"), "{lost}");
         assert!(strict(text.as_bytes()).is_err());
@@ -445,8 +444,7 @@ fn one_event_per_line_is_read_with_and_without_a_list_before() {
 fn a_lost_stretch_counts_the_events_in_it() {
     let text = many(100);
     let start = text.match_indices("{\"ph\"").nth(50).expect("an event").0;
-    // The brackets between two events are missing, and so is a colon after a key in the first
-    // event.
+    // The brackets between two events are missing, and a colon after a key in the first event is missing too.
     let broken = text[start..].replacen("}},\n{", "", 1).replacen("\"cat\":", "\"cat\"", 1);
     let trace = trace(&format!("{}{broken}", &text[..start]));
     assert_eq!((trace.len(), trace.total_events()), (98, 100));
@@ -481,7 +479,7 @@ fn impossible_times_are_reported() {
             .join(","),
     );
     let anomaly = note(&zeros, "CLOCK_ANOMALY");
-    assert!(anomaly.starts_with("20 × event at time 0, long before all others"), "{anomaly}");
+    assert!(anomaly.starts_with("20 × event at time 0, long before all other events"), "{anomaly}");
     let from_zero = events(&(0..40).map(|at| op("n", at)).collect::<Vec<_>>().join(","));
     assert!(from_zero.notes().is_empty());
     for absurd in ["1e300", "1234567890123456789012345678901234567890", "-1e300"] {
@@ -610,7 +608,7 @@ fn in_damaged_text_events_in_a_member_after_the_list_are_reported_as_lost() {
 
 #[test]
 fn a_key_split_between_two_blocks_is_read_as_a_whole() {
-    // An event in a damaged member is found wherever the first block ends.
+    // An event in a damaged member is found no matter where the first block ends.
     let text = |blanks: usize| {
         let blanks = " ".repeat(blanks);
         format!(r#"{{"traceEvents": [], "y": [{{1], {blanks}{}, {}]}}"#, op("a", 1), op("b", 2))

@@ -1,4 +1,4 @@
-//! Exports of Nsight Systems with other columns, tables and windows than the recorded ones.
+//! Tests Nsight Systems exports whose columns, tables and windows differ from the recorded exports.
 
 use crate::support::sqlite::{Cell, Database};
 use tracetree::trace::{Category, ReadOptions, Recorder, Trace};
@@ -13,7 +13,7 @@ const KERNELS: &str = "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId IN
                        streamId INTEGER NOT NULL, correlationId INTEGER, globalPid INTEGER, \
                        demangledName INTEGER NOT NULL";
 
-/// An export that is being written: ops that launch one kernel each.
+/// An export under construction, in which each op launches one kernel.
 #[derive(Default)]
 struct Export {
     ranges: Vec<Vec<Cell>>,
@@ -28,7 +28,8 @@ impl Export {
         self.ranges.push([&row[..], &[Cell::Null, 0.into()]].concat());
     }
 
-    /// An op of 100 ns that launches a kernel of this many ns, after it.
+    /// Adds an op that takes 100 ns and a kernel that the op launches; the kernel runs after the op and takes
+    /// `kernel` ns.
     fn op(&mut self, text: &str, process: i64, correlation: i64, kernel: i64) {
         let start = self.now;
         self.range(text, (start, Some(start + 100)), process);
@@ -40,7 +41,7 @@ impl Export {
         self.now += 100 + kernel;
     }
 
-    /// The blocks with these numbers, each between the ranges of FSDP and with two ops.
+    /// Adds the blocks with these numbers. Each block lies between FSDP ranges and contains two ops.
     fn blocks(numbers: std::ops::Range<i64>) -> Export {
         let mut export = Export::default();
         for number in numbers {
@@ -81,7 +82,7 @@ impl Export {
     }
 }
 
-/// The only thread of a process.
+/// The id of the only thread in a process.
 fn thread(process: i64) -> i64 {
     process << 24 | process
 }
@@ -94,7 +95,7 @@ fn compared(baseline: &Export, candidate: &Export) -> Analysis {
     Analysis::new(TraceDiff::new(baseline.tree(), candidate.tree()))
 }
 
-/// The modules of the baseline with their counterparts.
+/// The modules in the baseline with their counterparts.
 fn modules(analysis: &Analysis) -> Vec<(String, Option<String>)> {
     let diff = analysis.diff();
     let trees = PerSide::from_fn(|side| diff.tree(side));
@@ -116,8 +117,9 @@ fn layers_of_different_windows_are_compared_by_their_number() {
         let analysis = compared(baseline, candidate);
         let checks = analysis.comparability();
         let note = checks.both.get("DIFFERENT_WINDOW").expect("a note").message.clone();
-        // Two kernels of 200 µs and the number of the block, so 413 µs is the median of blocks 5 to 8.
-        let expected = "(both contain 5–8); of the 4 layers in both, the median takes 0.413 ms";
+        // Each layer runs two kernels that take 200 µs plus the block number in µs, so the median of blocks 5 to 8
+        // is 413 µs.
+        let expected = "(both contain 5–8); the median of the 4 layers in both takes 0.413 ms";
         assert!(note.contains(windows) && note.contains(expected), "{note}");
         assert!(checks.both.get("DIFFERENT_MODEL").is_none() && !checks.is_comparable());
         for (module, partner) in modules(&analysis) {
@@ -145,7 +147,7 @@ fn another_number_of_layers_from_the_first_one_on_is_another_model() {
 #[test]
 fn a_module_that_the_recording_cuts_lasts_up_to_its_end() {
     let mut export = Export::blocks(3..5);
-    // Of block 2 only the end, and of block 5 only the beginning.
+    // The recording contains only the end of block 2 and only the beginning of block 5.
     export.range("FSDP::post_forward (blocks.2)", (-20, Some(-10)), 3);
     let now = export.now;
     export.range("FSDP::pre_forward (blocks.5)", (now, Some(now + 10)), 3);
@@ -194,7 +196,7 @@ fn rows_without_a_thread_an_end_or_a_name_are_counted() {
     let expected =
         ["NVTX mark or other event", "NVTX range without a thread", "NVTX range without an end"];
     assert_eq!(left_out, expected);
-    // An open range has no work of its own, so the recording is not damaged.
+    // An unclosed range has no work of its own, so the recording does not count as damaged.
     assert_eq!(trace.losses(), tracetree::trace::Losses::default());
     assert_eq!(trace.notes().get("UNTIMED_EVENTS").map(|note| note.count), Some(1));
     assert_eq!(trace.notes().get("MISSING_NAMES").map(|note| note.count), Some(1));
@@ -206,7 +208,7 @@ fn an_old_export_without_optional_columns_is_read() {
     let names = [(1, "cudaLaunchKernel"), (2, "gemm"), (3, "aten::mm, seq = 4")];
     let names = names.map(|(id, name)| vec![Cell::Int(id), name.into()]).to_vec();
     database.table("StringIds", "id INTEGER PRIMARY KEY, value TEXT NOT NULL", names);
-    // The text is empty in place of none, and the name of an op is in StringIds.
+    // The text column is empty instead of null, and the op name is in StringIds.
     let range = vec![0.into(), 100.into(), 59.into(), "".into(), thread(3).into(), 3.into()];
     let columns = "start INT, end INT, eventType INT, text TEXT, globalTid INT, textId INT";
     database.table("NVTX_EVENTS", columns, vec![range]);
@@ -222,7 +224,7 @@ fn an_old_export_without_optional_columns_is_read() {
     assert_eq!(below, ["cudaLaunchKernel", "gemm"]);
 }
 
-/// The same program as Kineto records it.
+/// The same program as recorded by Kineto.
 fn kineto(export: &Export) -> Trace {
     let number = |cell: &Cell| match cell {
         Cell::Int(number) => *number,

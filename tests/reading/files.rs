@@ -1,8 +1,8 @@
 //! Tests that every file in `malformed/` and `odd/` gives the expected result: a trace with notes,
 //! or a clear error.
 //!
-//! `TRACETREE_TRACES` names the folder of these files. If this variable is not set, the tests print
-//! a message and are skipped.
+//! `TRACETREE_TRACES` names the folder that contains these files. If this variable is not set, the tests are skipped
+//! with a message.
 
 use std::path::PathBuf;
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
@@ -29,8 +29,7 @@ fn note(trace: &Trace, code: &str) -> (u64, String) {
     trace.notes().get(code).map_or((0, String::new()), |note| (note.count, note.message.clone()))
 }
 
-/// Checks a repaired trace: number of elements, of kept events and of repairs, and the text of the
-/// note.
+/// Checks a repaired trace: the numbers of elements, kept events and repairs, and the text of the note.
 #[track_caller]
 fn assert_repaired(name: &str, elements: u64, kept: usize, repairs: u64, message: &str) {
     let Some(trace) = trace(name) else { return };
@@ -60,8 +59,8 @@ fn assert_strict_refuses(name: &str, refuses: bool) {
     }
 }
 
-/// The name of the first event in a file. In most files of `malformed/`, the damaged event comes
-/// before the undamaged events.
+/// The name of the first event in a file. In most files in `malformed/`, the damaged event comes before the undamaged
+/// events.
 #[track_caller]
 fn first_name(name: &str) -> Option<String> {
     let trace = trace(name)?;
@@ -230,7 +229,10 @@ fn times_of_zero_are_kept() {
     assert_eq!((dropped.start(kernel), dropped.duration(kernel)), (Nanos::ZERO, Nanos::ZERO));
     let zero = trace("malformed/35_second_half_ts_zero.json").expect("the folder is there");
     let anomaly = note(&zero, "CLOCK_ANOMALY");
-    assert!(anomaly.1.starts_with("202 × event at time 0, long before all others"), "{anomaly:?}");
+    assert!(
+        anomaly.1.starts_with("202 × event at time 0, long before all other events"),
+        "{anomaly:?}"
+    );
     assert_eq!(zero.events().filter(|&event| zero.start(event) == Nanos::ZERO).count(), 202);
 }
 

@@ -1,9 +1,9 @@
-//! Tests that the seeds of the fuzz targets, and the cases found by fuzzing, satisfy the laws.
+//! Tests that the seeds for the fuzz targets, and the cases found by fuzzing, have the required properties.
 
 use crate::support::laws;
 use std::path::Path;
 
-/// Checks every case in a folder of `fuzz/seeds`.
+/// Checks every case in a folder in `fuzz/seeds`.
 fn check(folder: &str, law: impl Fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(folder);
     let entries = std::fs::read_dir(&folder).expect("a folder of cases");

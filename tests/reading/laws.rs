@@ -1,13 +1,12 @@
-//! Tests laws of the reader on damaged text: it never panics, and its result depends neither on the
-//! block size nor on compression.
+//! Tests properties of the reader on damaged input: it never panics, and its result depends neither on the block size
+//! nor on compression.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::io::Write;
 use tracetree::trace::{ReadOptions, Trace};
 
-/// A small trace with an event of every kind, as Kineto writes them, in compact and in multi-line
-/// form.
+/// A small trace with one event of each kind, as Kineto writes them, both in compact and in multi-line form.
 const TEXT: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
 /// The whole trace or the error, as text.
@@ -30,7 +29,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("finished")
 }
 
-/// The text with its events repeated, so most of them resemble an earlier event.
+/// The trace with its events repeated, so that most events resemble an earlier event.
 fn repeated(times: usize) -> String {
     let key = "\"traceEvents\": [";
     let start = TEXT.find(key).expect("events") + key.len();
@@ -73,7 +72,7 @@ enum Change {
     Cut(usize),
 }
 
-/// Bytes and texts that have a meaning for a JSON reader.
+/// Bytes and strings that have a meaning for a JSON reader.
 const PIECES: [&str; 24] = [
     "\"",
     "\\",
@@ -138,7 +137,7 @@ fn apply(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// The text with its events repeated six times, with the changes applied to its last third.
+/// The trace with its events repeated six times, and with the changes applied to the last third.
 fn damaged_later(changes: &[Change]) -> Vec<u8> {
     let text = repeated(6);
     let at = text.len() * 2 / 3;
@@ -147,8 +146,8 @@ fn damaged_later(changes: &[Change]) -> Vec<u8> {
     [&text.as_bytes()[..at], &tail].concat()
 }
 
-/// Checks that reading a text in blocks of this size, uncompressed and compressed, gives the same
-/// result as in large blocks.
+/// Checks that reading the input in blocks of the given size, uncompressed or compressed, gives the same result as in
+/// large blocks.
 fn reads_alike(bytes: &[u8], block_size: usize) -> Result<(), TestCaseError> {
     let whole = outcome(bytes, 1 << 16);
     prop_assert_eq!(&outcome(bytes, block_size), &whole);
@@ -200,8 +199,7 @@ proptest! {
     fn strict_rejects_every_text_that_is_not_json(changes in prop::collection::vec(change(), 1..3)) {
         let bytes = damaged_later(&changes);
         let strict = Trace::from_reader("t", &bytes[..], &ReadOptions::default().strict());
-        // Numbers are compared in raw form, because `1e999` is JSON although it does not fit into a
-        // double.
+        // Numbers are compared in raw form, because `1e999` is valid JSON although it does not fit into a double.
         let is_json = serde_json::from_slice::<Box<serde_json::value::RawValue>>(&bytes).is_ok();
         prop_assert!(is_json || strict.is_err());
     }

@@ -1,5 +1,4 @@
-//! Tests of reading events from bytes: undamaged, damaged and hostile files, and how they are
-//! reported.
+//! Tests how events are read from bytes: undamaged, damaged and hostile files, and how problems are reported.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Memory snapshots: figures against those of Python's own unpickler, and files that are hostile or broken.
+//! Tests memory snapshots: figures against Python's own unpickler, and files that are hostile or damaged.
 
 use crate::support::files::unpacked;
 use crate::support::splitmix::SplitMix;
@@ -19,8 +19,8 @@ fn diff(baseline: &str, candidate: &str) -> SnapshotDiff {
     SnapshotDiff { sides: PerSide::new(open(baseline), open(candidate)) }
 }
 
-/// Live at the end, peak, reserved, allocations: counted in Python with `pickle.load`, backwards from the blocks that
-/// are active at the end.
+/// Bytes live at the end, peak, reserved bytes, and number of allocations. They were counted in Python with
+/// `pickle.load`, backwards from the blocks that are active at the end.
 const COUNTED: [(&str, [i64; 4]); 7] = [
     ("base", [280_025_344, 752_195_848, 807_403_520, 426]),
     ("again", [280_025_344, 752_195_848, 807_403_520, 426]),
@@ -63,7 +63,7 @@ fn a_peak_that_moves_is_found_by_its_stack() {
     let at_peak = || rows.iter().filter(|row| row.moment == Moment::Peak);
     let total: i64 = at_peak().map(|row| row.difference()).sum();
     assert_eq!(total, 564_205_832 - 752_195_848);
-    // The largest difference: the activations of the blocks, which checkpointing recomputes.
+    // The largest difference comes from the blocks' activations, which checkpointing recomputes.
     let first = at_peak().next().expect("a row");
     assert!(first.difference() < 0, "{first:?}");
     assert!(first.frame().contains(".py: forward"), "{}", first.frame());
@@ -110,7 +110,7 @@ fn other_pickles_are_named_as_such() {
     }
 }
 
-/// `device_traces` is a list of one list of events over and over: few bytes, many visits.
+/// `device_traces` contains the same list of events many times, so a few bytes lead to many visits.
 #[test]
 fn a_list_of_one_list_over_and_over_ends_early() {
     let mut bytes = b"\x80\x04}(\x8c\x08segments]\x8c\x0ddevice_traces](".to_vec();
@@ -120,12 +120,12 @@ fn a_list_of_one_list_over_and_over_ends_early() {
     bytes.extend(b"h\x01".repeat(50_000));
     bytes.extend(b"eu.");
     let error = refused(&bytes).to_string();
-    assert!(error.contains("over and over"), "{error}");
+    assert!(error.contains("again and again"), "{error}");
 }
 
 #[test]
 fn a_cycle_ends() {
-    // segments is a list that contains itself.
+    // `segments` is a list that contains itself.
     let error = refused(b"\x80\x04}(\x8c\x08segments]\x94h\x00au.").to_string();
     assert!(error.contains("total_size"), "{error}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Start and end of an event in ns, both rounded down.
 pub(crate) type Times = (i64, i64);
 
-/// For each event in file order, the name of its kind, its plane, and its times.
+/// For each event in file order, the name of the event's kind, its plane, and its times.
 pub(crate) fn events(bytes: &[u8]) -> Vec<(String, String, Times)> {
     let mut events = Vec::new();
     for plane in messages(bytes, 1) {
@@ -30,7 +30,7 @@ pub(crate) fn events(bytes: &[u8]) -> Vec<(String, String, Times)> {
     events
 }
 
-/// The statistics of the events with this name, in file order: numbers and texts by their names.
+/// The statistics of the events with the given name, in file order: numbers and strings by name.
 pub(crate) fn statistics(bytes: &[u8], name: &str) -> Vec<BTreeMap<String, String>> {
     let mut found = Vec::new();
     for plane in messages(bytes, 1) {

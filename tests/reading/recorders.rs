@@ -1,5 +1,4 @@
-//! Tests of Nsight Systems and XLA files: independently computed totals, the laws of comparisons,
-//! and damage.
+//! Tests Nsight Systems and XLA files: independently computed totals, properties of comparisons, and damage.
 
 use crate::protobuf;
 use crate::support::{files, laws, splitmix::SplitMix, traces};
@@ -9,7 +8,7 @@ use tracetree::trace::{Category, Nanos, ReadOptions, Recorder, Trace};
 use tracetree::tree::CallTree;
 use tracetree::{Analysis, Side, TraceDiff};
 
-/// A file with 12 ms of one forward pass on two GPUs, cut from a real export.
+/// A file with 12 ms of a forward pass on two GPUs, cut from a real export.
 fn nsight() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recorders/nsight.sqlite.gz")
 }
@@ -46,8 +45,8 @@ fn launches_link_within_their_process() {
     let tree = CallTree::build(Trace::open(nsight()).expect("an export"));
     let names = |call| tree.name(call).to_owned();
     let unlinked = tree.roots().find(|root| names(*root) == "(launch not in trace)");
-    // The expected number was counted with SQL: GPU events without a call that has the same
-    // globalPid >> 24 and correlationId.
+    // The expected number was counted with SQL: GPU events for which no call has the same globalPid >> 24 and
+    // correlationId.
     let below = tree.size(unlinked.expect("kernels that were launched earlier")) - 1;
     assert_eq!(below, 31);
 }
@@ -134,8 +133,8 @@ fn the_json_of_a_profile_has_its_events_and_says_what_it_lacks() {
     }
 }
 
-/// Sums of GPU time by block, of the kernels whose call is between the two ranges of the block: a recount
-/// of `mfu_2gpu_before` with SQL.
+/// GPU time in each block, summed over the kernels whose call is between the block's two ranges. The times were
+/// computed from `mfu_2gpu_before` with SQL.
 const BLOCKS: [(&str, i64, i64); 3] = [
     ("blocks_9", 34_471_342, 32_646_651),
     ("blocks_12", 31_633_167, 31_755_870),
@@ -216,8 +215,8 @@ fn damage_is_an_error_or_a_bounded_trace() {
             }
             match read(&bytes) {
                 Ok(trace) => {
-                    // The bound allows for at most 48 scopes, a program and an op around each
-                    // event, which takes at least two bytes.
+                    // The bound allows for up to 48 scopes, a program and an op around each event; an event takes at
+                    // least two bytes.
                     assert!(trace.len() < 25 * bytes.len());
                     if round % 10 == 1 {
                         CallTree::build(trace);
@@ -240,6 +239,6 @@ fn a_cut_database_is_refused_with_the_command_to_export_it() {
     let text = String::from_utf8_lossy(&bytes[..16]);
     assert_eq!(text, "SQLite format 3\0");
     let error = read(&bytes[..5000]).expect_err("a cut database");
-    assert!(error.to_string().contains("pages are there"), "{error}");
+    assert!(error.to_string().contains("pages are present"), "{error}");
     assert!(error.to_string().contains("nsys export --type sqlite"), "{error}");
 }

@@ -1,4 +1,4 @@
-"""An object store, and a proxy between it and the command that records, changes and refuses requests."""
+"""An object store, and a proxy between the command and the store that records, changes and rejects requests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Refusal:
 
 
 class Fault(enum.Enum):
-    """A connection fault that the proxy causes."""
+    """A connection failure that the proxy causes."""
 
     #: The connection is closed without a response.
     CLOSED = enum.auto()
@@ -59,13 +59,14 @@ class Fault(enum.Enum):
     LOST = enum.auto()
 
 
-#: Receives each request before the server does, and may act, wait, or respond in place of the server.
+# : Called with each request before the server receives it. The function may act, wait, or respond in place of the
+# server.
 Watcher = Callable[[Request], "Refusal | Fault | None"]
 
 
 @dataclass
 class Storage:
-    """A bucket, and the requests it received."""
+    """A bucket, and the requests that the bucket received."""
 
     client: Any
     endpoint: str
@@ -114,7 +115,7 @@ class Done:
 
 
 class Between(BaseHTTPRequestHandler):
-    """Forwards requests to the server, unless the watcher interferes."""
+    """Forwards requests to the server, unless ``watch`` interferes."""
 
     protocol_version = "HTTP/1.1"
     storage: Storage
@@ -149,7 +150,7 @@ class Between(BaseHTTPRequestHandler):
         for name, value in headers.items():
             if name.lower() not in ("content-length", "connection", "transfer-encoding"):
                 self.send_header(name, value)
-        # The length that a response to HEAD would have.
+        # The content length that a response to HEAD would have.
         self.send_header("Content-Length", next(iter(length.values()), str(len(body))))
         self.end_headers()
         if self.command != "HEAD":
@@ -198,7 +199,7 @@ def storage(server: int) -> Iterator[Storage]:
 
 @pytest.fixture
 def job(storage: Storage) -> Storage:
-    """Four ranks before and after a change; after it, the file of one rank is not a trace."""
+    """Traces of four ranks before and after a change; after the change, the file of one rank is not a trace."""
     for rank in range(4):
         storage.put(f"before/rank_{rank}.json.gz", BEFORE)
         storage.put(f"after/rank_{rank}.json.gz", AFTER if rank != 3 else b'{"no": "trace"}')

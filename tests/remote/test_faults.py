@@ -1,4 +1,4 @@
-"""A fleet on a store that throttles, fails, truncates responses and stalls: each pair is compared or reported."""
+"""Tests a fleet on a faulty store (throttling, failures, truncation, stalls): each pair is compared or reported."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def test_a_pair_takes_three_requests_and_many_are_on_their_way_at_once(fleet: St
     fleet.watch = watch
     fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), RAYON_NUM_THREADS="1")
     asked = collections.Counter(request.method for request in fleet.requests)
-    # Each pair reads two traces and writes a shard; the run also reads the plan and lists the shards once.
+    # For each pair, two traces are read and a shard is written; the run also reads the plan and lists the shards
+    # once.
     assert asked == {"GET": 2 * RANKS + 2, "PUT": RANKS}
     assert most > 20, "one core waits for one request at a time"
 
@@ -79,7 +80,7 @@ def test_a_shard_that_cannot_be_written_is_a_status(fleet: Storage) -> None:
     done = fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"))
     assert f"{RANKS} pairs compared, 0 skipped" in done.told
     told = next(line for line in done.told.splitlines() if "SHARD_NOT_WRITTEN" in line)
-    assert "the store throttles requests (SlowDown), also after 6 s of retries" in told
+    assert "the store throttles requests (SlowDown), even after 6 s of retries" in told
     assert "fewer comparisons at once" in told and "AWS_REGION" not in told and "<" not in told
     assert len(fleet.keys("out/shards/")) == RANKS - 1
     fleet.watch = lambda request: None
@@ -95,7 +96,8 @@ def test_a_run_with_a_bad_shard_and_a_bad_trace_adds_up(fleet: Storage) -> None:
         is_bad = (request.method == "PUT" and bad in request.path) or "after/rank_9.json" in request.path
         return Refusal(500, "InternalError") if is_bad else None
 
-    # The run makes a plan with the same keys; planning reads the heads of all traces, so these are spared.
+    # The run makes a plan with the same keys. Planning reads the start of each trace, so requests for the start do
+    # not fail.
     fleet.watch = lambda request: watch(request) if request.range != "bytes=0-262143" else None
     done = fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("out"))
     assert f"{RANKS} planned = {RANKS - 2} ok + 2 failed + 0 unmatched" in done.told
@@ -117,7 +119,7 @@ def test_a_folder_that_takes_nothing_ends_the_run_early(fleet: Storage) -> None:
     fleet.watch = lambda request: Refusal(403, "AccessDenied") if request.method == "PUT" else None
     done = fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), code=2)
     told = done.told.splitlines()[-1]
-    assert "10 results in a row could not be written" in told and "no permission (AccessDenied)" in told
+    assert "10 consecutive results could not be written" in told and "no permission (AccessDenied)" in told
     assert f"0 of {RANKS} pairs are done; run the command again to continue" in told
     assert len(fleet.asked("PUT", "/shards/")) < RANKS
 
@@ -129,7 +131,7 @@ def test_missing_shards_are_no_success(fleet: Storage) -> None:
 
 
 class Chaos:
-    """Makes a fifth of all requests fail, at most twice in a row per key; the same seed causes the same faults."""
+    """Makes a fifth of all requests fail, at most twice in a row per key; the same seed causes the same failures."""
 
     def __init__(self, seed: int, stalls: int = 0) -> None:
         self.counts: collections.Counter[str] = collections.Counter()
@@ -164,7 +166,7 @@ class Chaos:
                 time.sleep(0.5)
                 return None
             case _:
-                # The stall is longer than the command waits for a response.
+                # The stall lasts longer than the command's timeout for a response.
                 time.sleep(40)
                 return Fault.CLOSED
 

@@ -1,4 +1,4 @@
-"""The command on a bucket: which objects it reads and writes, and its messages on failure."""
+"""Tests the command on a bucket: which objects it reads and writes, and its messages on failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from conftest import AFTER, BEFORE, BUCKET, EXAMPLES, Refusal, Request, Storage
 
 MIB = 1024 * 1024
-#: Spaces after a trace are ignored, but the file is still read to its end.
+#: Trailing spaces in a trace are ignored, but the file is still read to its end.
 PLAIN = b'{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}'
 LARGE = PLAIN + b" " * (20 * MIB)
 
@@ -26,7 +26,7 @@ def s3(key: str) -> str:
 
 
 def whole(contents: dict[str, bytes]) -> dict[str, bytes]:
-    """Returns the shards, after checking that each is a complete Parquet file."""
+    """Returns the shards, after checking that each shard is a complete Parquet file."""
     shards = {name: content for name, content in contents.items() if name.startswith("shards/")}
     for name, content in shards.items():
         assert content[:4] == content[-4:] == b"PAR1", name
@@ -66,7 +66,8 @@ def test_a_large_object_is_read_range_by_range(storage: Storage) -> None:
 def test_memory_does_not_grow_with_the_object(storage: Storage) -> None:
     def peak(content: bytes) -> int:
         storage.put("trace.json", content)
-        # The peak memory of a forked process includes that of its parent, so a small process runs the command.
+        # The peak memory of a forked process includes the peak memory of its parent, so a small process runs the
+        # command.
         small = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, stdout=2);" \
                 "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)"
         command = [sys.executable, "-c", small, os.environ["TRACETREE"], "info", s3("trace.json")]
@@ -74,7 +75,7 @@ def test_memory_does_not_grow_with_the_object(storage: Storage) -> None:
         return int(done.stdout)
 
     small, large = peak(PLAIN), peak(PLAIN + b" " * (160 * MIB))
-    # Three ranges of 8 MiB are in flight while one is read, and the system keeps some of their memory.
+    # Three ranges of 8 MiB are in flight while a fourth range is read, and the system does not return all memory.
     assert large - small < 64, (small, large)
 
 
@@ -189,7 +190,7 @@ def test_steps_on_several_machines_give_the_same_bytes_and_nothing_is_done_twice
         job.run("fleet", "map", s3("plan.json"), "-o", s3("two"), "--pair", str(pair))
     job.requests.clear()
     done = job.run("fleet", "map", s3("plan.json"), "-o", s3("two"))
-    assert "2 pairs compared, 2 skipped because of an existing shard" in done.told
+    assert "2 pairs compared, 2 skipped (shard exists)" in done.told
     written = job.asked("PUT", "/two/shards/")
     assert len(written) == 2
     job.run("fleet", "reduce", s3("plan.json"), "-o", s3("two"))
@@ -209,7 +210,7 @@ def test_a_shard_is_written_where_there_is_none_and_never_over_one(job: Storage)
     job.watch = watch
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert job.get(faster[0]) == b"of somebody who was faster"
-    # The content written by somebody else is not a shard, so the next run writes the shard again.
+    # The content written by another program is not a shard, so the next run writes the shard again.
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert len(whole(job.contents("out/"))) == 1
 
@@ -238,7 +239,7 @@ def test_a_run_that_is_killed_leaves_whole_shards_and_goes_on(job: Storage) -> N
     assert len(before) == 2
     job.requests.clear()
     done = job.run("fleet", "map", s3("plan.json"), "-o", s3("two"))
-    assert "2 pairs compared, 2 skipped because of an existing shard" in done.told
+    assert "2 pairs compared, 2 skipped (shard exists)" in done.told
     assert not {request.path.rsplit("/", 1)[-1] for request in job.asked("PUT", "/two/")} & {name.removeprefix("shards/") for name in before}
     job.run("fleet", "reduce", s3("plan.json"), "-o", s3("two"))
     assert job.contents("two/") == job.contents("one/")
@@ -261,7 +262,7 @@ def test_half_a_shard_is_no_shard(job: Storage) -> None:
 
 @pytest.fixture
 def rules(tmp_path: Path) -> Path:
-    """A rule file that makes the plan 20 MiB large: objects over 16 MiB are uploaded in parts."""
+    """A rule file that makes the plan 20 MiB large, because objects over 16 MiB are uploaded in parts."""
     path = tmp_path / "categories.toml"
     path.write_text("# " + "x" * (20 * MIB) + "\n")
     return path

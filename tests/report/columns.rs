@@ -21,8 +21,7 @@ fn tables() -> Vec<Table> {
     tables
 }
 
-/// The columns of a table as a Markdown table. Columns of the two sides that have the same meaning
-/// share a line.
+/// The columns in a table, as a Markdown table. Columns that have the same meaning on both sides share a line.
 fn described(table: &Table) -> String {
     let mut text = String::from("| column | unit | meaning |\n|---|---|---|\n");
     let mut columns = table.columns().iter().peekable();
@@ -56,7 +55,7 @@ fn unit(column: &ColumnInfo) -> &str {
     }
 }
 
-/// The page with the columns of `table` inserted between its marks, if the page has such marks.
+/// The page with the columns of `table` inserted between the page's marks, if it has such marks.
 fn with_columns(page: &str, table: &Table) -> Option<String> {
     let mark = format!("<!-- columns: {} -->\n", table.name());
     let (before, rest) = page.split_once(&mark)?;

@@ -1,4 +1,4 @@
-//! Tests of `tracetree diff` as users run it: which files it writes, what it prints, what it opens.
+//! Tests `tracetree diff` as a user runs it: which files it writes, what it prints, what it opens.
 #![cfg(feature = "cli")]
 
 use crate::folder::FILES;

@@ -1,4 +1,4 @@
-//! Tests of `folded.txt` and `flamegraph.svg`: attributed time by stack, as other tools read it.
+//! Tests `folded.txt` and `flamegraph.svg`: attributed time by stack, as other tools read these files.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis, write};
 use crate::support::trace_builder::TraceBuilder;
@@ -6,7 +6,7 @@ use std::fs;
 use tracetree::PerSide;
 use tracetree::report::Emit;
 
-/// Both flame graph files of a pair: folded lines and the SVG.
+/// Both flame graph files for a pair: folded lines and the SVG.
 fn files(pair: &PerSide<String>) -> (String, String) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let target = folder.path().join("report");
@@ -15,7 +15,7 @@ fn files(pair: &PerSide<String>) -> (String, String) {
     (read("folded.txt"), read("flamegraph.svg"))
 }
 
-/// Parses a folded line into its calls and its two times.
+/// Parses a folded line into the calls and the two times.
 fn parse(line: &str) -> (Vec<&str>, [i64; 2]) {
     let mut parts = line.rsplitn(3, ' ');
     let candidate = parts.next().expect("trace2").parse().expect("a number");

@@ -1,4 +1,4 @@
-//! Tests of the files in a report folder: columns, contents, and files that are kept.
+//! Tests the files in a report folder: columns, contents, and files that are kept.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::phenomena::Phenomenon;
@@ -13,7 +13,7 @@ use tracetree::report::{CsvTexts, Report, ReportOptions, SCHEMA_VERSION, read_ui
 use tracetree::trace::Uid;
 use tracetree::{ErrorKind, PerSide};
 
-/// The files that every report has.
+/// The files that are in every report.
 pub(crate) const FILES: [&str; 8] = [
     "cpu_op_map.json",
     "diff_stats.csv",
@@ -25,7 +25,7 @@ pub(crate) const FILES: [&str; 8] = [
     "uid_map.csv",
 ];
 
-/// The report of a phenomenon, in a folder that is removed when this value is dropped.
+/// The report for a phenomenon, in a folder that is removed when this value is dropped.
 fn report(phenomenon: &str) -> TempDir {
     let folder = TempDir::new().expect("a temporary folder");
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| {
@@ -45,7 +45,7 @@ fn text(folder: &TempDir, file: &str) -> String {
     fs::read_to_string(folder.path().join(file)).expect("a file of the report")
 }
 
-/// The rows of a table, each as a map from column to cell.
+/// The rows in a table, each as a map from column to cell.
 fn table(folder: &TempDir, file: &str) -> Vec<BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_path(folder.path().join(file)).expect("a table");
     reader.deserialize().map(|row| row.expect("a row with all columns")).collect()
@@ -250,7 +250,7 @@ fn a_file_in_the_way_stays_and_no_other_file_is_left() {
     assert_eq!(names(parent.path()), BTreeSet::from(["report".to_owned()]));
 }
 
-/// The linked folder is like a mounted folder: files outside of it cannot be renamed into it.
+/// The linked folder behaves like a mounted folder: files cannot be moved into it by renaming.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_report_can_be_written_to_a_linked_folder_on_another_file_system() {

@@ -1,5 +1,4 @@
-//! Tests of `report.html` and `fleet.html`: their text, and what they show and do in a real
-//! Chromium.
+//! Tests `report.html` and `fleet.html`: their text, and what they show and do in a real Chromium.
 
 use crate::support::ranks::Ranks;
 use crate::support::reports::{hostile_pair, model_pair, write};
@@ -25,7 +24,7 @@ fn page_of(pair: &PerSide<String>) -> String {
     fs::read_to_string(target.join("report.html")).expect("a page")
 }
 
-/// The JSON value that a page embeds.
+/// The JSON value embedded in a page.
 fn data_of(page: &str) -> Value {
     let (_, rest) = page.split_once("id=\"data\">").expect("embedded data");
     let (json, _) = rest.split_once("</script>").expect("the end of the data");
@@ -35,7 +34,7 @@ fn data_of(page: &str) -> Value {
 #[test]
 fn a_page_is_complete_in_itself() {
     let page = page_of(&model_pair());
-    // The reader may follow the link to Perfetto, but the page itself loads nothing.
+    // A link leads to Perfetto, but the page itself loads nothing.
     let loaded = page.replace("<a href=\"https://ui.perfetto.dev/\"", "");
     let loaded = loaded.replace("createElementNS(\"http://www.w3.org/2000/svg\"", "");
     for outside in ["http://", "https://", "@import", "src=\"", "url("] {
@@ -75,7 +74,7 @@ fn the_embedded_tree_adds_up_to_the_totals() {
     assert!(total(2) > 0 && total(2) == rows("time2"));
 }
 
-/// Two traces with a hundred thousand ops that have distinct names and kernels below them.
+/// Two traces with a hundred thousand ops, which have distinct names and contain kernels.
 fn huge_pair() -> PerSide<String> {
     let build = |factor: f64| {
         TraceBuilder::cuda()
@@ -111,8 +110,7 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
         .map(|entry| entry[1].as_i64().expect("a count"))
         .sum();
     let kept = data["tree"]["depth"].as_array().expect("depths").len() as i64;
-    // The nodes are the thread and, for each op, the op, the op inside it, the launch and the
-    // kernel.
+    // The nodes are the thread and, for each op, the op, the inner op, the launch and the kernel.
     assert_eq!(kept + hidden, 1 + 4 * 60_000);
     // The timeline keeps 1,500 matched host calls, 1,500 matched GPU events, and the leading
     // causes.
@@ -125,8 +123,8 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     assert_eq!(number(left_out) + drawn, number(all));
 }
 
-/// Two steps of a generated trace: the timeline shows the selected step with the numbers from which
-/// the trace was generated.
+/// Two steps of a generated trace: the timeline shows the selected step with the numbers that were used to generate
+/// the trace.
 #[test]
 fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     let data = data_of(&page_of(&model_pair()));
@@ -146,7 +144,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
         let lane = column("lane")[at].as_u64().expect("a lane") as usize;
         lanes[lane]["side"].as_u64().expect("a side")
     };
-    // Work that the previous step launched also runs in this step, and it is marked.
+    // Work launched by the previous step that runs in this step is also shown, and is marked.
     let relations = timeline["slices"]["relation"].as_str().expect("letters").as_bytes();
     let is_of_step = |at: usize| relations[at] != b'o';
     let times = |name: &str, side: u64| -> Vec<i64> {
@@ -159,7 +157,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     assert_eq!(times("aten::miopen_convolution_kernel", 1), [40_000]);
     assert_eq!(times("aten::cudnn_convolution_kernel", 2), [60_000]);
     assert_eq!(times("gemm_kernel", 1), [20_000, 21_000, 22_000]);
-    // The two slices of a match have the same node, by which the page joins them.
+    // The two slices of a match have the same node, which the page uses to connect them.
     let node = |name: &str, side: u64| {
         let at = (0..names.len()).find(|&at| names[at] == name && side_of(at) == side);
         column("node")[at.unwrap_or_else(|| panic!("no {name}"))].clone()
@@ -192,7 +190,8 @@ fn write_browser_reports(folder: &Path) {
     write_fleets(folder);
 }
 
-/// Writes a fleet with planted faults, and a fleet in which the folder names are not rank names.
+/// Writes a report for a fleet with planted faults, and a report for a fleet in which the folder names are not rank
+/// names.
 fn write_fleets(folder: &Path) {
     let traces = tempfile::tempdir().expect("a temporary folder");
     Ranks(16).write(traces.path()).expect("traces");
@@ -220,8 +219,8 @@ fn write_fleet(traces: &Path, folder: &Path) {
     fleet.write(folder, &files).expect("a page");
 }
 
-/// Writes path queries with the uids that each of them matches in both traces. The page has its own
-/// parser of the grammar, which must find the same uids.
+/// Writes path queries with the uids that each query matches in both traces. The page has its own parser for the
+/// grammar, which must find the same uids.
 fn write_answers(pair: &PerSide<String>, file: &Path) {
     let queries = [
         r#"module("Conv2d_0") / op("aten::conv2d")"#,
@@ -255,8 +254,8 @@ fn write_answers(pair: &PerSide<String>, file: &Path) {
     fs::write(file, Value::from(answers).to_string()).expect("a writable folder");
 }
 
-/// Writes reports on real pairs, if the traces are available: different devices, and eager against
-/// compiled.
+/// Writes reports on real pairs, if the traces are available: different devices, and eager mode against compiled
+/// mode.
 fn write_real_reports(folder: &Path) {
     let pairs = [
         ("timesformer", "mi300_h100/timesformer.mi300", "mi300_h100/timesformer.h100"),
@@ -295,7 +294,7 @@ fn is_required() -> bool {
     std::env::var_os("TRACETREE_BROWSER").is_some_and(|value| value == "required")
 }
 
-/// Prints directly to the terminal that no browser test ran, because test output is captured.
+/// Prints directly to the terminal that no browser test ran, because output in a test is captured.
 fn skipped(reason: &str) {
     let _ = writeln!(std::io::stderr(), "html: no browser test: {}", reason.trim());
 }

@@ -1,4 +1,4 @@
-//! Tests that `diff_stats_kernels.csv` and `diff_stats.csv` join by `row_id`, event by event.
+//! Tests that `diff_stats_kernels.csv` and `diff_stats.csv` can be joined by `row_id`, event by event.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::path::Path;
 use tracetree::report::{Emit, ReportOptions};
 use tracetree::{Comparison, ComparisonOptions};
 
-/// The rows of a table as maps from column to cell.
+/// The rows in a table as maps from column to cell.
 fn rows(folder: &Path, name: &str) -> Vec<HashMap<String, String>> {
     let mut reader = csv::Reader::from_path(folder.join(name)).expect("a table");
     reader.deserialize().map(|row| row.expect("a row")).collect()
@@ -17,7 +17,7 @@ fn nanos(micros: &str) -> i64 {
     (1e3 * micros).round() as i64
 }
 
-/// Writes the tables of two traces into a new folder.
+/// Writes the tables for two traces into a new folder.
 fn report_of(baseline: &Path, candidate: &Path) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let options = ReportOptions { emits: Vec::<Emit>::new(), ..ReportOptions::default() };

@@ -1,4 +1,4 @@
-//! Tests of tables and pages: the contents of report files.
+//! Tests tables and pages: the contents of report files.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,4 @@
-//! Tests of `report.md`: its contents, names that stay plain text, and a size that fits into an
-//! issue.
+//! Tests `report.md`: its contents, names that stay plain text, and a size that fits into a GitHub issue.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -29,7 +28,7 @@ fn it_starts_with_what_a_step_takes_and_lists_the_largest_difference() {
         "{first}"
     );
     assert!(text.contains("By step") && text.contains("By module class"), "{text}");
-    assert!(text.contains("### Totals") && text.contains(" events, exactly."), "{text}");
+    assert!(text.contains("### Totals") && text.contains("The rows add up exactly to "), "{text}");
     assert!(text.contains("`LAUNCH_NOT_CAPTURED` MI300X"), "{text}");
     assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
 }
@@ -46,11 +45,11 @@ fn top_bounds_the_table_of_names() {
     assert!(names(20) > 1);
 }
 
-/// A text without its code spans, which is the part that Markdown interprets.
+/// A text without its code spans; the remaining text is what Markdown interprets.
 fn outside_of_code(text: &str) -> String {
     let mut outside = String::new();
     for line in text.lines() {
-        // The summary of a details block is HTML, so names in it are HTML code elements.
+        // The summary of a details block is HTML, so names in the summary are HTML code elements.
         let line = &without_html_code(line);
         let mut rest = line.as_str();
         while let Some(start) = rest.find('`') {
@@ -72,7 +71,7 @@ fn without_html_code(line: &str) -> String {
     format!("{before}{after}")
 }
 
-/// The position after which exactly these backticks close a code span.
+/// The position after the backticks that close a code span, which must be exactly as many as opened it.
 fn end_of_span(body: &str, ticks: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = body[at..].find('`') {

@@ -1,5 +1,4 @@
-//! Tests of `perfetto.json.gz`, which is parsed and checked against the traces from which it was
-//! made.
+//! Tests `perfetto.json.gz`, which is parsed and checked against the traces from which it was made.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::TraceBuilder;
@@ -10,7 +9,7 @@ use std::io::Read;
 use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Side};
 
-/// Number of the candidate's first process.
+/// The number of the candidate's first process.
 const CANDIDATE_FROM: u64 = 10_000;
 
 fn packed(pair: &PerSide<String>, slices: usize) -> Vec<u8> {
@@ -35,7 +34,7 @@ fn parse(pair: &PerSide<String>, slices: usize) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The slices that represent calls; steps and annotations have no relation.
+/// The slices that represent calls. Slices for steps and annotations have no relation.
 fn slices(file: &Value) -> Vec<&Value> {
     let events = file["traceEvents"].as_array().expect("events");
     let is_call = |event: &&Value| event["ph"] == "X" && !event["args"]["relation"].is_null();
@@ -179,7 +178,7 @@ struct Recount {
     steps: usize,
     /// Number of GPU events that start after the runtime call that launched them.
     launched: usize,
-    /// For each position, the correlation id of the event there.
+    /// For each position, the correlation id of the event at that position.
     correlations: Vec<Option<i64>>,
 }
 
@@ -210,12 +209,11 @@ fn recount(text: &str) -> Recount {
     }
 }
 
-/// Checks the steps, annotations and arrows of the file against the JSON of the traces.
+/// Checks the steps, annotations and arrows in the file against the JSON of the traces.
 fn check_marks(file: &Value, texts: &PerSide<String>) {
     let counts = texts.as_ref().map(|text| recount(text));
     let events = file["traceEvents"].as_array().expect("events");
-    // Old traces have whole-microsecond times, so several calls of a thread can start at the same
-    // time.
+    // Old traces have whole-microsecond times, so several calls on a thread can start at the same time.
     let mut by_place: BTreeMap<(u64, u64, String), Vec<&Value>> = BTreeMap::new();
     for slice in slices(file) {
         by_place.entry(place(slice)).or_default().push(slice);
@@ -248,7 +246,7 @@ fn check_marks(file: &Value, texts: &PerSide<String>) {
     }
 }
 
-/// Track and start time of a slice or of the end of an arrow.
+/// Track and start time of a slice, or of the end of an arrow.
 fn place(event: &Value) -> (u64, u64, String) {
     let number = |key: &str| event[key].as_u64().expect("a number");
     (number("pid"), number("tid"), event["ts"].to_string())
@@ -285,7 +283,7 @@ fn steps_annotations_and_launches_of_real_traces_are_in_the_file() {
 
 #[test]
 fn no_name_ends_with_a_space() {
-    // The profiler writes this tid with a trailing blank: `stream 7 `.
+    // The profiler writes this tid with a trailing space: `stream 7 `.
     let pair = model_pair();
     assert!(pair.candidate.contains("stream 7 \""), "{}", pair.candidate);
     let file = parse(&pair, usize::MAX);

@@ -1,9 +1,8 @@
 //! Tests that all files written for a pair of traces are unchanged, byte for byte.
 //!
-//! A wrong table can satisfy every law, but not this test. `snapshots/reports` contains the number
-//! of lines, the CRC-32 and the beginning of each file. If a change is intended, write the reports
-//! of both versions (`tracetree diff … -o`), read the output of `diff -r`, then accept the
-//! snapshots.
+//! A wrong table can satisfy the general properties that other tests check, but not this test. `snapshots/reports`
+//! contains the number of lines, the CRC-32 and the beginning of each file. If a change is intended, write the
+//! reports of both versions (`tracetree diff … -o`), read the output of `diff -r`, then accept the snapshots.
 
 use crate::support::files::real_traces;
 use crate::support::fixtures::FIXTURES;
@@ -16,7 +15,7 @@ use tracetree::report::{write_csv, write_markdown, write_merged_tree};
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, PerSide};
 
-/// Pairs of traces in `examples/traces`: name of the snapshot, baseline, candidate.
+/// Pairs of traces in `examples/traces`: snapshot name, baseline, candidate.
 const EXAMPLES: [(&str, &str, &str); 14] = [
     ("lowering", "resnet.rocm", "resnet.cuda"),
     ("on_the_host", "cnn_eager.pt.trace", "cnn_compiled.pt.trace"),
@@ -82,7 +81,7 @@ fn reports_of_real_pairs_are_byte_for_byte_as_before() {
     let report = |(baseline, candidate): (&str, &str)| {
         let file = |name: &str| folder.join(format!("{name}.json.gz"));
         let files = written(file(baseline), file(candidate));
-        // The summary contains the path of the folder, which varies between runs.
+        // The summary contains the path of the report folder, which varies between runs.
         let tables = files.into_iter().filter(|(name, _)| name != "summary");
         let bytes: Vec<u8> = tables.flat_map(|(_, bytes)| bytes).collect();
         line(&format!("{baseline} {candidate}"), &bytes)

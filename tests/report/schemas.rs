@@ -1,5 +1,5 @@
-//! Tests that the published schemas in `docs/reference/schemas` describe the written files. The
-//! schema of a gate is checked in `tests/gate`.
+//! Tests that the published schemas in `docs/reference/schemas` describe the written files. The schema for a gate
+//! report is checked in `tests/gate`.
 
 use serde_json::Value;
 use std::fs;
@@ -29,7 +29,7 @@ fn schema(name: &str) -> Value {
     serde_json::from_str(&text.expect("a published schema")).expect("JSON")
 }
 
-/// Checks values against a JSON Schema. The same values with a different version must be rejected.
+/// Checks values against a JSON Schema. The schema must also reject the same values with a different version.
 fn check(name: &str, values: &[Value]) {
     let mut schemas = boon::Schemas::new();
     let mut compiler = boon::Compiler::new();
@@ -103,7 +103,7 @@ fn fleets_match_their_schema() {
     check("fleet.schema.json", &[document]);
 }
 
-/// The schema of a table lists its columns in order, and each cell has the type of its column.
+/// The schema for a table lists its columns in order, and each cell has the type of its column.
 #[test]
 fn changes_match_their_table_schema() {
     let schema = schema("changes.table.json");

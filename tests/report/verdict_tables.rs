@@ -1,5 +1,5 @@
-//! Tests of the verdicts in the tables of one report: they never contradict each other, and never
-//! claim more than was tested.
+//! Tests the verdicts in the tables of one report: the tables never contradict each other, and never report more than
+//! was tested.
 
 use crate::support::compared::compare_files;
 use crate::support::traces;
@@ -10,10 +10,10 @@ use tracetree::report::{Report, summarise};
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Side};
 
-/// For each side, the attributed events of one line of a table.
+/// For each side, the attributed events on one line of a table.
 type Events = [Vec<CallId>; 2];
 
-/// The name of a table, and the table's verdict on a set of events.
+/// The name of a table, and the verdict in the table on a set of events.
 type Told = (&'static str, Judgement);
 
 fn add(told: &mut BTreeMap<Events, Vec<Told>>, mut events: Events, told_by: Told) {
@@ -21,7 +21,7 @@ fn add(told: &mut BTreeMap<Events, Vec<Told>>, mut events: Events, told_by: Told
     told.entry(events).or_default().push(told_by);
 }
 
-/// For each line of each table, the table's verdict on the events of the line.
+/// For each line in each table, the verdict on the events on that line.
 fn told(analysis: &Analysis) -> BTreeMap<Events, Vec<Told>> {
     let mut told = BTreeMap::new();
     let verdicts = analysis.judged();
@@ -98,7 +98,7 @@ fn two_tables_give_the_same_verdict_on_the_same_events_of_real_traces() {
     });
 }
 
-/// The files of the report whose lines have a verdict.
+/// The report files whose lines have a verdict.
 const TABLES: [&str; 6] = [
     "verdicts.csv",
     "kernels.csv",
@@ -108,7 +108,7 @@ const TABLES: [&str; 6] = [
     "layers.csv",
 ];
 
-/// The verdicts in a table of a report folder.
+/// The verdicts in a table in a report folder.
 fn verdicts(folder: &Path, table: &str) -> Vec<String> {
     let mut reader = csv::Reader::from_path(folder.join(table)).expect("a table");
     let headers = reader.headers().expect("a header").clone();

@@ -1,5 +1,4 @@
-//! Tests of `report.xlsx`, which is read back: its figures equal those in the CSV files, and names
-//! are text.
+//! Tests `report.xlsx`, which is read again: the figures equal the figures in the CSV files, and names are text.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, write};
 use calamine::{Data, Ods, Reader, Xlsx, open_workbook};
@@ -78,7 +77,7 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     for (title, key) in [
         ("attributed time, µs", "kernel_time_us"),
         ("busy time (union of intervals), µs", "busy_time_us"),
-        ("in rows of one side only, µs", "one_sided_us"),
+        ("in rows that only one side has, µs", "one_sided_us"),
         ("events in the file", "events"),
         ("attributed events", "accounted_events"),
     ] {
@@ -115,7 +114,7 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     }
 }
 
-/// Whether a cell of the workbook agrees with the CSV file.
+/// Whether a cell in the workbook agrees with the CSV file.
 fn agrees(cell: Option<&Data>, text: &str) -> bool {
     match cell {
         Some(Data::Float(value)) => text.parse().is_ok_and(|number: f64| number == *value),
@@ -212,7 +211,7 @@ fn libreoffice_opens_it_without_a_warning_and_reads_the_same() {
         let _ = writeln!(std::io::stderr(), "xlsx: no LibreOffice here: no conversion is tested");
         return;
     };
-    // A warning about a missing Java installation is not a fault of the workbook.
+    // A warning about a missing Java installation does not mean that the workbook is faulty.
     let warnings: Vec<&str> = messages
         .lines()
         .filter(|line| line.to_lowercase().contains("warn") && !line.contains("javaldx"))

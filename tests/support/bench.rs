@@ -1,5 +1,4 @@
-//! Changes a recording in a known way and measures how well the library matches the original with
-//! the changed copy.
+//! Changes a recording in a known way, and measures how well the library matches the original with the changed copy.
 
 use super::changes::Change;
 use super::recording::{Forest, Recording};
@@ -24,7 +23,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The modes to test with a recording: only one if the recording has no Python frames.
+    /// The modes to test with a recording; a recording without Python frames needs only one mode.
     pub fn of(recording: &Recording) -> &'static [Mode] {
         if recording.has_python() {
             &[Mode::WithPython, Mode::WithoutPython]
@@ -33,7 +32,7 @@ impl Mode {
         }
     }
 
-    /// A short label for tables.
+    /// A short label for use in tables.
     pub fn label(self) -> &'static str {
         match self {
             Mode::WithPython => "python",
@@ -49,23 +48,23 @@ impl Mode {
     }
 }
 
-/// A recording and its changed copy, with the true matching and the library's result.
+/// A recording and its changed copy, with the true matches and the library's result.
 #[derive(Debug)]
 pub struct Trial {
     /// The recording, with or without Python frames.
     pub baseline: Recording,
     /// The changed copy of the recording.
     pub candidate: Recording,
-    /// The true counterparts of events.
+    /// The true counterparts of the events.
     pub truth: Truth,
     /// The UID map that the library found.
     pub map: Vec<Pair>,
-    /// The pairs of the UID map that the library marks as firm.
+    /// The pairs in the UID map that the library marks as firm.
     pub firm: Vec<(u32, u32)>,
     trees: [Arc<CallTree>; 2],
 }
 
-/// Counts that show how far firm matches can be trusted.
+/// Counts that show how reliable firm matches are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Calibration {
     /// Number of pairs in the UID map.
@@ -100,7 +99,7 @@ impl Trial {
         Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm, trees }))
     }
 
-    /// Scores for how many true pairs are found if some passes of the alignment are skipped.
+    /// Scores how many true pairs are found if some alignment passes are skipped.
     pub fn scores_without(&self, passes: impl IntoIterator<Item = Pass>) -> Scores {
         let [baseline, candidate] = self.trees.clone();
         let options = DiffOptions::default().without(passes.into_iter().collect());
@@ -108,7 +107,7 @@ impl Trial {
         self.truth.score(pairs(&diff))
     }
 
-    /// Precision and recall of the UID map, given the true pairs.
+    /// Precision and recall of the UID map, measured against the true pairs.
     pub fn scores(&self) -> Scores {
         self.truth.score(self.map.iter().copied())
     }
@@ -121,8 +120,8 @@ impl Trial {
         Calibration { pairs: map.len(), firm: self.firm.len(), wrong }
     }
 
-    /// The first `count` wrong entries of the UID map, each as three lines of text: the event, its
-    /// counterpart in the map, and its true counterpart.
+    /// The first `count` wrong entries in the UID map, each as three lines of text: the event, its counterpart in the
+    /// map, and its true counterpart.
     pub fn wrong(&self, count: usize) -> Vec<String> {
         let forests = (Forest::of(&self.baseline.events), Forest::of(&self.candidate.events));
         let candidate = |uid| path(&self.candidate, &forests.1, uid);
@@ -148,8 +147,7 @@ impl Trial {
     }
 }
 
-/// The uid of an event, followed by the names of its nearest ancestors, outermost first, and its
-/// own name.
+/// The uid of an event, the names of its nearest ancestors, outermost first, and the event's own name.
 fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
     let at = uid as usize;
     let above = std::iter::successors(Some(at), |&at| forest.parents[at]);
@@ -160,7 +158,7 @@ fn path(recording: &Recording, forest: &Forest, uid: u32) -> String {
     format!("{uid}: {cut}{}", near.join(" > "))
 }
 
-/// The library's UID map between two traces.
+/// The UID map that the library computes for two traces.
 ///
 /// # Errors
 /// Fails if one of the texts is not a trace.

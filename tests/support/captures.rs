@@ -1,7 +1,7 @@
-//! Measures how many kernels of a graph replay are attributed to the right captured launch.
+//! Measures how many kernels in a graph replay are attributed to the right captured launch.
 //!
-//! Any trace with launches becomes a capture if its GPU events are removed, and a replay if its
-//! calls are removed. For such a pair, the true launch of each kernel is known.
+//! Any trace with launches becomes a capture when its GPU events are removed, and becomes a replay when its calls are
+//! removed. For such a pair, the true launch of each kernel is known.
 
 use super::recording::{Event, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -17,7 +17,7 @@ use tracetree::tree::{CallTree, LaunchKind, TreeOptions};
 pub struct Graphs {
     pub capture: Recording,
     pub replay: Recording,
-    /// The true launch of each GPU event of the replay; both are given by their `origin`.
+    /// The true launch of each GPU event in the replay; event and launch are identified by their `origin`.
     pub truth: FxHashMap<u32, u32>,
 }
 
@@ -34,13 +34,12 @@ pub enum CaptureChange {
     TwoStreams,
 }
 
-/// Latency between a launch and its kernels in ns, and the time in ns by which kernels of a second
-/// stream run early.
+/// Time between a launch and its kernel in ns, and how much earlier kernels on a second stream run, in ns.
 const LATENCY: i64 = 10_000;
 const AHEAD: i64 = 20_000;
 
 impl Graphs {
-    /// Turns the thread with the most launches into one graph; `None` if the trace has no launches.
+    /// Converts the thread with the most launches to one graph; `None` if the trace has no launches.
     pub fn of_eager(eager: &Recording) -> Option<Graphs> {
         let launches: FxHashMap<i64, &Event> = eager
             .events
@@ -51,7 +50,7 @@ impl Graphs {
         let mut lanes: FxHashMap<_, usize> = FxHashMap::default();
         launches.values().for_each(|launch| *lanes.entry(&launch.lane).or_default() += 1);
         let lane = lanes.into_iter().max_by_key(|&(lane, count)| (count, lane.clone()))?.0.clone();
-        // Each launch keeps one GPU event, and each GPU event keeps one launch.
+        // For each launch only one GPU event is kept, and for each GPU event only one launch.
         let mut used: FxHashSet<i64> = FxHashSet::default();
         let launch_of = |event: &Event| {
             let launch = launches.get(&event.correlation.filter(|_| event.kind == Kind::Gpu)?)?;
@@ -75,7 +74,7 @@ impl Graphs {
         })
     }
 
-    /// A recorded capture and replay of one graph. The capture must have as many launches as the
+    /// A recorded capture and a recorded replay of one graph. The capture must have as many launches as the
     /// replay has kernels, in the same order.
     pub fn recorded(capture: Recording, replay: Recording) -> Graphs {
         let mark = |name: &str| capture.events.iter().find(|event| event.name.contains(name));
@@ -104,7 +103,7 @@ impl Graphs {
         Graphs { capture, replay, truth }
     }
 
-    /// A copy of the capture and the replay with one change.
+    /// A copy of the capture and the replay, with one change.
     #[must_use]
     pub fn changed(&self, change: CaptureChange, random: &mut SplitMix) -> Graphs {
         let mut changed = self.clone();
@@ -166,8 +165,8 @@ impl Graphs {
         }
     }
 
-    /// The tree of the replay, with the calls of its capture. The recordings in `more` are passed
-    /// as captures, too.
+    /// The tree of the replay, with the captured calls added. The recordings in `more` are passed as additional
+    /// captures.
     pub fn tree(&self, more: &[&Recording]) -> CallTree {
         let read = |name: &str, recording: &Recording| {
             let bytes = recording.write();
@@ -182,9 +181,9 @@ impl Graphs {
         captures.add_to(&tree, TreeOptions::default())
     }
 
-    /// The number of correctly attributed GPU events of replayed graphs, and the number of all GPU
-    /// events of replayed graphs. An event is attributed correctly if it is below its own launch
-    /// or, if the capture lacks that launch, directly below the graph launch.
+    /// The number of correctly attributed GPU events in graph replays, and the total number of GPU events in graph
+    /// replays. An event is attributed correctly if it is below its own launch or, if the capture lacks that launch,
+    /// directly below the graph launch.
     pub fn right(&self, tree: &CallTree) -> (usize, usize) {
         let trace = tree.trace();
         let is_gpu = |at: &usize| self.replay.events[*at].kind == Kind::Gpu;
@@ -214,7 +213,7 @@ impl Graphs {
     }
 }
 
-/// The captured launch to which a kernel is attributed, as a position in the capture.
+/// The captured launch to which a kernel is attributed, given as a position in the capture.
 fn launch_of(trace: &Trace, kernel: EventId) -> Option<usize> {
     let launch = trace.event_at(*trace.captured_launches().get(kernel)?)?;
     Some(trace.captured(launch)?.uid.0 as usize)
@@ -238,7 +237,7 @@ fn captured(
     }
     let first = capture.events.iter().map(|event| event.start).min().unwrap_or(0);
     let last = capture.events.iter().map(|event| event.end).max().unwrap_or(0);
-    // Shifting all events makes space for the begin call, which must not start before zero.
+    // All events are shifted to make room for the begin call, which must not start before zero.
     for event in &mut capture.events {
         event.start += 10_000 - first;
         event.end += 10_000 - first;

@@ -1,4 +1,4 @@
-//! Compares two traces and passes their comparison to a closure.
+//! Compares two traces and passes the comparison to a closure.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use std::path::Path;
@@ -20,7 +20,7 @@ fn read(name: &str, text: &str) -> Result<Trace> {
     Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
 }
 
-/// The analysis of two traces given as text. `names` replace the file names of the two traces.
+/// The analysis of two traces given as JSON text. `names` replace the file names of the two traces.
 ///
 /// # Errors
 /// Fails if one of the texts is not a trace.
@@ -35,7 +35,7 @@ fn analyse(traces: PerSide<Trace>, options: AnalysisOptions) -> Analysis {
     Analysis::with_options(TraceDiff::new(baseline, candidate), options)
 }
 
-/// Compares two traces given as text.
+/// Compares two traces given as JSON text.
 ///
 /// # Panics
 /// Panics if one of the texts is not a trace.
@@ -62,7 +62,7 @@ pub fn compare_with<T>(
     look(&analyse(traces, options))
 }
 
-/// Aligns one thread with another.
+/// Compares two traces with one thread each.
 pub fn align_threads(
     baseline: impl FnOnce(&mut HostThread<'_>),
     candidate: impl FnOnce(&mut HostThread<'_>),

@@ -1,10 +1,8 @@
-//! Damages an intact trace, and checks that the reader loses no event silently. A seed determines
-//! the damage.
+//! Damages an intact trace, and checks that the reader loses no event silently. The damage is determined by a seed.
 //!
-//! Only some bytes of the file are changed, so it is known which elements of `traceEvents` the
-//! damage did not touch. Untouched elements must be in the trace, or the trace must report that
-//! events are lost. serde_json decides whether a damaged text is still JSON, and how many elements
-//! it then has.
+//! Only some bytes in the file are changed, so it is known which elements of `traceEvents` are undamaged. Undamaged
+//! elements must be in the trace, or the trace must report that events are lost. serde_json decides whether a damaged
+//! text is still JSON, and how many elements the text then has.
 
 use super::splitmix::SplitMix;
 use serde_json::value::RawValue;
@@ -17,7 +15,7 @@ use tracetree::trace::{Nanos, ReadOptions, Trace};
 /// Identifies an event by its name, start and duration.
 type Key = (String, Nanos, Nanos);
 
-/// An intact trace whose elements are known.
+/// An intact trace with known elements.
 pub struct Sample {
     text: Vec<u8>,
     elements: Vec<Element>,
@@ -25,8 +23,8 @@ pub struct Sample {
     dependent: usize,
 }
 
-/// An element of `traceEvents`: its bytes, and the event that the trace keeps. The event is absent
-/// if it depends on other events.
+/// An element of `traceEvents`: its bytes, and the event that the trace keeps. The event is absent if its time
+/// depends on other events.
 struct Element {
     range: Range<usize>,
     key: Option<Key>,
@@ -58,7 +56,7 @@ impl Sample {
         (agree && !elements.is_empty()).then_some(Sample { text, elements, dependent })
     }
 
-    /// Damages the text in the way that `kind` describes.
+    /// Damages the text in the way given by `kind`.
     pub fn damaged(&self, kind: Kind, random: &mut SplitMix) -> Damaged {
         let mut edits = kind.edits(self, random);
         edits.sort_by_key(|edit| edit.range.start);
@@ -86,8 +84,7 @@ impl Sample {
     }
 }
 
-/// Whether an edit of a byte range changes the element. Text between two elements belongs to no
-/// element.
+/// Whether an edit to a byte range changes the element. Text between two elements is not part of an element.
 fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     if edit.is_empty() {
         element.start < edit.start && edit.start < element.end
@@ -96,14 +93,14 @@ fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     }
 }
 
-/// Whether an event does not depend on other events. For example, the duration of a begin event
-/// (`B`) comes from the matching end event.
+/// Whether an event does not depend on other events. For example, the duration of a begin event (`B`) is determined
+/// by the matching end event.
 fn is_complete(element: &[u8]) -> bool {
     let event: Option<serde_json::Value> = serde_json::from_slice(element).ok();
     event.is_some_and(|event| event["ph"] == "X")
 }
 
-/// The byte ranges of the elements of `traceEvents` (or of a top-level list) in a JSON text.
+/// The byte ranges of the elements in `traceEvents` (or in a top-level list) in a JSON text.
 fn elements(text: &[u8]) -> Option<Vec<Range<usize>>> {
     let text = std::str::from_utf8(text).ok()?;
     let events = match text.trim_start().as_bytes().first()? {
@@ -122,7 +119,7 @@ fn key(trace: &Trace, event: tracetree::trace::EventId) -> Key {
     (trace.name(event).to_owned(), trace.start(event), trace.duration(event))
 }
 
-/// The number of elements in a text, counted by the `ph` key that each element has.
+/// The number of elements in a text, counted by the key `ph`, which each element has.
 fn phases(text: &[u8]) -> usize {
     text.windows(5).filter(|window| *window == b"\"ph\":").count()
 }
@@ -165,7 +162,7 @@ impl Kind {
         Kind::Append,
     ];
 
-    /// A description of the damage for people.
+    /// A human-readable description of the damage.
     pub fn label(self) -> &'static str {
         match self {
             Kind::Byte => "one byte changed",
@@ -220,14 +217,13 @@ impl Kind {
     }
 }
 
-/// A range of bytes, and their replacement.
+/// A range of bytes and its replacement.
 struct Edit {
     range: Range<usize>,
     text: Vec<u8>,
 }
 
-/// A random range of 1 to 8,192 bytes. All orders of magnitude of the length are about equally
-/// frequent.
+/// A random range of 1 to 8,192 bytes. Short and long ranges are about equally frequent on a logarithmic scale.
 fn stretch(text: &[u8], random: &mut SplitMix) -> Range<usize> {
     let most = 1 << random.below(14);
     let length = 1 + random.below(most);
@@ -245,7 +241,7 @@ fn exchanged(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     vec![Edit { range: one, text: second }, Edit { range: other, text: first }]
 }
 
-/// Drops the first occurrence of a byte string after a random position.
+/// Drops the first occurrence of a byte string that comes after a random position.
 fn dropped(text: &[u8], bytes: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     let from = random.below(text.len());
     let at = (from..text.len()).find(|&at| bytes.contains(&text[at]));
@@ -268,16 +264,16 @@ fn appended(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
 pub struct Damaged {
     /// The text.
     pub bytes: Vec<u8>,
-    /// The events that the damage did not touch, which must be in the trace.
+    /// The undamaged events, which must be in the trace.
     whole: Vec<Key>,
-    /// Number of elements that the damage touched.
+    /// Number of damaged elements.
     touched: usize,
-    /// Number of untouched elements after the first edit that an intact trace does not keep, but
-    /// that a damaged trace may report as lost.
+    /// Number of undamaged elements after the first edit that are not kept from an intact trace, but that a damaged
+    /// trace may report as lost.
     unkept: usize,
-    /// Number of elements in text that was inserted.
+    /// Number of elements in inserted text.
     added: usize,
-    /// Number of edits of the text. An edit may leave a fragment between two elements.
+    /// Number of edits to the text. An edit may leave a fragment between two elements.
     edits: usize,
     /// Number of events that depend on other events, and may therefore be missing from the trace.
     dependent: usize,
@@ -286,7 +282,7 @@ pub struct Damaged {
 /// The outcome of reading a damaged text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The text is still JSON, and all its elements were counted.
+    /// The text is still JSON, and all of its elements were counted.
     Sound,
     /// The reader rejected the text with an error.
     Refused,
@@ -294,9 +290,9 @@ pub enum Outcome {
     Repaired,
     /// Undamaged events are lost, and the loss is reported.
     Told,
-    /// Undamaged events are lost without a note, or the damage is not noted at all.
+    /// Undamaged events are lost without a note, or the trace has no note about the damage.
     Silent,
-    /// A number in the trace or its notes is wrong.
+    /// A number in the trace or in its notes is wrong.
     WrongCount,
     /// `--strict` accepts text that is not JSON.
     NotStrict,
@@ -317,7 +313,7 @@ impl Outcome {
         Outcome::Panic,
     ];
 
-    /// Whether the outcome is an error of the reader.
+    /// Whether the outcome counts as an error in the reader.
     pub fn is_failure(self) -> bool {
         matches!(self, Outcome::Silent | Outcome::WrongCount | Outcome::NotStrict | Outcome::Panic)
     }
@@ -355,7 +351,7 @@ fn is_json(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).is_ok_and(|text| serde_json::from_str::<&RawValue>(text).is_ok())
 }
 
-/// The outcome for JSON text. The trace must have as many elements as serde_json counts, and
+/// The outcome for text that is still JSON. The trace must have as many elements as serde_json counts, and
 /// nothing may be lost.
 fn sound(trace: &Trace, count: u64) -> (Outcome, String) {
     let is_lossless =
@@ -368,8 +364,8 @@ fn sound(trace: &Trace, count: u64) -> (Outcome, String) {
     (outcome, format!("{} of {count} elements; {:?}", trace.total_events(), trace.notes()))
 }
 
-/// The outcome for text that is not JSON. Each undamaged event must be in the trace or be reported
-/// as lost, and the damage must be noted.
+/// The outcome for text that is no longer JSON. Each undamaged event must be in the trace or be reported as lost, and
+/// the trace must have a note about the damage.
 fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (missing, extra) = differences(trace, &damaged.whole);
     let message = format!(
@@ -382,8 +378,8 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (lost, cut) = (count("LOST_EVENTS"), count("TRUNCATED"));
     let is_told = lost + cut > 0;
     let changed = damaged.touched + damaged.added;
-    // Text between two elements may look like an element, and lost elements may be of a kind that a
-    // trace does not keep.
+    // Text between two elements may look like an element, and lost elements may be of a kind that is not kept in a
+    // trace.
     let is_too_much = extra > changed + damaged.dependent
         || (missing == 0 && lost as usize > changed + damaged.edits + damaged.unkept);
     let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
@@ -398,8 +394,8 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     (outcome, message)
 }
 
-/// The number of events in `whole` that the trace lacks, and the number of events in the trace that
-/// are not in `whole`.
+/// The number of events in `whole` that are missing in the trace, and the number of events in the trace that are not
+/// in `whole`.
 fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
     let mut counts: HashMap<Cow<'_, Key>, i64> = HashMap::new();
     for key in whole {
@@ -413,11 +409,11 @@ fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
     (missing as usize, -extra as usize)
 }
 
-/// A trace with an event of every kind, used by [`hold_for_choices`].
+/// A trace with one event of each kind, used by [`hold_for_choices`].
 const EVERY_KIND: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// Damages a small trace as determined by `bytes` (the kind of damage, then positions and lengths)
-/// and checks that reading it loses nothing silently.
+/// Damages a small trace as determined by `bytes` (first the kind of damage, then positions and lengths) and checks
+/// that reading the trace loses nothing silently.
 pub fn hold_for_choices(bytes: &[u8]) {
     let Some((&kind, choices)) = bytes.split_first() else { return };
     let sample = Sample::new(EVERY_KIND.as_bytes().to_vec()).expect("a sound trace");

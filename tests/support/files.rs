@@ -1,15 +1,15 @@
-//! Reads and compresses trace files, and finds the folder of real traces.
+//! Reads and compresses trace files, and finds the folder with real traces.
 
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The folder of real traces, if `TRACETREE_TRACES` names it.
+/// The folder with real traces, if `TRACETREE_TRACES` is set.
 pub fn real_traces() -> Option<PathBuf> {
     std::env::var_os("TRACETREE_TRACES").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
-/// Reads a file and decompresses it if it is gzip.
+/// Reads a file, and decompresses it if it is a gzip file.
 ///
 /// # Errors
 /// Fails if the file cannot be read or decompressed.

@@ -1,16 +1,16 @@
-//! Looks up calls by name, relations of calls to the other side, and rows of tables.
+//! Looks up calls by name, the relations of calls to the other side, and table rows.
 
 use tracetree::analysis::{Analysis, Row};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::tree::{CallId, CallTree};
 use tracetree::{PerSide, Side};
 
-/// All calls with a given name, in preorder.
+/// All calls with the given name, in preorder.
 pub fn calls(tree: &CallTree, name: &str) -> Vec<CallId> {
     tree.calls().filter(|&call| tree.name(call) == name).collect()
 }
 
-/// The only call with a given name.
+/// The only call with the given name.
 ///
 /// # Panics
 /// Panics if no call or several calls have this name.
@@ -31,8 +31,7 @@ pub fn below(tree: &CallTree, call: CallId) -> Vec<&str> {
     tree.children(call).map(|child| tree.name(child)).collect()
 }
 
-/// The relation to the other side of the only call with a given name, and the name of its
-/// counterpart.
+/// For the only call with the given name, its relation to the other side and the name of its counterpart.
 ///
 /// # Panics
 /// Panics if no call or several calls have this name.
@@ -42,7 +41,7 @@ pub fn relation<'t>(diff: &'t TraceDiff, side: Side, name: &str) -> (Relation, O
     (diff.relation(side, found), partner)
 }
 
-/// All rows with a given name, in order.
+/// All rows with the given name, in order.
 pub fn rows<'a>(analysis: &'a Analysis, name: &str) -> Vec<&'a Row> {
     analysis.rows().iter().filter(|row| analysis.row_name(row) == name).collect()
 }

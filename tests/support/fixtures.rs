@@ -1,19 +1,18 @@
-//! Lists the folders of `tests/fixtures`, each of which shows one phenomenon of lowering, and
-//! generates their traces.
+//! Lists the folders in `tests/fixtures` that show one phenomenon of lowering each, and generates their traces.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 
 /// A pair of traces that differ in one phenomenon.
 #[derive(Debug, Clone, Copy)]
 pub struct Fixture {
-    /// The fixture's folder in `tests/fixtures`, which is also its name.
+    /// The folder in `tests/fixtures`, which also serves as the fixture's name.
     pub folder: &'static str,
     /// Generates the baseline as JSON text.
     pub baseline: fn() -> String,
     /// Generates the candidate as JSON text.
     pub candidate: fn() -> String,
-    /// Names of the lowest common ops of all GPU events on both sides, sorted; `-` for events
-    /// without a common op.
+    /// The name of the lowest common op for each GPU event on either side, sorted; `-` for events without a common
+    /// op.
     pub lowest_common: &'static [&'static str],
 }
 
@@ -73,7 +72,7 @@ fn conv(name: &str) -> Op {
     Op::new(name).dims(&[&[4, 3, 224, 224], &[768, 3, 16, 16], &[768]])
 }
 
-/// A trace with the calls around a backend's convolution.
+/// A trace with the calls that surround a backend's convolution.
 fn convolution(trace: TraceBuilder, backend: impl FnOnce(&mut HostThread<'_>)) -> String {
     let below = |t: &mut HostThread<'_>| t.op(conv("aten::_convolution"), backend);
     let trace = trace.thread("main", |t| {
@@ -160,8 +159,8 @@ fn backward_in_one() -> String {
     })
 }
 
-/// A trace with the forward pass on the main thread and the backward pass on a second thread, whose
-/// id differs between the sides.
+/// A trace with the forward pass on the main thread and the backward pass on a second thread, whose id differs
+/// between the two sides.
 fn training(
     trace: TraceBuilder,
     before: &[&str],

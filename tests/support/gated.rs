@@ -15,20 +15,20 @@ pub fn check(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default(), Date::today())
 }
 
-/// Same as [`check`], but only with the rules about structure: given a single run per side, times
-/// cannot be tested.
+/// Same as [`check`], but only with the rules about structure, because times cannot be tested with a single run per
+/// side.
 pub fn check_structure(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default().structure_only(), Date::today())
 }
 
-/// The rule and the sentence of each finding about the structure.
+/// The rule and the sentence for each finding about structure.
 pub fn findings(gate: &Gate) -> Vec<String> {
     let of_structure =
         gate.findings.iter().filter(|finding| finding.limit.is_empty() || finding.kind.is_empty());
     of_structure.map(|finding| format!("{}: {}", finding.rules.join(" "), finding.what)).collect()
 }
 
-/// The sentences of the changes, as `diff` writes them.
+/// The sentences for the changes, as `diff` writes them.
 pub fn changes(gate: &Gate) -> Vec<&str> {
     let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
     changes.map(|finding| finding.what.as_str()).collect()

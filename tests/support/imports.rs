@@ -1,19 +1,19 @@
-//! Determines which names of one source file another file uses.
+//! Determines which names from one source file are used in another file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pairs of files (user, used), with the names that the first file uses of the second.
+/// Pairs of files (user, used), with the names from the second file that the first file uses.
 pub(crate) type Ties = BTreeMap<(String, String), BTreeSet<String>>;
 
-/// The files of a crate, each named by its module, such as `src/tree/nest`.
+/// The files in a crate, each identified by its module, such as `src/tree/nest`.
 #[derive(Default)]
 pub(crate) struct Modules {
     code: BTreeMap<String, String>,
-    /// For each imported name, the path that it refers to.
+    /// For each imported name, the path to which it refers.
     imported: BTreeMap<(String, String), String>,
 }
 
-/// A path in the code of a module, such as `super::nest::Planter`.
+/// A path in a module's code, such as `super::nest::Planter`.
 struct Mention {
     path: String,
     /// The name that a `use` introduces; `None` outside of a `use`.
@@ -29,7 +29,7 @@ impl Modules {
             let name = path.trim_end_matches(".rs");
             let name =
                 ["/mod", "/lib"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-            // Unit tests are at the end of a file and may use any module.
+            // Unit tests are at the end of a file and may use any module, so they are ignored.
             let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
             modules.code.insert(name.to_owned(), code.collect::<Vec<_>>().join("\n"));
@@ -44,9 +44,9 @@ impl Modules {
         modules
     }
 
-    /// For each file, the files that it uses. A re-exported name counts as a use of the file that
-    /// defines the name. A file may use its parent modules, because methods of a type are often
-    /// spread over the folder below the type's module.
+    /// For each file, the files it uses. A re-exported name counts as a use of the file that
+    /// defines the name. A file may use its parent modules, because the methods of a type are often spread over the
+    /// folder below the type's module.
     pub(crate) fn ties(&self) -> Ties {
         let mut ties = Ties::new();
         for (module, code) in &self.code {
@@ -75,8 +75,7 @@ impl Modules {
         starts.flat_map(|start| mentions_from(code, &start)).collect()
     }
 
-    /// The module that defines the item that a path in `module` refers to, and the item's name
-    /// there.
+    /// The module that defines the item to which a path in `module` refers, and the item's name in that module.
     fn resolve(&self, module: &str, path: &str) -> (String, String) {
         let (first, rest) = path.split_once("::").unwrap_or((path, ""));
         let (above, own) = module.rsplit_once('/').unwrap_or(("", module));

@@ -1,8 +1,7 @@
-//! Checks laws that hold for a trace read from any bytes, and for its comparison with a second
-//! trace.
+//! Checks properties that hold for a trace read from arbitrary bytes, and for its comparison with a second trace.
 //!
-//! The fuzz targets check these laws on randomly changed bytes, and `tests/reading/fuzz_cases.rs`
-//! checks them on cases found by fuzzing.
+//! The fuzz targets check these properties on randomly changed bytes, and `tests/reading/fuzz_cases.rs` checks them
+//! on cases found by fuzzing.
 
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::report::summarise;
@@ -10,20 +9,19 @@ use tracetree::trace::{Nanos, ReadOptions, Trace, Uid};
 use tracetree::tree::{CallKind, CallTree};
 use tracetree::{Analysis, PerSide, Side};
 
-/// Text that separates the baseline from the candidate in the bytes of a fuzz case.
+/// The byte string that separates the baseline from the candidate in a fuzz case.
 const SEPARATOR: &[u8] = b"\n====\n";
 
-/// The candidate for a fuzz case that contains a single trace. The candidate has an event of every
-/// kind.
+/// The candidate for a fuzz case that contains a single trace. The candidate has one event of each kind.
 const PARTNER: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// Reading options whose limit is much lower than for files, because a fuzz case is small.
+/// Reading options with a much lower size limit than for files, because a fuzz case is small.
 fn options() -> ReadOptions {
     ReadOptions::default().max_unpacked(1 << 22)
 }
 
-/// Error messages about damaged compressed data. The size of the read buffer determines how many
-/// bytes are decompressed before the damage is found.
+/// Error messages for damaged compressed data. These messages may depend on the block size, because the size of the
+/// read buffer determines how many bytes are decompressed before the damage is found.
 const DAMAGED: [&str; 2] = ["the gzip data is damaged", "compressed data truncated"];
 
 /// Reading never panics, and its result does not depend on the block size. `strict` rejects damage
@@ -50,9 +48,8 @@ fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
     }
 }
 
-/// Checks the laws of comparisons: between the two traces in `bytes` (or one trace and
-/// [`PARTNER`]), of each trace with itself, and of the first trace with a part of itself. Bytes
-/// that are not a trace are ignored.
+/// Checks the properties of comparisons: between the two traces in `bytes` (or between one trace and [`PARTNER`]), of
+/// each trace with itself, and of the first trace with a part of itself. Bytes that do not form a trace are ignored.
 pub fn hold_for_comparing(bytes: &[u8]) {
     let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (first, second) = match at {
@@ -99,7 +96,7 @@ fn hold_for_identity(tree: &CallTree) {
     }
 }
 
-/// Checks the laws that hold for any two trees.
+/// Checks the properties that hold for any two trees.
 pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
     let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate.clone());
     let mirrored = TraceDiff::new(trees.candidate.clone(), trees.baseline.clone());
@@ -112,7 +109,7 @@ pub fn hold_for_a_pair(trees: PerSide<&CallTree>) {
     all_results_hold_all_time(&one);
 }
 
-/// Checks that all tables can be built, and that the times of the layers add up to the totals.
+/// Checks that all tables can be built, and that the times of all layers add up to the totals.
 fn all_results_hold_all_time(analysis: &Analysis) {
     let total = analysis.account().totals.map(|totals| totals.time);
     let in_layers = Side::BOTH.map(|side| {
@@ -136,7 +133,7 @@ pub fn mirror(diff: &TraceDiff, mirrored: &TraceDiff) {
     }
 }
 
-/// Checks that every event of both trees is in the uid map exactly once.
+/// Checks that every event in both trees is in the uid map exactly once.
 pub fn once_in_the_map(diff: &TraceDiff) {
     for side in Side::BOTH {
         let tree = diff.tree(side);
@@ -159,8 +156,8 @@ pub fn once_in_the_map(diff: &TraceDiff) {
     }
 }
 
-/// Checks that the nearest matched ancestors of two calls with relation *same* are counterparts.
-/// Threads are exempt, because one thread may be matched with two.
+/// Checks that the nearest matched ancestors of two calls with the relation *same* are each other's counterparts.
+/// Threads are exempt, because one thread may be matched with two threads.
 pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     for call in diff.tree(Side::Baseline).calls() {
         let Some(partner) = diff.partner(Side::Baseline, call) else { continue };
@@ -187,12 +184,12 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     }
 }
 
-/// Checks that busy and idle time add up to the wall time of each side and that the causes add up
-/// to its difference, to the nanosecond. Checks also that the comparison with exchanged traces has
-/// the same figures with the sides swapped.
+/// Checks that, to the nanosecond, busy and idle time add up to the wall time on each side, and the causes add up to
+/// the wall-time difference. Also checks that the comparison with the traces exchanged has the same figures with the
+/// sides swapped.
 ///
 /// # Panics
-/// Panics if the figures break one of these laws.
+/// Panics if the figures violate one of these properties.
 pub fn wall_and_causes(analysis: &Analysis, mirrored: &Analysis) {
     let source = analysis.tree(Side::Candidate).trace().source().to_owned();
     for (analysis, what) in [(analysis, "as given"), (mirrored, "mirrored")] {
@@ -208,10 +205,10 @@ pub fn wall_and_causes(analysis: &Analysis, mirrored: &Analysis) {
     assert_eq!(cause_times(analysis, false), cause_times(mirrored, true), "{source}");
 }
 
-/// Checks that the comparison of a trace with itself has no causes.
+/// Checks that the comparison of a trace with itself reports no causes.
 ///
 /// # Panics
-/// Panics if the comparison has a cause.
+/// Panics if the comparison reports a cause.
 pub fn no_cause(analysis: &Analysis) {
     assert_eq!(analysis.causes().list(), []);
 }
@@ -238,8 +235,8 @@ fn idle_rows(analysis: &Analysis, turn: bool) -> Vec<IdleRow> {
     rows
 }
 
-/// The times of the causes as pairs (baseline, candidate), in ascending order. If `turn` is set,
-/// the two times of each pair are swapped.
+/// The time of each cause as a pair (baseline, candidate), in ascending order. `turn` swaps the two times in each
+/// pair.
 fn cause_times(analysis: &Analysis, turn: bool) -> Vec<(i64, i64)> {
     let times = analysis.causes().list().iter().map(|cause| cause.time);
     let times = times.map(|time| if turn { time.swap() } else { time });

@@ -1,4 +1,4 @@
-//! Code that tests and examples share: it creates small traces, and changes traces in known ways.
+//! Code shared by tests and examples: it creates small traces, and changes traces in known ways.
 #![allow(dead_code, unreachable_pub, reason = "every test uses another part of it")]
 
 pub mod bench;

@@ -1,5 +1,4 @@
-//! Compiles or fuses parts of a recording, and remembers which calls each region and each fused
-//! kernel replaced.
+//! Compiles or fuses parts of a recording, and records which calls each region and each fused kernel replaced.
 
 use super::recording::{Event, Forest, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -8,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A region that replaced a run of ops, as positions in `traceEvents`.
+/// A region that replaced a run of ops; all calls are given as positions in `traceEvents`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlantedRegion {
     /// Position of the region in the changed recording.
@@ -17,16 +16,16 @@ pub struct PlantedRegion {
     pub replaced: Vec<u32>,
 }
 
-/// How a run of ops is fused.
+/// How ops are fused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fuse {
     /// The ops are fused into one kernel that is named after them.
     Named,
-    /// The ops are fused into one kernel with an unrelated name, which gets the inputs of the run.
+    /// The ops are fused into one kernel with an unrelated name, which receives the inputs of all of these ops.
     Otherwise,
     /// Two matrix products and a softmax are fused into one attention kernel.
     Attention,
-    /// Three matrix products that share an input are fused into one. The original recording
+    /// Three matrix products with a common input are fused into one. The original recording
     /// contains the fused product.
     Products,
 }
@@ -40,8 +39,7 @@ pub struct PlantedFusion {
     pub kernels: usize,
 }
 
-/// A copy of a recording that is being changed. Removed events stay in the copy until
-/// [`Draft::finish`].
+/// A copy of a recording that is being changed. Removed events stay in this copy until [`Draft::finish`].
 struct Draft<'a> {
     events: &'a [Event],
     forest: Rc<Forest>,
@@ -59,7 +57,7 @@ impl<'a> Draft<'a> {
         Draft { events: &recording.events, forest, changed, gone, next_correlation }
     }
 
-    /// Removes the given calls and everything below them.
+    /// Removes the given calls and all calls below them.
     fn take_out(&mut self, run: &[usize]) {
         for &at in run {
             for below in self.forest.subtree(at) {
@@ -68,8 +66,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds an op with a given span, and with one launch and one kernel that are copied from the
-    /// call `like`. Returns the position of the op in the draft.
+    /// Adds an op with the given span; its launch and its kernel are copied from the call `like`. Returns the op's
+    /// position in the draft.
     fn add_op(&mut self, like: usize, op: &str, kernel: &str, span: (i64, i64)) -> usize {
         let below = self.forest.subtree(like);
         let of_kind = |kind| below.iter().map(|&at| &self.events[at]).find(|e| e.kind == kind);
@@ -90,7 +88,7 @@ impl<'a> Draft<'a> {
         at
     }
 
-    /// Adds a copy of a call and everything below it, with new correlation ids.
+    /// Adds a copy of a call and all calls below it, with new correlation ids.
     fn add_copy(&mut self, root: usize) {
         let mut ids: BTreeMap<i64, i64> = BTreeMap::new();
         for at in self.forest.subtree(root) {
@@ -128,7 +126,7 @@ fn kernels(events: &[Event], forest: &Forest, root: usize) -> Vec<usize> {
     forest.subtree(root).into_iter().filter(|&at| is_kernel(&events[at])).collect()
 }
 
-/// Names, without namespace, of the innermost ops that launch the kernels below a run.
+/// Names, without namespace, of the innermost ops that launch the kernels below the given ops.
 fn launching_ops(events: &[Event], forest: &Forest, run: &[usize]) -> BTreeSet<String> {
     let ops = run.iter().flat_map(|&at| kernels(events, forest, at)).filter_map(|kernel| {
         let mut above = std::iter::successors(forest.parents[kernel], |&at| forest.parents[at]);
@@ -137,7 +135,7 @@ fn launching_ops(events: &[Event], forest: &Forest, run: &[usize]) -> BTreeSet<S
     ops.map(|at| events[at].name.rsplit("::").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Runs of sibling ops with kernels, in eager code.
+/// Runs of sibling ops in eager code that launch kernels.
 fn runs<'a>(events: &'a [Event], forest: &'a Forest) -> Vec<Vec<usize>> {
     let compiled = |at: usize| {
         let name = &events[at].name;
@@ -173,9 +171,9 @@ fn is_product(name: &str) -> bool {
     ["mm", "linear", "conv", "matmul"].iter().any(|part| name.contains(part))
 }
 
-/// Replaces runs of two to eight ops with one region each. Matrix products stay as they are; the
-/// ops between them become one kernel that is named after them, as in Inductor. At least one
-/// uncompiled op remains between two regions.
+/// Replaces runs of two to eight ops, each with one region. Matrix products stay unchanged; the ops between matrix
+/// products become one kernel that is named after them, as in Inductor. At least one uncompiled op remains between
+/// two regions.
 pub fn with_regions(
     recording: &Recording,
     most: usize,
@@ -241,8 +239,8 @@ pub fn with_regions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Fuses all runs of ops in one way, provided that such a run occurs at least twice. The changed
-/// recording contains the fused kernels, except with [`Fuse::Products`].
+/// Fuses all runs of ops in one way, if such a run occurs at least twice. The changed recording contains the fused
+/// kernels. With [`Fuse::Products`], the original recording contains them instead.
 pub fn with_fusions(
     recording: &Recording,
     how: Fuse,
@@ -256,8 +254,7 @@ pub fn with_fusions(
     for run in runs(draft.events, &draft.forest) {
         for window in windows(draft.events, &run, how) {
             let names = window.iter().map(|&at| draft.events[at].name.to_string()).collect();
-            // Without recorded inputs, nothing would show which ops an op with an unrelated name
-            // replaces.
+            // Without recorded inputs, nothing would show which ops are replaced by an op with an unrelated name.
             if how == Fuse::Otherwise && !takes_tensors(&draft, window[0]) {
                 continue;
             }
@@ -333,8 +330,7 @@ fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     })
 }
 
-/// The first op that launches GPU work below a call; the inputs of this op come from outside the
-/// call.
+/// The first op below a call that launches GPU work; the inputs of this op come from outside the call.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     let op = |kernel: usize| {
         let mut above = std::iter::successors(Some(kernel), |&at| forest.parents[at]);
@@ -344,13 +340,13 @@ fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     ops.min_by_key(|&at| (events[at].start, std::cmp::Reverse(events[at].end))).unwrap_or(call)
 }
 
-/// The arguments that describe the inputs of an op.
+/// The arguments that describe an op's inputs.
 fn inputs(args: &serde_json::Map<String, Value>) -> super::recording::Args {
     let kept = args.iter().filter(|(key, _)| key.to_lowercase().starts_with("input"));
     Arc::new(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// Disjoint windows of a run of ops that may be fused.
+/// Disjoint windows within a run of ops that may be fused.
 fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
     if how == Fuse::Attention {
         let is = |at: usize, part: &str| events[at].name.contains(part);
@@ -379,7 +375,7 @@ fn plain(name: &str) -> String {
     name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
 }
 
-/// The recording with each linear op of a suitable [`width`] split into three.
+/// The recording, with each linear op that has a suitable [`width`] split into three ops.
 fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion>)> {
     let mut draft = Draft::of(recording);
     let mut found: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -395,7 +391,7 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
             chosen.push((at, width, *kernel));
         }
     }
-    // Each of the three parts gets a third of the product's time.
+    // Each of the three ops takes a third of the product's time.
     for (at, width, _) in chosen {
         let below = draft.forest.subtree(at);
         let (start, end) = (draft.events[at].start, draft.events[at].end);
@@ -433,8 +429,7 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// The output width of a linear op, if the width is divisible by three and differs from all other
-/// dimensions.
+/// The output width of a linear op, if the width is divisible by three and differs from all other dimensions.
 fn width(event: &Event) -> Option<i64> {
     let dims = event.args.get("Input Dims").or_else(|| event.args.get("Input dims"))?;
     let dims: Vec<Vec<i64>> = serde_json::from_value(dims.clone()).ok()?;
@@ -444,7 +439,7 @@ fn width(event: &Event) -> Option<i64> {
         .then_some(width)
 }
 
-/// The arguments of an op with a third of its output width.
+/// The arguments of an op with one third of its output width.
 fn narrowed(args: &serde_json::Map<String, Value>, width: i64) -> super::recording::Args {
     fn walk(value: &mut Value, width: i64) {
         match value {

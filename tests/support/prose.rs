@@ -1,11 +1,10 @@
-//! Extracts the text that people read in the files of the repository: comments, Markdown prose and
-//! strings of the program.
+//! Extracts the text that people read in this repository: comments, Markdown prose and string literals.
 
 #![allow(unreachable_pub, reason = "a test and an example include this file")]
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files and folders with prose, relative to the repository.
+/// The files and folders with prose, relative to the repository root.
 const SOURCES: [&str; 12] = [
     "README.md",
     "AGENTS.md",
@@ -28,9 +27,9 @@ const SKIPPED: [&str; 6] = ["node_modules", "fixtures", "data", "snapshots", "ta
 pub enum Kind {
     /// A comment, a doc comment or a Python docstring.
     Comment,
-    /// A paragraph, list item, heading or table row of Markdown, or a text of a page template.
+    /// A paragraph, list item, heading or table row in Markdown, or text in a page template.
     Prose,
-    /// A string literal of the program.
+    /// A string literal in the program.
     Literal,
 }
 
@@ -39,11 +38,11 @@ pub enum Kind {
 pub struct Passage {
     /// Where the passage comes from.
     pub kind: Kind,
-    /// The number, from 1, and the text of each line.
+    /// The number of each line, counted from 1, and the line's text.
     pub lines: Vec<(usize, String)>,
 }
 
-/// The syntax of comments and strings in a language.
+/// The syntax for comments and strings in a language.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Syntax {
     Rust,
@@ -53,7 +52,7 @@ enum Syntax {
     Hash,
 }
 
-/// The files with prose, relative to the root, in order.
+/// The files with prose, relative to the repository root, in order.
 pub fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for source in SOURCES {
@@ -87,7 +86,7 @@ fn is_known(path: &Path) -> bool {
     matches!(extension(path), "rs" | "md" | "py" | "pyi" | "toml" | "js" | "mjs" | "css" | "html")
 }
 
-/// The passages of a file. String literals in tests are ignored, because users do not read them.
+/// The passages in a file. String literals in tests are ignored, because users do not read them.
 pub fn passages(path: &Path, text: &str) -> Vec<Passage> {
     let mut all = match extension(path) {
         "md" => markdown(text.lines().enumerate().map(|(at, line)| (at + 1, line)), Kind::Prose),
@@ -105,7 +104,7 @@ pub fn passages(path: &Path, text: &str) -> Vec<Passage> {
     all
 }
 
-/// The first line of the part of a file that only tests use.
+/// The first line of the part of a file that contains only tests.
 fn test_lines(path: &Path, text: &str) -> usize {
     let is_test = path.components().any(|part| {
         let part = part.as_os_str().to_string_lossy();
@@ -121,7 +120,7 @@ fn test_lines(path: &Path, text: &str) -> usize {
     module.map_or(usize::MAX, |at| at + 1)
 }
 
-/// Paragraphs of Markdown, without its fenced code.
+/// Paragraphs in Markdown, without fenced code.
 fn markdown<'a>(lines: impl Iterator<Item = (usize, &'a str)>, kind: Kind) -> Vec<Passage> {
     let mut all = Vec::new();
     let mut open: Vec<(usize, String)> = Vec::new();
@@ -136,8 +135,7 @@ fn markdown<'a>(lines: impl Iterator<Item = (usize, &'a str)>, kind: Kind) -> Ve
         let is_fence = text.starts_with("```") || text.starts_with("~~~");
         let item = ["- ", "* ", "#", "|", "> "].iter().any(|start| text.starts_with(start))
             || text.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
-        // Generated lists of table columns are skipped, because their texts are read in the source
-        // code.
+        // Generated lists of table columns are skipped, because their text is checked in the source code.
         generated = text.starts_with("<!-- columns:") || generated && text != "<!-- end -->";
         // Examples in docstrings end at an empty line.
         prompt = text.starts_with(">>>") || prompt && !text.is_empty();
@@ -157,7 +155,7 @@ fn markdown<'a>(lines: impl Iterator<Item = (usize, &'a str)>, kind: Kind) -> Ve
     all
 }
 
-/// The text of a page template outside its tags, expressions, styles and scripts.
+/// The text in a page template, without tags, expressions, styles and scripts.
 fn template(text: &str) -> Vec<Passage> {
     let mut plain = String::new();
     let mut rest = text;
@@ -166,7 +164,7 @@ fn template(text: &str) -> Vec<Passage> {
         ("{%", "%}", ""),
         ("<style", "</style>", ""),
         ("<script", "</script>", ""),
-        // The cells of a table are separate.
+        // Table cells are separate passages.
         ("<td", ">", " | "),
         ("<th", ">", " | "),
         ("<", ">", ""),
@@ -178,7 +176,7 @@ fn template(text: &str) -> Vec<Passage> {
             (Some((.., instead)), Some(end)) => (end, *instead),
             _ => (next.len_utf8(), &rest[..next.len_utf8()]),
         };
-        // An expression in a template counts as code.
+        // An expression in a template is treated as code.
         plain.push_str(if instead == "`" { "`…`" } else { instead });
         if length > 1 {
             plain.extend(rest[..length].chars().filter(|&c| c == '\n'));
@@ -189,7 +187,7 @@ fn template(text: &str) -> Vec<Passage> {
     lines.flat_map(|line| markdown(std::iter::once(line), Kind::Prose)).collect()
 }
 
-/// A comment or literal as written in the source.
+/// A comment or string literal as written in the source.
 struct Piece {
     kind: Kind,
     line: usize,
@@ -198,7 +196,7 @@ struct Piece {
     first: bool,
 }
 
-/// The comments and literals of a program.
+/// The comments and string literals in a program.
 fn code(text: &str, syntax: Syntax) -> Vec<Passage> {
     let mut all: Vec<Passage> = Vec::new();
     let mut comment: Vec<(usize, String)> = Vec::new();
@@ -245,8 +243,8 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     let mut all = Vec::new();
     let mut at = 0;
     let mut line = 1;
-    // Whether the line so far contains only white space, and the previous character. A regular
-    // expression cannot follow a value.
+    // Whether the line so far contains only white space, and the previous character. A regular expression cannot
+    // follow a value, so the previous character is needed.
     let (mut first, mut before) = (true, '(');
     while let Some(next) = text[at..].chars().next() {
         let rest = &text[at..];
@@ -341,7 +339,7 @@ fn script_literal(rest: &str, after_value: bool) -> Found {
     if let Some(quote) = quote {
         return Some((Some(Kind::Literal), quoted(rest, quote)));
     }
-    // The slash starts a regular expression unless it divides two values.
+    // The slash starts a regular expression unless it is a division sign after a value.
     let line = rest.lines().next().unwrap_or_default();
     let is_expression = line.starts_with('/') && !after_value && line[1..].contains('/');
     is_expression.then(|| (None, quoted(rest, "/")))
@@ -364,12 +362,12 @@ fn expressions(literal: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     })
 }
 
-/// The length of a literal, whose quotes may be escaped.
+/// The length of a string literal, whose quotes may be escaped.
 fn quoted(rest: &str, quotes: &str) -> usize {
     quotes.len() + quoted_end(&rest[quotes.len()..], quotes)
 }
 
-/// The position after the closing quotes of a literal.
+/// The position after the closing quotes of a string literal.
 fn quoted_end(rest: &str, quotes: &str) -> usize {
     let mut at = 0;
     while let Some(next) = rest[at..].chars().next() {

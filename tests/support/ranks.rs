@@ -1,10 +1,9 @@
-//! Generates the ranks of a training job before and after a change: two folders of traces, with
-//! faults planted in the second folder.
+//! Generates the traces of a training job's ranks before and after a change: two folders, with faults planted in the
+//! second folder.
 //!
-//! The ranks are divided equally among four roles (pipeline stages). A step of a rank computes two
-//! blocks and one op that only the rank's role has, reduces over the ranks of that role, and then
-//! reduces over all ranks. A collective ends at the same time on all ranks, so a rank that computes
-//! longer waits less.
+//! The ranks are divided equally among four roles (pipeline stages). In each step, a rank computes two blocks and one
+//! op that only the rank's role has, then reduces over the ranks in that role, and then reduces over all ranks. A
+//! collective ends at the same time on all ranks, so a rank that computes longer waits for a shorter time.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use serde_json::json;
@@ -23,7 +22,7 @@ const OWN: f64 = 100.0;
 const SLOW_OWN: f64 = 150.0;
 const REDUCE: f64 = 30.0;
 
-/// For each role, the op that only this role has.
+/// For each role, the op that occurs only in this role.
 const OWN_OPS: [&str; 4] = ["aten::embedding", "aten::softmax", "aten::bmm", "aten::nll_loss"];
 
 /// Creates a fleet. The number of ranks must be a multiple of four, and at least 16.
@@ -31,18 +30,18 @@ const OWN_OPS: [&str; 4] = ["aten::embedding", "aten::softmax", "aten::bmm", "at
 pub struct Ranks(pub usize);
 
 impl Ranks {
-    /// The rank whose matrix products take twice as long after the change. The ranks in the
-    /// straggler's role wait for the straggler.
+    /// The rank whose matrix products take twice as long after the change. The other ranks in the same role wait for
+    /// this rank.
     pub fn straggler(self) -> usize {
         self.0 / 4 + 3
     }
 
-    /// The role (0 to 3) whose special op takes 50% longer on all its ranks.
+    /// The role (0 to 3) whose special op takes 50% longer on all ranks in the role.
     pub fn slow_role(self) -> usize {
         2
     }
 
-    /// The rank without a trace after the change.
+    /// The rank that has no trace after the change.
     pub fn missing(self) -> usize {
         1
     }
@@ -52,24 +51,24 @@ impl Ranks {
         3 * self.0 / 4 + 2
     }
 
-    /// The rank that skips the second reduction of its role after the change.
+    /// The rank that skips its role's second reduction after the change.
     pub fn without_collective(self) -> usize {
         2
     }
 
-    /// The role of a rank.
+    /// The role of the given rank.
     pub fn role(self, rank: usize) -> usize {
         4 * rank / self.0
     }
 
-    /// The numbers of the ranks of a role, as tables print them.
+    /// The numbers of the ranks in a role, as printed in tables.
     pub fn of_role(self, role: usize) -> String {
         format!("{}-{}", role * self.0 / 4, (role + 1) * self.0 / 4 - 1)
     }
 
-    /// The ranks whose programs were compared and found identical, in the form used in findings.
+    /// The ranks whose programs were compared and found identical, as printed in findings.
     pub fn unchanged(self) -> String {
-        // Ranks 1 and 2 are the missing rank and the rank that skips a collective.
+        // Ranks 1 and 2 are not included: one has no trace, and the other skips a collective.
         let truncated = self.truncated();
         format!("0 3-{} {}-{}", truncated - 1, truncated + 1, self.0 - 1)
     }
@@ -133,7 +132,7 @@ impl Ranks {
     }
 
     fn gemm(self, rank: usize, step: u32, is_after: bool) -> f64 {
-        // Small differences ensure that ranks and steps do not all take exactly the same time.
+        // Small variations ensure that ranks and steps do not all take exactly the same time.
         let scatter = 0.1 * ((7 * rank + 3 * step as usize + usize::from(is_after)) % 5) as f64;
         let is_slow = is_after && rank == self.straggler();
         scatter + if is_slow { SLOW_GEMM } else { GEMM }

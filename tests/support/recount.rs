@@ -1,28 +1,27 @@
-//! Computes the wall time of a trace from its raw JSON, independently of the library: without trees
-//! or tables, one gap at a time.
+//! Computes the wall time in a trace from its raw JSON, independently of the library: without trees or tables, one
+//! gap at a time.
 
 use super::files::unpacked;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-/// The recomputed wall time of the steps of one trace, in ns.
+/// The recomputed wall time of the steps in one trace, in ns.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Recount {
     /// Number of steps.
     pub steps: i64,
     /// Time from the start of the first step to the end of the last step or GPU event.
     pub wall: i64,
-    /// Length of the union of all GPU events in the wall time.
+    /// Length of the union of all GPU events within the wall time.
     pub busy: i64,
-    /// Idle time by kind: `host`, `latency`, `queue` and `tail`; waiting for the GPU counts as
-    /// host.
+    /// Idle time by kind: `host`, `latency`, `queue` and `tail`; time spent waiting for the GPU counts as `host`.
     pub idle: BTreeMap<&'static str, i64>,
     /// Idle time of kind `host`, by the name of the innermost call.
     pub host: BTreeMap<String, i64>,
 }
 
-/// A call on a thread: start and end in ns, and its name.
+/// A call on a thread: start and end in ns, and name.
 struct Call {
     start: i64,
     end: i64,
@@ -103,8 +102,8 @@ fn count(
     sums
 }
 
-/// Splits a time span at the boundaries of calls, and attributes each piece to the shortest open
-/// call.
+/// Splits a time span at the boundaries of calls, and attributes each piece to the shortest call that is open at that
+/// time.
 fn innermost(calls: &[Call], from: i64, until: i64, sums: &mut BTreeMap<String, i64>) {
     let over = |call: &&Call| call.start < until && call.end > from && call.start < call.end;
     let over: Vec<&Call> = calls.iter().filter(over).collect();

@@ -1,4 +1,4 @@
-//! Creates small traces and reports on them, for tests of report contents.
+//! Creates small traces and writes reports about them, for tests of report contents.
 
 use super::compared::analyse_texts;
 use super::trace_builder::{HostThread, Op, TraceBuilder};
@@ -8,8 +8,7 @@ use tracetree::analysis::Analysis;
 use tracetree::report::{Emit, Report, ReportOptions};
 use tracetree::{PerSide, Result};
 
-/// Names that would affect a page, a drawing, a table, a workbook or a terminal if they were not
-/// escaped.
+/// Names that would corrupt a page, a drawing, a table, a workbook or a terminal if they were not escaped.
 pub const HOSTILE: [&str; 8] = [
     "</script><script>window.hacked = 1</script>",
     "<img src=x onerror=\"window.hacked = 2\">'\"&amp;<b>",
@@ -98,7 +97,7 @@ pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()
 /// Runs `use_it` on the analysis of the JSON texts of two traces.
 ///
 /// # Errors
-/// Fails if a text is not a trace. An error of `use_it` is returned unchanged.
+/// Fails if a text is not a trace. An error returned by `use_it` is passed on unchanged.
 pub fn with_analysis<T>(
     pair: &PerSide<String>,
     use_it: impl FnOnce(&Arc<Analysis>) -> Result<T>,

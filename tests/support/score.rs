@@ -1,11 +1,11 @@
 //! Scores how much of a UID map between two recordings with known counterparts is correct.
 //!
-//! Indistinguishable events may be matched to each other's counterpart. Two events of one trace are
-//! *interchangeable* if their subtrees are equal (names without instance numbers, arguments, kernel
-//! names), their parents are the same or interchangeable, and they are between the same two *firm*
-//! siblings, which are siblings that the map matches exactly. A call and a call directly inside it
-//! with the same name and arguments are interchangeable, too: if one of the two is removed, nothing
-//! shows which one. So pairs are counted between classes of interchangeable events:
+//! Indistinguishable events may be matched to each other's counterpart. Two events in a trace are *interchangeable* if
+//! their subtrees are equal (names without instance numbers, arguments, kernel names), their parents are the same or
+//! interchangeable, and they are between the same two *firm* siblings. A firm sibling is one that the map matches
+//! exactly. A call and a call directly inside it with the same name and arguments are interchangeable, too: if one of
+//! the two is removed, nothing shows which one was removed. Pairs are therefore counted between classes of
+//! interchangeable events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -22,7 +22,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// A matched pair or an unmatched event, as positions in `traceEvents` (baseline, candidate).
 pub type Pair = (Option<u32>, Option<u32>);
 
-/// Measures how many of the true pairs a UID map found, for one group of events.
+/// Measures, for one group of events, how many of the true pairs a UID map found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Score {
     /// Number of true pairs.
@@ -31,8 +31,7 @@ pub struct Score {
     pub pairs: usize,
     /// Number of pairs in the map that are correct.
     pub right: usize,
-    /// Number of pairs in the map that are exactly true; pairs of interchangeable events do not
-    /// count.
+    /// Number of pairs in the map that are exactly true, without exchanging interchangeable events.
     pub exact: usize,
 }
 
@@ -56,13 +55,13 @@ impl Score {
 /// The scores of one map.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Scores {
-    /// Score for host calls with a GPU event below, and for linked GPU events.
+    /// Score for linked GPU events, and for host calls that have a GPU event below them.
     pub gpu_path: Score,
     /// Score for all host calls.
     pub host: Score,
 }
 
-/// Both recordings, and the true pairs of their events.
+/// Both recordings, and the true pairs of events.
 #[derive(Debug)]
 pub struct Truth {
     baseline: Facts,
@@ -70,7 +69,7 @@ pub struct Truth {
     pairs: Vec<(u32, u32)>,
 }
 
-/// Facts about the events of one side, by position.
+/// Facts about the events on one side, by position.
 #[derive(Debug)]
 struct Facts {
     kinds: Vec<Kind>,
@@ -89,7 +88,7 @@ pub struct Classes {
 }
 
 impl Truth {
-    /// The truth between a recording and a changed copy of it: events of equal origin are counterparts.
+    /// The true pairs for a recording and its changed copy: events with equal origin are counterparts.
     pub fn between(baseline: &Recording, candidate: &Recording) -> Truth {
         let origins =
             candidate.events.iter().zip(0..).filter(|(event, _)| event.kind != Kind::Other);
@@ -105,13 +104,12 @@ impl Truth {
         }
     }
 
-    /// The true pairs of events, in the form of a UID map; events that comparisons ignore are
-    /// omitted.
+    /// The true pairs of events, in the form of a UID map; events that are not compared are omitted.
     pub fn pairs(&self) -> impl Iterator<Item = Pair> {
         self.pairs.iter().map(|&(one, two)| (Some(one), Some(two)))
     }
 
-    /// Scores a UID map. Unmatched entries lower the recall if they should have been matched.
+    /// Scores a UID map. Unmatched entries lower the recall if they have a true counterpart.
     pub fn score(&self, map: impl IntoIterator<Item = Pair>) -> Scores {
         let map: Vec<(u32, u32)> =
             map.into_iter().filter_map(|(one, two)| Some((one?, two?))).collect();
@@ -126,8 +124,8 @@ impl Truth {
         }
     }
 
-    /// The classes of interchangeable events. Events that the map matches exactly as in the truth
-    /// are firm: they separate otherwise interchangeable events before and after them.
+    /// The classes of interchangeable events. Events that the map matches exactly as in the truth are firm: a firm
+    /// event separates otherwise interchangeable events before and after it.
     pub fn classes(&self, map: &[(u32, u32)]) -> Classes {
         let truth: HashSet<&(u32, u32)> = self.pairs.iter().collect();
         let firm: Vec<&(u32, u32)> = map.iter().filter(|pair| truth.contains(pair)).collect();
@@ -137,8 +135,8 @@ impl Truth {
         }
     }
 
-    /// Whether a pair is true, or one of its events is interchangeable with the true counterpart of
-    /// the other event.
+    /// Whether a pair is true, or one event in the pair is interchangeable with the true counterpart of the other
+    /// event.
     pub fn allows(&self, classes: &Classes, (one, two): (u32, u32)) -> bool {
         let class = |of: &[u64], at: u32| of.get(at as usize).copied();
         let partner = self.partner(one).and_then(|two| class(&classes.candidate, two));
@@ -148,13 +146,13 @@ impl Truth {
             || back.is_some_and(|class_of| class(&classes.baseline, one) == Some(class_of))
     }
 
-    /// The true counterpart of an event of the baseline.
+    /// The true counterpart of an event in the baseline.
     pub fn partner(&self, one: u32) -> Option<u32> {
         let at = self.pairs.binary_search_by_key(&one, |pair| pair.0).ok()?;
         Some(self.pairs[at].1)
     }
 
-    /// Number of pairs in `some` that are correct if interchangeable events may be exchanged.
+    /// Number of pairs in `some` that are correct if interchangeable events may be exchanged for each other.
     pub fn right_among(&self, map: &[(u32, u32)], some: &[(u32, u32)]) -> usize {
         let classes = self.classes(map);
         let class = |&(one, two): &(u32, u32)| {
@@ -212,7 +210,7 @@ impl Facts {
     fn classes(&self, firm: impl Iterator<Item = u32>) -> Vec<u64> {
         let mut is_firm = vec![false; self.kinds.len()];
         firm.for_each(|at| is_firm[at as usize] = true);
-        // For each event, the last firm sibling before it.
+        // For each event, the last firm sibling that precedes it.
         let mut stretches = vec![usize::MAX; self.kinds.len()];
         for (_, list) in self.forest.sibling_lists() {
             let mut last = usize::MAX;
@@ -247,13 +245,13 @@ impl Facts {
     }
 }
 
-/// Whether a call and the call around it have the same name and the same arguments.
+/// Whether a call and its parent call have the same name and the same arguments.
 fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }
 
-/// For each event, a number that is equal only for events with equal subtrees, regardless of their
-/// ancestors. Names are compared after `plain` has simplified them.
+/// For each event, a number that is the same only for events with equal subtrees, regardless of their ancestors.
+/// Names are compared after simplification by `plain`.
 pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
     let mut contents: Vec<u64> =
         events.iter().map(|event| hash(&(plain(&event.name), likeness(event)))).collect();
@@ -264,14 +262,14 @@ pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> Strin
     contents
 }
 
-/// A hash of the properties, besides the name, in which interchangeable events must be equal.
+/// A hash of all properties, except the name, that must be equal for interchangeable events.
 pub fn likeness(event: &Event) -> u64 {
     let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));
     hash(&(event.kind, arguments))
 }
 
-/// A name without addresses and without the instance number of a module.
+/// A name without addresses and without a module's instance number.
 fn without_instances(name: &str) -> String {
     match name.strip_prefix("nn.Module: ").and_then(|module| module.rsplit_once('_')) {
         Some((class, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {

@@ -1,5 +1,4 @@
-//! Formats a comparison as one screen of text: the merged tree, the rows with their totals, and the
-//! notes.
+//! Formats a comparison as one screen of text: the merged tree, the rows with their totals, and the notes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,11 +9,11 @@ use tracetree::report::{summarise, write_merged_tree};
 
 /// Width of a screen, in columns.
 const WIDTH: usize = 110;
-/// Column titles: sums and unions of GPU time in µs, then the position of the row.
+/// Column titles: sums and unions of GPU time in µs, followed by the position of the row.
 const TITLES: [&str; 8] =
     ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
 
-/// The whole comparison as text, in the form that snapshots contain.
+/// The whole comparison as text, in the form used in snapshots.
 ///
 /// # Panics
 /// The function never panics, because writing to memory cannot fail.
@@ -41,7 +40,7 @@ pub fn screen(analysis: &Analysis) -> String {
 
 const MEMORY: &str = "writing to memory does not fail";
 
-/// The merged tree as text, cut to the width of a screen.
+/// The merged tree as text, truncated to the width of a screen.
 ///
 /// # Panics
 /// The function never panics, because writing to memory cannot fail.

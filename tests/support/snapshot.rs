@@ -1,9 +1,9 @@
-//! Compares texts with their files in `snapshots`.
+//! Compares texts with the files in `snapshots`.
 
 use std::path::Path;
 
-/// Checks a text against `NAME.snap` in a folder below `snapshots`, or in `snapshots` itself
-/// (`""`).
+/// Compares a text with `NAME.snap` in a folder below `snapshots`, or in `snapshots` itself if the folder name is
+/// `""`.
 ///
 /// # Panics
 /// Panics if the text differs from the snapshot.

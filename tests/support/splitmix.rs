@@ -1,21 +1,21 @@
-//! Generates the same sequence of numbers from a seed on every machine (splitmix64).
+//! Generates, from a seed, a sequence of numbers that is the same on every machine (splitmix64).
 
 /// A generator of pseudo-random numbers.
 #[derive(Debug, Clone)]
 pub struct SplitMix {
     state: u64,
-    /// Numbers to return before any number is generated from the seed, in reverse order.
+    /// Numbers to return before any number is generated from the seed, stored in reverse order.
     given: Vec<u64>,
 }
 
 impl SplitMix {
-    /// Creates the generator for a seed.
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Self {
         SplitMix { state: seed, given: Vec::new() }
     }
 
-    /// Creates a generator that first returns numbers chosen by a fuzzer, of two bytes each, and
-    /// then the sequence whose seed is the sum of these numbers.
+    /// Creates a generator that first returns the numbers chosen by a fuzzer, of two bytes each, and then continues
+    /// with the sequence whose seed is the sum of these numbers.
     pub fn given(bytes: &[u8]) -> Self {
         let (pairs, _) = bytes.as_chunks::<2>();
         let given: Vec<u64> =
@@ -23,7 +23,7 @@ impl SplitMix {
         SplitMix { state: given.iter().sum(), given }
     }
 
-    /// The next number of the sequence.
+    /// The next number in the sequence.
     pub fn next(&mut self) -> u64 {
         if let Some(number) = self.given.pop() {
             return number;
@@ -40,12 +40,12 @@ impl SplitMix {
         (self.next() % bound as u64) as usize
     }
 
-    /// A random item of a list, if the list is not empty.
+    /// A random item from a list; `None` if the list is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         if items.is_empty() { None } else { items.get(self.below(items.len())) }
     }
 
-    /// `count` random items in random order; all items if the list has fewer.
+    /// `count` random items in random order; all items if the list has fewer than `count` items.
     pub fn sample<T: Copy>(&mut self, items: &[T], count: usize) -> Vec<T> {
         let mut pool = items.to_vec();
         let count = count.min(pool.len());

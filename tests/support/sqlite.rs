@@ -1,9 +1,9 @@
-//! Writes SQLite databases whose tables fit into one page each, as an export of Nsight Systems.
+//! Writes SQLite databases in which each table fits into one page, like Nsight Systems exports.
 
-/// Size of a page, the largest that SQLite has.
+/// The page size, which is the largest that SQLite supports.
 const PAGE: usize = 65536;
 
-/// A value of a row.
+/// A value in a row.
 #[derive(Debug, Clone)]
 pub enum Cell {
     Null,
@@ -29,14 +29,14 @@ impl From<Option<i64>> for Cell {
     }
 }
 
-/// A database that is being written.
+/// A database under construction.
 #[derive(Debug, Default)]
 pub struct Database {
     tables: Vec<(&'static str, &'static str, Vec<Vec<Cell>>)>,
 }
 
 impl Database {
-    /// Adds a table with these columns, as `CREATE TABLE` lists them.
+    /// Adds a table with the given columns, in the syntax of `CREATE TABLE`.
     pub fn table(&mut self, name: &'static str, columns: &'static str, rows: Vec<Vec<Cell>>) {
         self.tables.push((name, columns, rows));
     }
@@ -56,10 +56,10 @@ impl Database {
         let mut head = b"SQLite format 3\0".to_vec();
         head.extend([0, 1, 1, 1, 0, 64, 32, 32]);
         head.resize(100, 0);
-        head[27] = 1; // the number of changes, and of the last one that knew the number of pages
+        head[27] = 1; // the change counter, and the change counter at which the page count was valid
         head[95] = 1;
         head[31] = 1 + self.tables.len() as u8;
-        (head[47], head[59]) = (4, 1); // format of the schema, and UTF-8
+        (head[47], head[59]) = (4, 1); // the schema format, and UTF-8
         let mut file = page(&head, &schema.collect::<Vec<_>>());
         for (_, _, rows) in &self.tables {
             file.extend(page(&[], rows));
@@ -68,7 +68,7 @@ impl Database {
     }
 }
 
-/// A leaf with all rows, after what the first page begins with.
+/// A leaf page with all rows, after the bytes in `head`.
 fn page(head: &[u8], rows: &[Vec<Cell>]) -> Vec<u8> {
     let mut page = head.to_vec();
     page.resize(PAGE, 0);

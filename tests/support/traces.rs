@@ -1,30 +1,28 @@
-//! The trace files that tests compare: files of this repository, and real traces if they are
-//! available.
+//! The trace files that tests compare: files in this repository and, if available, real traces.
 
 use super::files::real_traces;
 use super::phenomena::{self, Phenomenon};
 use std::path::{Path, PathBuf};
 use tracetree::PerSide;
 
-/// A pair of traces, given by the names of its two files.
+/// A pair of traces, given by the names of the two files.
 type Names = (&'static str, &'static str);
 
-/// Pairs in `examples/traces` with a known relationship: a different platform, an extra op, a
-/// second run.
+/// Pairs in `examples/traces` with a known relationship: a different platform, an added op, or a second run.
 const EXAMPLES: [Names; 3] = [
     ("resnet.rocm.json.gz", "resnet.cuda.json.gz"),
     ("cnn.pt.trace.json.gz", "cnn_extra_op.pt.trace.json.gz"),
     ("cnn.pt.trace.json.gz", "cnn_rerun.pt.trace.json.gz"),
 ];
 
-/// Pairs of one model on two platforms.
+/// Pairs of traces of one model on two platforms.
 const PLATFORMS: [Names; 3] = [
     ("mi300_h100/timesformer.mi300.json.gz", "mi300_h100/timesformer.h100.json.gz"),
     ("mi300_h100/vit.mi300.json.gz", "mi300_h100/vit.h100.json.gz"),
     ("mi300_h100/bert.mi300.json.gz", "mi300_h100/bert.h100.json.gz"),
 ];
 
-/// Pairs of one program before and after a change.
+/// Pairs of traces of one program before and after a change.
 const CHANGES: [Names; 12] = [
     ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_rerun.pt.trace.json.gz"),
     ("cpu/cnn.pt.trace.json.gz", "cpu/cnn_extra_op.pt.trace.json.gz"),
@@ -56,8 +54,8 @@ const SINGLES: [&str; 9] = [
     "odd/minitoy.mi250.json.gz",
 ];
 
-/// Pairs of traces of different programs, or of one program in different phases. The two traces of
-/// each pair have little in common.
+/// Pairs of traces of different programs, or of one program in different phases. The two traces in each pair have
+/// little in common.
 const UNLIKE: [Names; 6] = [
     ("training/resnet50_ddp.a100.json.gz", "training/resnet_act_checkpoint.mi300.json.gz"),
     (
@@ -87,8 +85,8 @@ pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs, and pairs of a real trace with itself. Without `TRACETREE_TRACES`, the list is
-/// empty, and a line on stderr says so.
+/// Real pairs, and pairs of a real trace with itself. If `TRACETREE_TRACES` is not set, the list is empty and a line
+/// on stderr says so.
 pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     let mut all = pairs(&folder, &PLATFORMS);
@@ -97,8 +95,8 @@ pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs of two different traces, including traces of unrelated programs. Without
-/// `TRACETREE_TRACES`, the list is empty, and a line on stderr says so.
+/// Real pairs of two different traces, including traces of unrelated programs. If `TRACETREE_TRACES` is not set, the
+/// list is empty and a line on stderr says so.
 pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     [&PLATFORMS[..], &CHANGES, &UNLIKE]
@@ -107,7 +105,7 @@ pub fn real_and_unlike_pairs() -> Vec<PerSide<PathBuf>> {
         .collect()
 }
 
-/// The real traces of one model on MI300X and on H100. If `TRACETREE_TRACES` is not set, returns
+/// The real traces of one model on MI300X and H100. If `TRACETREE_TRACES` is not set, returns
 /// `None` and prints a line to stderr.
 pub fn platform_pair(model: &str) -> Option<PerSide<PathBuf>> {
     let folder = folder_or_skip()?;
@@ -115,7 +113,7 @@ pub fn platform_pair(model: &str) -> Option<PerSide<PathBuf>> {
     Some(PerSide::new(path("mi300"), path("h100")))
 }
 
-/// The real trace with a given name. If `TRACETREE_TRACES` is not set, returns `None` and prints a
+/// The real trace with the given name. If `TRACETREE_TRACES` is not set, returns `None` and prints a
 /// line to stderr.
 pub fn real(name: &str) -> Option<PathBuf> {
     folder_or_skip().map(|folder| folder.join(name))

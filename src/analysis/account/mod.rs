@@ -1,4 +1,4 @@
-//! Measured time of both traces, and a check that the attribution rows add up to it.
+//! Totals of the measured time of both traces, and a check that the attribution rows add up to these totals.
 
 mod rows;
 mod summaries;
@@ -22,7 +22,8 @@ pub struct Totals {
     pub events: u64,
     /// Total time of the measured events in the trace.
     pub time: Nanos,
-    /// Union of the intervals of the measured events; equals `time` for host self time.
+    /// Length of the union of the measured events' intervals. If host self time is measured, this is equal to
+    /// `time`.
     pub busy: Nanos,
     /// Part of `time` in attribution rows that have events on both sides. The fields `paired`,
     /// `one_sided` and `unlinked` add up to `time`.
@@ -33,12 +34,12 @@ pub struct Totals {
     pub unlinked: Nanos,
 }
 
-/// Totals of the measured events of both traces, and the sums over the attribution rows.
+/// Totals over the measured events of both traces, and sums over the attribution rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
-    /// Totals over the events of each trace, independent of the rows.
+    /// Totals over the events in each trace, computed without the rows.
     pub totals: PerSide<Totals>,
-    /// Sum of `kernel_time` over all rows, for each side.
+    /// Sum of `time` over all rows, for each side.
     pub rows: PerSide<Nanos>,
 }
 
@@ -50,7 +51,7 @@ impl Account {
         }
     }
 
-    /// Whether the times of the rows add up exactly to the times of the events, on both sides.
+    /// Whether, on both sides, the times of the rows add up exactly to the total time of the measured events.
     pub fn is_exact(&self) -> bool {
         Side::BOTH.iter().all(|&side| self.rows[side] == self.totals[side].time)
     }
@@ -60,7 +61,7 @@ impl Account {
         self.totals.candidate.time - self.totals.baseline.time
     }
 
-    /// Measured time of the candidate / baseline; `None` unless both times are positive.
+    /// Ratio of the measured times, candidate / baseline; `None` unless both times are positive.
     pub fn ratio(&self) -> Option<f64> {
         self.totals.map(|totals| totals.time).ratio()
     }

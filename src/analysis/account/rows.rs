@@ -1,4 +1,4 @@
-//! Attributes each measured event to the row of its lowest common op.
+//! Attributes each measured event to the row for the event's lowest common op.
 //!
 //! ```text
 //! event below …                                row
@@ -22,30 +22,30 @@ use rustc_hash::FxHashMap;
 /// The kind of call or event to which a row attributes its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowKind {
-    /// The row of a matched pair of ops with the same name.
+    /// A row for two matched ops with the same name.
     CommonOp,
-    /// The row of a matched pair of ops with different names and no common op above them.
+    /// A row for two matched ops with different names and no common op above them.
     RenamedOp,
-    /// The row of an op that only one trace has, with no common op above it.
+    /// A row for an op that only one trace has, with no common op above it.
     OneSidedOp,
-    /// The row of a launch with no op above it.
+    /// A row for a launch with no op above it.
     Launch,
-    /// The row of a compiled region or graph launch on one side and of the calls that it replaced
-    /// on the other side.
+    /// A row for a compiled region or graph launch on one side, and for the calls that it replaced on the
+    /// other side.
     Replaced,
-    /// The row of GPU events that share a name and whose launch is not in the trace.
+    /// A row for GPU events that share a name and whose launches are not in the trace.
     Unlinked,
 }
 
-/// A row of the attribution table.
+/// A row in the attribution table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The kind of call or event that the row is about.
+    /// The kind of call or event to which the row attributes its events.
     pub kind: RowKind,
     /// The op or launch on each side; `None` for unlinked GPU events, for a side without a
     /// counterpart, and for the side whose calls a region replaced.
     pub calls: PerSide<Option<CallId>>,
-    /// The measured events of the row, sorted by start.
+    /// The measured events in the row, sorted by start time.
     pub events: PerSide<Vec<CallId>>,
     /// Total time of the row's events.
     pub time: PerSide<Nanos>,
@@ -65,7 +65,7 @@ impl Row {
         self.time.candidate - self.time.baseline
     }
 
-    /// Time of the candidate / baseline; `None` if either time is zero.
+    /// Ratio of the times, candidate / baseline; `None` if either time is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }
@@ -83,7 +83,7 @@ enum RowKey<'t> {
     Unlinked(&'t str),
 }
 
-/// Returns the rows in the order of the merged tree, and the row of each measured call, indexed by slot.
+/// Returns the rows in merged-tree order and, indexed by slot, the position of each measured call's row.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,
@@ -145,8 +145,8 @@ fn empty_row(diff: &TraceDiff, key: RowKey<'_>, side: Side, call: CallId) -> Row
             (kind, calls, (side, calls[side].unwrap_or(call)))
         }
         RowKey::Unlinked(_) => {
-            // A row of unlinked events has no single call, so its lowest common node is searched
-            // from the events' parent upward.
+            // A row for unlinked events has no call of its own, so the search for the lowest common node
+            // starts at the events' parent.
             let root = diff.tree(side).parent(call).unwrap_or(call);
             (RowKind::Unlinked, PerSide::default(), (side, root))
         }
@@ -188,14 +188,14 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     }
 }
 
-/// The calls that the compiled region of a row replaced; empty for rows without a region.
+/// The calls that a row's compiled region replaced; empty for rows without a region.
 fn replaced<'d>(diff: &'d TraceDiff, row: &Row) -> &'d [CallId] {
     let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, row.calls[side]?));
     let region = own.filter(|_| row.kind == RowKind::Replaced);
     region.map_or(&[], |region| &diff.regions()[region].replaced)
 }
 
-/// Sorts rows in the order of the merged tree; unlinked rows come last, sorted by name.
+/// Sorts rows in merged-tree order; rows for unlinked events come last, sorted by name.
 fn sort(
     diff: &TraceDiff,
     rows: Vec<Row>,

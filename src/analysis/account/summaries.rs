@@ -11,16 +11,16 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Rows that share a name, or a name and arguments.
+/// Attribution rows that share a name, or a name and arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowGroup {
     /// The name that the grouped rows share.
     pub name: String,
-    /// The positions of the rows, in ascending order.
+    /// Positions of the grouped rows in the attribution table, in ascending order.
     pub rows: Vec<usize>,
     /// Total time of the grouped rows.
     pub time: PerSide<Nanos>,
-    /// Sum of the absolute time differences of the rows.
+    /// Sum of the absolute time differences of the grouped rows.
     pub abs_difference: Nanos,
 }
 
@@ -30,7 +30,7 @@ impl RowGroup {
         self.rows.len() as u64
     }
 
-    /// Candidate / baseline of the total times; `None` if either is zero.
+    /// Ratio of the total times, candidate / baseline; `None` if either time is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }
@@ -45,7 +45,7 @@ pub struct Lowering {
     pub sides: PerSide<LoweringSide>,
 }
 
-/// The ops and kernels below an op on one side, with count and time, sorted by name.
+/// The ops and kernels below an op on one side, with counts and times, sorted by name.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoweringSide {
     /// Total time of the measured events below the op.
@@ -62,7 +62,7 @@ impl Analysis {
         self.grouped_rows(|_| ())
     }
 
-    /// Rows grouped by name and by the arguments of both sides, in the order of [`Analysis::by_name`].
+    /// Rows grouped by name and by the arguments on both sides, in the same order as [`Analysis::by_name`].
     pub fn by_unique_args(&self) -> Vec<RowGroup> {
         self.grouped_rows(|row| PerSide::from_fn(|side| self.arguments_of(row, side)))
     }
@@ -82,12 +82,12 @@ impl Analysis {
         groups
     }
 
-    /// An argument of a row's op on one side; empty if it was not recorded.
+    /// An argument of a row's op on one side; empty if the argument was not recorded.
     pub fn argument_text(&self, row: &Row, argument: Argument, side: Side) -> &str {
         self.tree(side).trace().text(self.arguments_of(row, side).text(argument))
     }
 
-    /// For each row name, the ops and kernels that it was lowered to on each side.
+    /// For each row name, the ops and kernels that the rows were lowered to on each side.
     pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
         let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
         for row in self.rows() {
@@ -125,7 +125,7 @@ impl Analysis {
 
 type ByName = BTreeMap<TextId, (u64, Nanos)>;
 
-/// A [`LoweringSide`] that uses name ids. Names are resolved last, because there are many events
+/// A [`LoweringSide`] with name ids instead of names. Names are resolved last, because there are many events
 /// but few names.
 #[derive(Default)]
 struct Counts {

@@ -30,7 +30,7 @@ impl Tally {
         self.events[side].len()
     }
 
-    /// Total time of the events of a side.
+    /// Total time of the events on one side.
     pub fn total(&self, side: Side) -> Nanos {
         self.times[side].iter().copied().sum()
     }
@@ -45,7 +45,7 @@ impl Tally {
         self.total(Side::Candidate) - self.total(Side::Baseline)
     }
 
-    /// Candidate / baseline of the total times; `None` if either is zero.
+    /// Ratio of the total times, candidate / baseline; `None` if either time is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.totals().ratio()
     }
@@ -56,7 +56,7 @@ impl Tally {
         (count > 0).then(|| self.total(side).as_micros() / count as f64)
     }
 
-    /// Candidate / baseline of the mean times; `None` if either mean is undefined or zero.
+    /// Ratio of the mean times, candidate / baseline; `None` if either mean is undefined or zero.
     pub fn mean_ratio(&self) -> Option<f64> {
         let mean = |side| self.mean_us(side).filter(|&mean| mean > 0.0);
         Some(mean(Side::Candidate)? / mean(Side::Baseline)?)

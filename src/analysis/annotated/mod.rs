@@ -1,11 +1,11 @@
-//! The ranges that a program marks with `record_function`, by name and nesting, on both sides.
+//! Reports the regions that a program marks with `record_function`, by name and nesting, on both sides.
 //!
 //! ```text
 //! user annotations ─by thread─▶ nested regions ─▶ path of names ─▶ row of both sides
 //! launches ─by thread and time─▶ innermost region ─▶ GPU events of it and of the regions around it
 //! ```
-//! A region is an interval, not a call: it has no counterpart of its own, and annotations on the GPU, which cover
-//! the time from the first to the last kernel, are not GPU time.
+//! A region is an interval, not a call, so regions are not matched individually. Annotations on the GPU cover
+//! the time from the first to the last kernel, so they do not count as GPU time.
 
 mod open;
 mod rows;

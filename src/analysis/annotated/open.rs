@@ -1,4 +1,5 @@
-//! The user annotations of one trace → nested regions, and the innermost one at a time on a thread.
+//! Turns the user annotations of one trace into nested regions, and finds the innermost region on a thread at
+//! a given time.
 
 use crate::trace::{Category, Nanos, TextId, ThreadId};
 use crate::tree::CallTree;
@@ -6,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A path of region names, as an index.
+/// Index of a path of region names.
 pub(super) type PathId = usize;
 
 /// A region.
@@ -15,12 +16,12 @@ pub(super) struct Region {
     pub(super) start: Nanos,
     pub(super) end: Nanos,
     pub(super) path: PathId,
-    /// The region that was open on the thread when it started; regions that overlap without nesting are part
-    /// of the one that started first.
+    /// The innermost region that was open on the thread when this region started. If regions overlap without
+    /// nesting, the region that started first contains the others.
     pub(super) parent: Option<usize>,
 }
 
-/// The names of the regions of a path.
+/// A path of region names: the last name, and the path above it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PathKey {
     above: Option<PathId>,
@@ -30,11 +31,11 @@ struct PathKey {
 /// The regions of one trace.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
-    /// By thread, then by start.
+    /// All regions, sorted by thread, then by start time.
     pub(super) all: Vec<Region>,
-    /// For each path its parent and its own name.
+    /// For each path, the path above it and its last name.
     pub(super) paths: Vec<(Option<PathId>, String)>,
-    /// On each thread: from a time on, which region is the innermost one.
+    /// For each thread, the times at which the innermost region changes, each with the new innermost region.
     innermost: BTreeMap<ThreadId, Vec<(Nanos, Option<usize>)>>,
 }
 
@@ -75,7 +76,7 @@ impl Regions {
         regions
     }
 
-    /// Removes the regions that end by `time`, and records which one is then the innermost.
+    /// Removes the open regions that end at or before `time`, and records how the innermost region changes.
     fn close(&self, open: &mut Vec<usize>, changes: &mut Vec<(Nanos, Option<usize>)>, time: Nanos) {
         loop {
             let first = open.iter().map(|&at| self.all[at].end).filter(|&end| end <= time).min();
@@ -85,8 +86,8 @@ impl Regions {
         }
     }
 
-    /// The innermost region at a time: on the thread itself, otherwise the one on another thread that started
-    /// last. Says whether it is the latter.
+    /// The innermost region on `thread` at `time`. If no region is open on `thread`, returns the region on
+    /// another thread that started last, and `true`.
     pub(super) fn at(&self, thread: ThreadId, time: Nanos) -> Option<(usize, bool)> {
         let on = |changes: &Vec<(Nanos, Option<usize>)>| {
             let after = changes.partition_point(|&(from, _)| from <= time);
@@ -99,7 +100,7 @@ impl Regions {
         others.max_by_key(|&at| (self.all[at].start, at)).map(|at| (at, true))
     }
 
-    /// The path in words, the outermost region first.
+    /// The region names in a path, outermost first.
     pub(super) fn words(&self, path: PathId) -> Vec<String> {
         let mut words = Vec::new();
         let mut at = Some(path);
@@ -113,10 +114,11 @@ impl Regions {
     }
 }
 
-/// A name without what differs between two runs of one program: `decode_4` → `decode_N`, `ProfilerStep#7` →
-/// `ProfilerStep#N`. Long runs of hexadecimal digits are hashes.
+/// Replaces the numbers in a name, which differ between runs of the same program, by `N`: `decode_4` →
+/// `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words of hexadecimal digits are hashes and are also
+/// replaced.
 fn plain(name: &str) -> String {
-    /// Shorter words of letters and digits are not hashes.
+    /// Minimum length of a word that is treated as a hash.
     const HASH: usize = 8;
     let mut plain = String::with_capacity(name.len());
     let mut rest = name;

@@ -1,4 +1,5 @@
-//! The regions of both sides, matched by their path of names, with what ran in them.
+//! Matches the regions on both sides by their paths of names, and sums up the time and GPU work in each
+//! region.
 
 use super::open::{PathId, Regions};
 use crate::analysis::Analysis;
@@ -7,40 +8,42 @@ use crate::trace::Nanos;
 use crate::tree::{CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// The regions of one path on both sides.
+/// The regions that share a path of names, on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnotatedRow {
-    /// Names of the regions, the outermost first, with `N` for numbers. Empty for GPU work that was launched
+    /// Region names, outermost first, with numbers replaced by `N`. Empty for GPU work that was launched
     /// outside of all regions.
     pub path: Vec<String>,
-    /// The figures; `None` on a side without the region.
+    /// Totals for the regions on each side; `None` if a side has no region with this path.
     pub figures: PerSide<Option<AnnotatedFigures>>,
 }
 
-/// What ran in the regions of one path. The regions in them count as well, except for `host_self`.
+/// Totals for the regions that share a path. All totals except `host_self` include nested regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AnnotatedFigures {
     /// Number of regions.
     pub count: u64,
-    /// Sum of their durations on the host.
+    /// Sum of the regions' durations on the host.
     pub wall: Nanos,
-    /// Part of `wall` in which no region in them was open.
+    /// Part of `wall` in which no nested region was open.
     pub host_self: Nanos,
-    /// Number of GPU events that were launched in them.
+    /// Number of GPU events that were launched inside the regions.
     pub gpu_events: u64,
-    /// Number of those launched on a thread without regions, while the region was open on another thread.
+    /// Number of these GPU events whose launching thread had no open region, and which are therefore assigned
+    /// to a region that was open on another thread.
     pub inferred: u64,
     /// Sum of the durations of these GPU events.
     pub gpu_time: Nanos,
-    /// Length of the union of these GPU events.
+    /// Length of the union of these GPU events' intervals.
     pub gpu_busy: Nanos,
-    /// Part of `wall` in which no GPU event ran, whatever launched it; `None` in a trace without GPU events.
+    /// Part of `wall` in which no GPU event ran, including events launched elsewhere; `None` if the trace has
+    /// no GPU events.
     pub gpu_idle: Option<Nanos>,
 }
 
 impl Analysis {
-    /// The regions that the programs mark, in alphabetical order of their paths, then GPU work outside of all
-    /// regions. Empty if no trace has regions.
+    /// The regions that the programs mark, sorted by path. The last row contains the GPU work outside of all
+    /// regions. Empty if neither trace has regions.
     pub fn annotated_rows(&self) -> Vec<AnnotatedRow> {
         let mut found: BTreeMap<Vec<String>, PerSide<Option<AnnotatedFigures>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -57,7 +60,7 @@ impl Analysis {
     }
 }
 
-/// The figures of each path of one trace. The empty path is GPU work outside of regions.
+/// Totals for each path in one trace. The empty path stands for GPU work outside of regions.
 fn figures_of(tree: &CallTree) -> BTreeMap<Vec<String>, AnnotatedFigures> {
     let regions = Regions::of(tree);
     let mut figures = vec![AnnotatedFigures::default(); regions.paths.len()];
@@ -73,7 +76,8 @@ fn figures_of(tree: &CallTree) -> BTreeMap<Vec<String>, AnnotatedFigures> {
             own.gpu_idle = Some(own.gpu_idle.unwrap_or_default() + idle);
         }
         if let Some(parent) = region.parent {
-            // A region that outlasts the one around it takes only the common time from it.
+            // If a region ends after the enclosing region, only their overlap is subtracted from the
+            // enclosing region.
             let common = region.end.min(regions.all[parent].end) - region.start;
             figures[regions.all[parent].path].host_self -= common;
         }
@@ -87,8 +91,8 @@ fn figures_of(tree: &CallTree) -> BTreeMap<Vec<String>, AnnotatedFigures> {
     found
 }
 
-/// Adds each GPU event to the region it was launched in and to those around it. Returns the figures of the
-/// others.
+/// Adds each GPU event to the region that it was launched in and to all enclosing regions. Returns the totals
+/// for GPU events launched outside of all regions.
 fn add_gpu_events(
     tree: &CallTree,
     regions: &Regions,
@@ -97,7 +101,8 @@ fn add_gpu_events(
 ) -> AnnotatedFigures {
     let trace = tree.trace();
     let mut outside = AnnotatedFigures::default();
-    // How far the events of each path, and those outside, reach so far.
+    // For each path, and last for the GPU work outside of regions: the latest end time of the events added so
+    // far.
     let mut reached = vec![Nanos(i64::MIN / 2); regions.paths.len() + 1];
     for &(start, end, event) in &busy.events {
         let call = tree.call_of(event).expect("a GPU event of the tree");
@@ -124,10 +129,10 @@ fn add_gpu_events(
     outside
 }
 
-/// The GPU events of a trace by start, and the time that they cover.
+/// The GPU events of a trace sorted by start time, and the time that they cover.
 struct Busy {
     events: Vec<(Nanos, Nanos, crate::trace::EventId)>,
-    /// Disjoint spans, each with the covered time before it.
+    /// Disjoint busy spans: start, end and total busy time before the span.
     covered: Vec<(Nanos, Nanos, Nanos)>,
 }
 

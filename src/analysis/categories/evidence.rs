@@ -18,7 +18,7 @@ const COMMUNICATION: &str = "communication";
 /// Name of the category for optimizer work.
 const OPTIMIZER: &str = "optimizer";
 
-/// The category of every measured event of both traces.
+/// The category of every measured event in both traces.
 #[derive(Debug, Clone)]
 pub(in crate::analysis) struct CategoryTable {
     columns: PerSide<Vec<EventCategory>>,
@@ -36,7 +36,8 @@ impl CategoryTable {
         let rules = categories.rules();
         let mut columns =
             PerSide::from_fn_at_once(|side| column(diff.program(side), measure, rules));
-        // Evidence from the calls above a kernel also applies to kernels of the same name on the other side.
+        // Evidence from the calls above a kernel also applies to kernels with the same name on the other
+        // side.
         let mut same = SameKernels::default();
         for side in Side::BOTH {
             same.learn(diff.tree(side), measure, &columns[side]);
@@ -47,13 +48,13 @@ impl CategoryTable {
         CategoryTable { columns }
     }
 
-    /// The category of the measured event in a slot; unclassified if there is no slot.
+    /// The category of the measured event in `slot`; unclassified if `slot` is `None`.
     pub(in crate::analysis) fn of(&self, side: Side, slot: Option<usize>) -> EventCategory {
         slot.map_or(NOTHING, |slot| self.columns[side][slot])
     }
 }
 
-/// The category of every measured event of a single trace.
+/// The category of every measured event in a single trace.
 #[derive(Debug, Clone)]
 pub(crate) struct TraceCategories<'c> {
     categories: &'c Categories,
@@ -122,7 +123,7 @@ struct Judge<'a> {
     phases: &'a Phases,
     communication: &'a Communication,
     known: FxHashMap<(Role, TextId), Option<usize>>,
-    /// Evidence along the path to the parent of the most recently classified call.
+    /// Evidence from the calls on the path to the parent of the most recently classified call.
     descent: Descent<Above>,
     /// Cache by cpu_op name: whether the name belongs to an op rather than a named range.
     real_ops: ByName<bool>,
@@ -134,9 +135,11 @@ struct Judge<'a> {
 /// Evidence about GPU work from a call and the calls above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above {
-    /// Category of the strongest op; if several are equally strong, of the nearest one.
+    /// Category of the strongest op; if several ops are equally strong, the category of the nearest of these
+    /// ops.
     op: Option<usize>,
-    /// Category of the nearest autograd node or module, and which of the two it was.
+    /// Category of the nearest autograd node or module, and whether it comes from an autograd node or a
+    /// module.
     context: Option<(usize, CategorySource)>,
     is_optimizer: bool,
     clears_gradients: bool,
@@ -192,8 +195,8 @@ impl Judge<'_> {
         self.look_up(Role::Generated, call).map(|category| (category, CategorySource::KernelName))
     }
 
-    /// Classifies a call by the strongest op at or above it, or by the nearest of several equally
-    /// strong ops.
+    /// Classifies a call by the strongest op at or above the call. If several ops are equally strong, the
+    /// nearest op decides.
     fn by_op(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         let is_op = self.tree.kind(call) == CallKind::Op;
         let own = if is_op { self.look_up(Role::Op, call) } else { None };
@@ -202,7 +205,7 @@ impl Judge<'_> {
         best.map(|category| (category, CategorySource::Op))
     }
 
-    /// Classifies a call by the nearest autograd node above it, or by the innermost module if the
+    /// Classifies a call by the nearest autograd node above the call, or by the innermost module if the
     /// module is nearer.
     fn by_context(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         self.above(call).context
@@ -252,7 +255,7 @@ impl Judge<'_> {
         above
     }
 
-    /// Adds the evidence of a call to the evidence of the calls above it.
+    /// Adds the evidence from a call to the evidence from the calls above it.
     fn below(&mut self, above: Above, call: CallId) -> Above {
         let mut found = above;
         match self.tree.kind(call) {
@@ -281,13 +284,13 @@ impl Judge<'_> {
         found
     }
 
-    /// The stronger of two categories; if they are equally strong, the first.
+    /// The stronger of two categories; if both are equally strong, the first category.
     fn stronger(&self, nearer: Option<usize>, farther: Option<usize>) -> Option<usize> {
         let strength = |category: Option<usize>| category.map(|c| self.rules.strength(c));
         if strength(farther) > strength(nearer) { farther } else { nearer }
     }
 
-    /// Whether ops of a category launch GPU work.
+    /// Whether ops in a category launch GPU work.
     fn runs_work(&self, category: usize) -> bool {
         self.rules.strength(category) > Strength::Host
     }
@@ -298,7 +301,7 @@ impl Judge<'_> {
         self.real_ops.get(name, || names::is_op(trace.text(name)))
     }
 
-    /// The category of a call's name, cached by name.
+    /// Looks up the category of a call's name; results are cached by name.
     fn look_up(&mut self, role: Role, call: CallId) -> Option<usize> {
         let event = self.tree.event(call)?;
         let name = self.tree.trace().name_id(event);

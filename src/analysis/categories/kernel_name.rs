@@ -6,9 +6,10 @@
 //! _ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256E…
 //! aiter::add_rmsnorm_quant_kernel
 //! ```
-//! Template arguments contain types and tile sizes and say little about the work. The exception is
-//! a *launcher*, a kernel that runs any functor it is given. For launchers, the stems of the
-//! arguments are used as well (`vectorized_elementwise_kernel<4, GeluFunctor, …>` → `GeluFunctor`, …).
+//! Template arguments contain types and tile sizes and say little about the work. The exception is a
+//! *launcher*, a kernel that runs whatever functor is passed as a template argument. For launchers, the stems
+//! of the template arguments are used as well (`vectorized_elementwise_kernel<4, GeluFunctor, …>` →
+//! `GeluFunctor`, …).
 
 /// Maximum nesting depth of launchers: `elementwise_kernel<gpu_kernel_impl<AUnaryFunctor<…>>>`.
 const DEPTH: usize = 4;
@@ -17,7 +18,7 @@ pub(in crate::analysis) fn stem(name: &str) -> String {
     if let Some(mangled) = name.strip_prefix("_Z") {
         return mangled_names(mangled).next().unwrap_or_default();
     }
-    // The kernel's name is the last word, after the return type and qualifiers.
+    // The return type and qualifiers come first, so the last word is the kernel's name.
     without_arguments(name).split_whitespace().last().unwrap_or_default().to_owned()
 }
 
@@ -47,7 +48,7 @@ fn without_arguments(name: &str) -> String {
     let name = name.replace("(anonymous namespace)", "");
     let mut kept = String::new();
     let mut depth = Brackets::default();
-    // Start of the text being copied, which is outside of all brackets.
+    // Start of the part being copied, which is outside of all angle brackets.
     let mut from = 0;
     for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| Brackets::count(byte)) {
         let before = depth.angles;
@@ -91,12 +92,12 @@ fn template_arguments(name: &str) -> Vec<&str> {
             _ => {}
         }
     }
-    // The profiler truncated the kernel name, so its angle bracket is never closed.
+    // If the profiler truncated the kernel name, the last angle bracket is never closed.
     arguments.extend(from.map(|from| name[from..].trim()));
     arguments
 }
 
-/// Counts open brackets. A `>` inside parentheses is a comparison: `enable_if<((8)>(0))>`.
+/// Counts open brackets. A `>` inside parentheses is a comparison operator: `enable_if<((8)>(0))>`.
 #[derive(Default)]
 struct Brackets {
     angles: usize,
@@ -107,7 +108,7 @@ struct Brackets {
 }
 
 impl Brackets {
-    /// Whether a byte may be a bracket.
+    /// Whether a byte is a bracket or a comparison operator.
     fn count(byte: u8) -> bool {
         matches!(byte, b'<' | b'>' | b'(' | b')' | b'{' | b'}')
     }
@@ -130,7 +131,7 @@ impl Brackets {
     }
 }
 
-/// The nested names of an Itanium-mangled name, outermost first: `N2ck4kernI4Gemm` → `ck::kern`, `Gemm`.
+/// The names nested in an Itanium-mangled name, outermost first: `N2ck4kernI4Gemm` → `ck::kern`, `Gemm`.
 fn mangled_names(mangled: &str) -> impl Iterator<Item = String> + '_ {
     let mut rest = mangled;
     std::iter::from_fn(move || {

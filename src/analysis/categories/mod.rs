@@ -9,11 +9,11 @@
 //!    weak op
 //! 4. the nearest autograd node, or the innermost `nn.Module`
 //! 5. the category of the ops above other launches of the same kernel, on either side
-//! 6. the words of the kernel name
+//! 6. the words in the kernel name
 //!
 //! Pointwise work, reductions and copies in an optimizer step are assigned to the optimizer instead.
 //!
-//! The words of the rules are in `categories.toml`; a user's file can extend them.
+//! The rules are in `categories.toml`; a user's rule file can extend them.
 
 mod evidence;
 pub(super) mod kernel_name;
@@ -34,20 +34,20 @@ use std::sync::{Arc, LazyLock};
 
 const BUILTIN: &str = include_str!("categories.toml");
 
-/// Dense id of a category in one rule set, from 0, in order of precedence.
+/// Id of a category in one rule set. Ids start at 0, without gaps, in order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CategoryId(u16);
 
 impl CategoryId {
-    /// The category of events without matching evidence.
+    /// The category of events for which no evidence matched.
     pub const UNCLASSIFIED: CategoryId = CategoryId(u16::MAX);
 }
 
 /// The evidence that decided a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CategorySource {
-    /// The category comes from the kind of the GPU event, or from the name that the GPU runtime or
-    /// a communication library gave it.
+    /// The category comes from the kind of the GPU event, or from the name that the GPU runtime or a
+    /// communication library gave the event.
     Event,
     /// The category comes from an op above the launch.
     Op,
@@ -55,9 +55,10 @@ pub enum CategorySource {
     Autograd,
     /// The category comes from the innermost `nn.Module` above the launch.
     Module,
-    /// The category comes from the words of the kernel name.
+    /// The category comes from the words in the kernel name.
     KernelName,
-    /// The category comes from the ops above other launches of the same kernel, which all agree.
+    /// The category comes from the ops above other launches of the same kernel. All of these ops have this
+    /// category.
     SameKernel,
     /// The category comes from the optimizer step that contains the call.
     Optimizer,
@@ -114,7 +115,7 @@ impl Categories {
         Categories { rules: None }
     }
 
-    /// The built-in rules extended by the rules of a TOML file, which take precedence.
+    /// The built-in rules extended by the rules in a TOML file, which take precedence.
     ///
     /// # Errors
     /// The file cannot be read, is not valid TOML, or contains an invalid rule.
@@ -125,11 +126,11 @@ impl Categories {
         Categories::parse(&text, path)
     }
 
-    /// The built-in rules extended by the rules of a TOML text, which take precedence. Error
-    /// messages refer to the text as `path`.
+    /// The built-in rules extended by the rules in a TOML string, which take precedence. Error messages refer
+    /// to the string as `path`.
     ///
     /// # Errors
-    /// The text is not valid TOML, or contains an invalid rule.
+    /// The string is not valid TOML, or contains an invalid rule.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Categories> {
         let user = Rules::parse(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message).remedy(
@@ -158,7 +159,7 @@ impl Categories {
         self.rules().categories.iter().map(|rule| rule.name.as_str())
     }
 
-    /// Whether all work below an op of this category is part of it.
+    /// Whether all work below an op of this category is part of the op.
     pub(super) fn is_specific(&self, id: CategoryId) -> bool {
         let rule = self.rules().categories.get(usize::from(id.0));
         rule.is_some_and(|rule| rule.strength == Strength::Specific)

@@ -1,4 +1,4 @@
-//! Parses a rule file into [`Rules`], which map the words of names to categories.
+//! Parses a rule file into [`Rules`], which map the words in names to categories.
 
 use crate::program::Words;
 use rustc_hash::FxHashMap;
@@ -38,7 +38,7 @@ struct CategoryEntry {
     replaces: Vec<String>,
 }
 
-/// How strongly an op of the category determines the work below it.
+/// How strongly an op of the category determines the category of the work below the op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Strength {
@@ -74,14 +74,14 @@ pub(super) enum NameKind {
 /// Number of [`NameKind`]s.
 const KINDS: usize = 7;
 
-/// Prefix of a pattern that must be the whole name: `=_fwd_kernel`.
+/// Prefix of a pattern that must match the whole name: `=_fwd_kernel`.
 const WHOLE: char = '=';
 
 /// The words that a pattern requires in a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern {
     words: Words,
-    /// Whether the name may contain more words than the pattern.
+    /// Whether a matching name may contain additional words.
     extent: Extent,
 }
 
@@ -99,7 +99,8 @@ impl Pattern {
         }
     }
 
-    /// Positions where the pattern matches a name; the whole name for patterns whose words may be scattered.
+    /// The word ranges in a name that the pattern matches. If the pattern's words need not be adjacent, the
+    /// range is the whole name.
     fn places(&self, kind: NameKind, name: &Words) -> Vec<Range<usize>> {
         let whole = || std::iter::once(0..name.len()).collect();
         match (kind, self.extent) {
@@ -127,7 +128,7 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Patterns by their first word; a pattern is given by the position of its rule and its position in
+/// Patterns by their first word. A pattern is identified by the position of its rule and by its position in
 /// the rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 
@@ -144,7 +145,7 @@ struct Layer {
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) categories: Vec<CategoryRule>,
-    /// The rules of each file, in order of precedence.
+    /// The rules from each file, in order of precedence.
     layers: Vec<Layer>,
     launchers: Vec<String>,
 }
@@ -202,7 +203,7 @@ impl Rules {
         Ok(Rule { category, patterns })
     }
 
-    /// Puts the rules of `user` before these rules, and merges categories with equal names.
+    /// Puts the rules in `user` before the rules in `self`, and merges categories with equal names.
     pub(super) fn extended(mut self, user: Rules) -> Rules {
         let ids: Vec<usize> =
             user.categories.into_iter().map(|category| self.merge(category)).collect();
@@ -232,23 +233,22 @@ impl Rules {
         self.categories.iter().position(|category| category.name == name)
     }
 
-    /// How strongly an op of a category determines the work below it.
+    /// How strongly an op of a category determines the category of the work below the op.
     pub(super) fn strength(&self, category: usize) -> Strength {
         self.categories[category].strength
     }
 
-    /// Whether a kernel with this stem runs the functor in its template arguments.
+    /// Whether kernels with this stem run the functor in their template arguments.
     pub(super) fn is_launcher(&self, stem: &str) -> bool {
         self.launchers
             .iter()
             .any(|launcher| stem == launcher || stem.ends_with(&format!("::{launcher}")))
     }
 
-    /// The category of a name, from the first rule file with a match. The strongest category wins,
-    /// since names also contain words for auxiliary work (`reshape_and_cache`, `gather_topk`).
-    /// Among equally strong categories, a pattern for the whole name wins, then the longest
-    /// pattern, then the category that comes first in the file. A match inside a longer match is
-    /// ignored: `clamp_min` does not match `min`.
+    /// The category of a name, from the first rule file with a match. The strongest category wins, because
+    /// names also contain words for auxiliary work (`reshape_and_cache`, `gather_topk`). Among equally strong
+    /// categories, a pattern for the whole name wins, then the longest pattern, then the category that comes
+    /// first in the file. A match inside a longer match is ignored: `clamp_min` does not match `min`.
     pub(super) fn find(&self, kind: NameKind, name: &Words) -> Option<usize> {
         self.layers.iter().find_map(|layer| self.best(layer, kind, name))
     }
@@ -262,7 +262,7 @@ impl Rules {
             .map(|best| best.category)
     }
 
-    /// The category whose patterns cover the whole list of ops of a fused kernel.
+    /// The category whose patterns cover all words in a fused kernel's list of ops.
     pub(super) fn find_only(&self, list: &Words) -> Option<usize> {
         let kind = NameKind::FusedOnly as usize;
         let rules = self.layers.iter().flat_map(|layer| &layer.rules);

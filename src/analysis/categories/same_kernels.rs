@@ -1,11 +1,11 @@
-//! Assigns a category to kernels without an op above them: the category of the kernels that have
-//! the same name and run below known ops.
+//! Assigns a category to kernels without an op above them: the category of kernels that have the same name
+//! and run below known ops.
 //!
-//! A graph replay has no ops, a launch before the window has no ops in the trace, and a compiled
-//! region has only the ops of its wrapper. Without a shared rule, one side of a matched pair would
-//! be classified by its ops and the other side by kernel names, which would create a spurious
-//! difference of categories. If all ops that launch kernels with one name in either trace agree on
-//! a category, that category applies to all kernels with this name:
+//! A graph replay has no ops, a launch before the window has no ops in the trace, and a compiled region has
+//! only the ops in its wrapper. Without a shared rule, one of two matched kernels would be classified by its
+//! ops and the other by its name, and their categories could differ for no reason. If all ops that launch
+//! kernels with one name in either trace agree on a category, that category applies to all kernels with this
+//! name:
 //!
 //! ```text
 //! trace1   vllm::moe_forward → bmm_E4m3_…   moe, by op
@@ -27,7 +27,7 @@ pub(super) struct SameKernels<'t> {
 }
 
 impl<'t> SameKernels<'t> {
-    /// Records which categories the ops of one trace give to its kernels.
+    /// Records the categories of the kernels in one trace that were classified by the ops above them.
     pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[EventCategory]) {
         let mut seen: FxHashSet<(TextId, CategoryId)> = FxHashSet::default();
         for (name, category) in kernels(tree, measure, column) {
@@ -39,9 +39,9 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// Applies the recorded categories to kernels of one trace that were classified by their names.
-    /// Pointwise kernels are skipped: their names already describe their work, and one use of a
-    /// pointwise kernel says nothing about other uses.
+    /// Applies the recorded categories to the kernels in one trace that were classified by their names.
+    /// Pointwise kernels are skipped: their names already describe their work, and one use of a pointwise
+    /// kernel says nothing about other uses.
     pub(super) fn apply(
         &self,
         tree: &CallTree,
@@ -63,8 +63,8 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// The category on which all ops in either trace agree for kernels with this name. Returns
-    /// `None` if the ops disagree, or if the kernel name indicates pointwise or auxiliary work.
+    /// The category on which the ops above kernels with this name agree, in both traces. Returns `None` if
+    /// the ops disagree, or if the kernel name indicates pointwise or auxiliary work.
     fn work_of(&self, name: &str, rules: &Rules) -> Option<CategoryId> {
         let id = (*self.known.get(name)?)?;
         let tells_work = names::find(rules, Role::Generated, name).is_none()
@@ -78,7 +78,7 @@ fn is_by_name(category: EventCategory) -> bool {
     matches!(category.source, CategorySource::KernelName | CategorySource::Nothing)
 }
 
-/// The names and categories of the measured kernels of a trace.
+/// The names and categories of the measured kernels in a trace.
 fn kernels<'t, 'a>(
     tree: &'t CallTree,
     measure: Measure,

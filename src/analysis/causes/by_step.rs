@@ -1,7 +1,8 @@
-//! Finds the few steps that contain most of the time difference of a cause.
+//! Finds the few steps that contain most of a cause's time difference.
 //!
-//! A program that hangs for 60 ms in one of five steps differs from one that takes 12 ms longer in every
-//! step. The evidence of a cause distinguishes a hang in one step from a slowdown in every step.
+//! A program that hangs for 60 ms in one of five steps has a different problem than a program that takes 12
+//! ms longer in every step. The evidence of a cause distinguishes a hang in one step from a slowdown in every
+//! step.
 
 use crate::analysis::robust::Few;
 use crate::analysis::{Analysis, Row};
@@ -10,16 +11,16 @@ use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// The time of one cause in each step of both sides.
+/// The time of one cause in each step, for each side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ByStep {
     times: PerSide<Vec<Nanos>>,
-    /// Time of both sides that cannot be assigned to a step.
+    /// Total time on both sides that cannot be assigned to a step.
     outside: Nanos,
 }
 
 impl ByStep {
-    /// Collects the busy time of attribution rows, which are given by position.
+    /// Sums up, for each step, the busy time of the attribution rows at the given positions.
     pub(super) fn of_rows(analysis: &Analysis, rows: &[usize]) -> ByStep {
         let (wall, mut sums) = (analysis.wall(), ByStep::default());
         for &at in rows {
@@ -31,7 +32,7 @@ impl ByStep {
         sums
     }
 
-    /// Adds idle time that a node owns.
+    /// Adds idle time that is attributed to a node.
     pub(super) fn add_idle(&mut self, analysis: &Analysis, owner: MergedId, time: PerSide<Nanos>) {
         let node = analysis.diff().merged().node(owner);
         for side in Side::BOTH {
@@ -78,7 +79,7 @@ impl ByStep {
 /// Time without a known step may be at most 1/`OTHERS` of the time within steps.
 const OTHERS: i64 = 10;
 
-/// The step in which the work of a row was launched on one side.
+/// The step in which a row's work was launched on one side.
 fn step_of_row(analysis: &Analysis, row: &Row, side: Side) -> Option<StepId> {
     let call = row.events[side].first().copied().or(row.calls[side])?;
     analysis.steps(side).step(call)

@@ -13,7 +13,8 @@ use crate::trace::Nanos;
 pub struct Cause {
     /// The reason why the time differs.
     pub reason: Reason,
-    /// The call site: the lowest common node, shared by all instances of a module class.
+    /// Name of the call site, which is the lowest common node. All instances of a module class share one call
+    /// site.
     pub place: String,
     /// Class of the enclosing module; empty if there is none.
     pub module: String,
@@ -21,45 +22,46 @@ pub struct Cause {
     pub arguments: PerSide<String>,
     /// The first merged node that the time is attributed to; `None` if there is none.
     pub node: Option<MergedId>,
-    /// All nodes that the time is attributed to, in the order of the merged tree: instances of an op, or
-    /// owners of idle time.
+    /// All nodes that the time is attributed to, in merged-tree order: instances of an op, or owners of idle
+    /// time.
     pub nodes: Vec<MergedId>,
-    /// The rows of the cause, as positions in [`Analysis::rows`](crate::analysis::Analysis::rows); empty
-    /// for idle time.
+    /// Positions of the cause's rows in [`Analysis::rows`](crate::analysis::Analysis::rows); empty for idle
+    /// time.
     pub rows: Vec<usize>,
-    /// Wall time of the cause over the compared steps. Work launched before the window counts in full.
+    /// Wall time of the cause over the compared steps. For work launched before the window, the whole time
+    /// counts.
     pub time: PerSide<Nanos>,
     /// Number of instances of the op, or number of idle gaps.
     pub count: PerSide<u64>,
-    /// Idle time of the cause in each additional run of a side, over that run's whole window; empty for
-    /// GPU work.
+    /// Idle time of the cause in each additional run on each side, over the run's whole window; empty for GPU
+    /// work.
     pub idle_of_runs: PerSide<Vec<Nanos>>,
     /// Cost of the cause: candidate − baseline per step. The differences of all causes add up to
     /// the wall-time difference.
     pub difference: Nanos,
     /// The counts, times and names that support the reason.
     pub evidence: String,
-    /// The kernels of each side, longest first.
+    /// The kernels on each side, longest first.
     pub kernels: PerSide<Vec<String>>,
-    /// The few steps that contain most of the difference; `None` if it is spread over most steps or
-    /// cannot be assigned to steps.
+    /// The few steps that contain most of the difference; `None` if the difference is spread over most steps
+    /// or cannot be assigned to steps.
     pub few: Option<Few>,
     /// Time of the cause in each step; empty if unknown.
     pub(super) by_step: ByStep,
 }
 
-/// Formats a difference per step as evidence shows it: `−57.300 ms`.
+/// Formats a per-step difference for the evidence: `−57.300 ms`.
 pub(super) fn signed_ms(difference: Nanos) -> String {
     let sign = if difference < Nanos::ZERO { '−' } else { '+' };
     format!("{sign}{:.3} ms", difference.abs().as_millis())
 }
 
-/// Sum of the times of causes, for each side.
+/// Total time of the causes on each side.
 pub(super) fn total(causes: &[Cause]) -> PerSide<Nanos> {
     PerSide::from_fn(|side: Side| causes.iter().map(|cause| cause.time[side]).sum())
 }
 
-/// Sum of the times of causes in each step.
+/// Total time of the causes in each step.
 pub(super) fn together(causes: &[Cause]) -> ByStep {
     let mut all = ByStep::default();
     causes.iter().for_each(|cause| all.absorb(&cause.by_step));

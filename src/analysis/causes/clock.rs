@@ -1,5 +1,5 @@
-//! Merges causes whose kernels all differ by the same ratio: the device probably ran at a different
-//! clock rate.
+//! Merges causes whose kernel times all differ by the same ratio, probably because the device ran at a
+//! different clock rate.
 
 use super::cause::{Cause, together, total};
 use super::evidence::in_order;
@@ -8,14 +8,15 @@ use super::scale::Scale;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Maximum distance between the logarithm of a cause's ratio and that of the common ratio.
+/// Maximum difference between the logarithms of a cause's ratio and the common ratio.
 const WITHIN: f64 = 0.03;
-/// Minimum absolute logarithm of a common ratio that counts as different from 1.
+/// Minimum absolute logarithm at which the common ratio counts as different from 1.
 const LEAST: f64 = 0.02;
-/// Minimum number of causes that are merged.
+/// Causes are merged only if at least this many share the ratio.
 const MANY: usize = 4;
 
-/// Merges the causes that run the same kernels into one, if most of their time shares one ratio.
+/// Merges causes with the same kernels on both sides into one cause, if most of the time in these causes
+/// changed by one common ratio.
 pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     let Some(common) = common_ratio(causes, scale) else { return };
     let shares = |cause: &Cause| {
@@ -50,7 +51,7 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     });
 }
 
-/// Candidate / baseline of the time per step of a cause that runs the same kernels; `None` for other causes.
+/// Ratio of a cause's times per step, candidate / baseline; `None` unless both sides run the same kernels.
 fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
     if !matches!(cause.reason, Reason::KernelSlower | Reason::KernelFaster) {
         return None;
@@ -59,7 +60,7 @@ fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
     cause.time.ratio().map(|ratio| ratio * steps)
 }
 
-/// Total time of both sides in causes that run the same kernels.
+/// Total time, over both sides, in causes with the same kernels on both sides.
 fn weight(causes: &[Cause]) -> i64 {
     let same = causes
         .iter()
@@ -67,7 +68,8 @@ fn weight(causes: &[Cause]) -> i64 {
     same.map(|cause| cause.time.baseline.0 + cause.time.candidate.0).sum()
 }
 
-/// The time-weighted median ratio of the causes that run the same kernels; `None` if it is too close to 1.
+/// The time-weighted median ratio of the causes with the same kernels on both sides; `None` if the median is
+/// too close to 1.
 fn common_ratio(causes: &[Cause], scale: Scale) -> Option<f64> {
     let mut ratios: Vec<(f64, i64)> = causes
         .iter()

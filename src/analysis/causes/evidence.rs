@@ -40,7 +40,7 @@ pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) ->
     }
 }
 
-/// Deduplicates nodes and sorts them in the order of the merged tree.
+/// Deduplicates nodes and sorts them in merged-tree order.
 pub(super) fn in_order(mut nodes: Vec<MergedId>) -> Vec<MergedId> {
     nodes.sort_unstable();
     nodes.dedup();
@@ -82,8 +82,8 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     }
 }
 
-/// Shows times per step, like the difference printed next to them. Counts are also shown per step
-/// if all steps have equal counts.
+/// Describes a difference in busy time. Times are per step, like the difference that is printed next to the
+/// evidence. Counts are also per step if they are divisible by the number of steps.
 fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
     let time = part.kernel_time();
     let time = PerSide::from_fn(|side| scale.millis_per_step(side, time[side]));
@@ -143,7 +143,7 @@ fn other_arguments(baseline: &str, candidate: &str) -> String {
     format!("{shapes}: {}", pairs.into_iter().collect::<Vec<_>>().join(", "))
 }
 
-/// Counts of kernels, such as `12 kernels` or `1 → 3 kernels in 6 steps`.
+/// Kernel counts, such as `12 kernels` or `1 → 3 kernels in 6 steps`.
 fn counts(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     let kernels = part.kernel_count();
     let (unit, behind) = scale.unit(&[kernels]);
@@ -152,7 +152,7 @@ fn counts(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     format!("{before}{}{behind}", counted(after, noun))
 }
 
-/// Counts of regions: `214 calls with 611 kernels → 1 region with 96 kernels`.
+/// Region and kernel counts, such as `214 calls with 611 kernels → 1 region with 96 kernels`.
 fn regions(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     let (kernels, calls) = (part.kernel_count(), part.facing);
     let (unit, behind) = scale.unit(&[kernels, calls]);
@@ -213,7 +213,7 @@ fn swapped(part: &BusyPart<'_>) -> String {
     format!("; {} → {}", told(names.baseline), told(names.candidate))
 }
 
-/// The calls that only one side makes, for each side: `2 × aten::mul, 1 × aten::add → nothing`.
+/// The calls that launched the unmatched work on each side: `2 × aten::mul, 1 × aten::add → nothing`.
 fn instead(ops: &PerSide<BTreeMap<&str, u64>>, scale: Scale) -> String {
     let of = |side: Side, name: &str| ops[side].get(name).copied().unwrap_or_default();
     let names = ops.baseline.keys().chain(ops.candidate.keys());
@@ -279,7 +279,7 @@ pub(super) fn of_idle(
     }
 }
 
-/// The idle time per step on both sides, and the calls that own most of that time.
+/// The idle time per step on both sides, and the calls with the largest differences in idle time.
 fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
     const TOLD: usize = 3;
     let millis = |side: Side| scale.millis_per_step(side, part.time[side]);
@@ -298,8 +298,8 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 }
 
 impl Analysis {
-    /// The name of unmatched work below a common node: each side's call with the most time, and the common
-    /// node.
+    /// Name of unmatched work below a common node. It consists of each side's call with the most time, and
+    /// the common node.
     fn one_sided_name(
         &self,
         place: &Place,

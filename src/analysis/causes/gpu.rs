@@ -23,7 +23,7 @@ pub(super) struct PartKey {
     pub(super) kind: PartKind,
 }
 
-/// How the work of a part is matched between the sides.
+/// How a part's work is matched between the sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum PartKind {
     /// The work is attributed to a call that both traces have.
@@ -46,14 +46,14 @@ pub(super) struct BusyPart<'a> {
     pub(super) node: Option<MergedId>,
     /// All nodes that the time is attributed to; may contain duplicates.
     pub(super) nodes: Vec<MergedId>,
-    /// The rows of the part, as positions in [`Analysis::rows`].
+    /// Positions of the part's rows in [`Analysis::rows`].
     pub(super) rows: Vec<usize>,
     /// Busy time of the part in the window.
     pub(super) time: PerSide<Nanos>,
     /// Number of attribution rows in the part that have events.
     pub(super) count: PerSide<u64>,
     pub(super) kernels: PerSide<Kernels<'a>>,
-    /// Number of region calls on one side, and of the calls that the regions replaced on the other side.
+    /// Number of region calls on one side, and number of calls that the regions replaced on the other side.
     pub(super) facing: PerSide<u64>,
     /// Names of the calls that launched the work, with their counts.
     pub(super) ops: PerSide<BTreeMap<&'a str, u64>>,
@@ -61,7 +61,7 @@ pub(super) struct BusyPart<'a> {
     pub(super) efficiency: PerSide<Efficiency>,
 }
 
-/// Groups the busy time of all work in the window into parts, which add up to it exactly.
+/// Groups the busy time of all work in the window into parts that add up exactly to the busy time.
 pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
     let wall = analysis.wall();
     let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();
@@ -155,8 +155,8 @@ impl<'a> BusyPart<'a> {
     }
 }
 
-/// The events of a row that run in the window of their side. The wall time excludes events outside
-/// the window, such as kernels that run after the last step.
+/// The events of a row that run within the window on their side. The wall time excludes events outside the
+/// window, such as kernels that run after the last step.
 fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
     let window = analysis.wall().windows()[side];
     let tree = analysis.tree(side);
@@ -166,7 +166,7 @@ fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator
     })
 }
 
-/// The node that the work of a row is attributed to.
+/// The node that a row's work is attributed to.
 fn part_node(analysis: &Analysis, row: &Row, kind: PartKind) -> Option<MergedId> {
     let merged = analysis.diff().merged();
     let call = |side: Side| row.calls[side].map(|call| (side, call));
@@ -195,10 +195,10 @@ fn key(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -
 /// Interned ids that determine a [`PartKey`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PartIds {
-    /// The ids of work at common calls: the name, the shapes and types of each side, and the names of the
+    /// Ids for work at common calls: the name, the shapes and types on each side, and the names of the
     /// enclosing modules.
     Common(RowNameIds, PerSide<[TextId; 2]>, PerSide<Option<TextId>>),
-    /// The ids of work outside of common calls, including the id of the node.
+    /// Ids for work outside of common calls, including the id of the node.
     At(PartKind, Option<MergedId>, RowNameIds),
 }
 
@@ -246,7 +246,7 @@ fn arguments(analysis: &Analysis, side: Side, row: &Row) -> String {
     format!("{} {}", text(dims), text(types)).trim().to_owned()
 }
 
-/// Whether busy time is host time.
+/// Whether the analysis measures host time, so busy time is host time.
 pub(super) fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,

@@ -1,8 +1,9 @@
-//! Attributes idle time to the outermost call responsible for it, so the data loader is named rather than
-//! its `div`, `cat` and `copy_`.
+//! Attributes idle time to the outermost responsible call, so that the data loader is named rather than the
+//! `div`, `cat` and `copy_` inside it.
 //!
-//! Each place (all instances of a call path) has its own idle time, and a sum that includes all places
-//! below. Going down from the root, the sum including all places below decides which place is the cause:
+//! A place groups all instances of a call path. It has its own idle time, and a sum that includes the idle
+//! time of all places below. The search goes down from the root and compares these sums to decide which place
+//! is the cause:
 //!
 //! ```text
 //! the sum is less than 4/5 of the differences below, which cancel out   descend into each part
@@ -25,13 +26,14 @@ pub(super) struct IdlePart {
     pub(super) place: Option<PlaceId>,
     pub(super) time: PerSide<Nanos>,
     pub(super) count: PerSide<u64>,
-    /// Idle time of the part in each additional run of a side.
+    /// Idle time of the part in each additional run on each side.
     pub(super) runs: PerSide<Vec<Nanos>>,
     /// Whether all places below the part's place belong to the part.
     is_whole: bool,
-    /// The calls that spent the time themselves, largest difference first, each with its difference.
+    /// The innermost calls that the idle time is attributed to, each with its difference, largest difference
+    /// first.
     pub(super) owners: Vec<(String, i128)>,
-    /// For unmatched calls, the call of each side with the most time.
+    /// For unmatched calls, the call with the most idle time on each side.
     pub(super) instead: PerSide<Option<String>>,
     pub(super) by_step: ByStep,
 }
@@ -51,7 +53,7 @@ impl IdlePart {
     }
 }
 
-/// Idle time of a place, without and with the places below it.
+/// Idle time of a place: its own, and its sum with the places below.
 #[derive(Debug, Clone, Default)]
 struct Amount {
     own: PerSide<Nanos>,
@@ -63,7 +65,7 @@ struct Amount {
     children: Vec<PlaceId>,
 }
 
-/// Divides the idle time of one kind into parts, which add up to it exactly.
+/// Divides idle time of one kind into parts that add up exactly to this idle time.
 pub(super) fn roll_up(
     idle: &[IdleRow],
     kind: IdleKind,
@@ -86,9 +88,9 @@ pub(super) fn roll_up(
     parts
 }
 
-/// Adds the idle time of each side's additional runs to the parts. If an additional run waits at a
-/// place where the median runs never wait, the time is added to the enclosing part if the enclosing
-/// part includes all places below its own place.
+/// Adds the idle time of each side's additional runs to the parts. An additional run may wait at a place
+/// where the median runs never wait. This idle time is added to the enclosing part, provided that the
+/// enclosing part includes all places below its own place.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Analysis,
@@ -130,7 +132,7 @@ fn add(
     }
 }
 
-/// Computes the idle time of each place, without and with the places below it.
+/// Computes the idle time of each place: its own, and its sum with the places below.
 fn amounts(owned: &[(PlaceId, &IdleRow)], places: &Places<'_>, scale: Scale) -> Vec<Amount> {
     let mut amounts = vec![Amount::default(); places.all().len()];
     for &(place, row) in owned {
@@ -191,7 +193,8 @@ fn few(places: &Places<'_>, at: usize) -> usize {
     }
 }
 
-/// Sets the owners of each part: the calls that spent the time themselves, not the calls around them.
+/// Sets the owners of each part: the innermost calls that the idle time is attributed to, not the enclosing
+/// calls.
 fn name_owners(
     parts: &mut [IdlePart],
     owned: &[(PlaceId, &IdleRow)],

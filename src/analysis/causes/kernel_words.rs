@@ -1,6 +1,6 @@
-//! Decodes the name of a kernel into its library, precision, tile, alignment and split-K.
+//! Decodes a kernel name into library, precision, tile, alignment and split-K.
 
-/// Substrings that identify the library of a kernel.
+/// Substrings that identify a kernel's library.
 const LIBRARIES: [(&str, &str); 16] = [
     ("cudnn_generated_fort_native_sdpa", "cuDNN attention"),
     ("fmha_cutlass", "CUTLASS attention"),

@@ -1,4 +1,5 @@
-//! Merges many small idle causes of one kind into one, such as those of all module calls on a slower host.
+//! Merges many small causes of one kind of idle time into one cause. For example, on a slower host, every
+//! module call causes a small host gap.
 
 use super::cause::{Cause, signed_ms, together, total};
 use super::evidence::in_order;
@@ -7,7 +8,7 @@ use super::scale::Scale;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Minimum number of small causes that are merged.
+/// Small causes are merged only if there are at least this many.
 const MANY: usize = 3;
 
 /// For each reason whose small causes are merged: the share of all differences below which a cause
@@ -44,8 +45,8 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     }
 }
 
-/// Total idle time of causes in each additional run of a side; empty if the idle time of any cause
-/// is unknown.
+/// Total idle time of the causes in each additional run on a side; empty if the idle time of any cause is
+/// unknown.
 fn idle_of_runs(small: &[Cause], side: Side) -> Vec<Nanos> {
     let runs = small.iter().map(|cause| cause.idle_of_runs[side].len()).min().unwrap_or(0);
     (0..runs).map(|run| small.iter().map(|cause| cause.idle_of_runs[side][run]).sum()).collect()

@@ -1,5 +1,5 @@
-//! Groups nodes of the merged tree into places: all instances, layers and steps of a call path form one
-//! place.
+//! Groups nodes of the merged tree into places. Nodes with the same call path form one place, across module
+//! instances, layers and steps.
 //!
 //! ```text
 //! train.py: step                      train.py: step
@@ -9,9 +9,9 @@
 //!     ├── aten::mm
 //!     └── >> trace1: aten::add
 //! ```
-//! All unmatched nodes below a common node share one place, whichever side they are from, so work
-//! of one side that replaces work of the other side is a single finding. Two calls that are matched
-//! although their names differ have their own place.
+//! All unmatched nodes below a common node share one place, whichever side they are on. Work on one side that
+//! replaces work on the other side is therefore a single finding. Matched calls with different names have a
+//! place of their own.
 
 use crate::analysis::{Analysis, REPLACED};
 use crate::diff::{MergedId, MergedNode};
@@ -20,7 +20,7 @@ use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// Dense id of a place, from 0. A place has a larger id than the place above it.
+/// Id of a place. Ids start at 0, without gaps, and a place has a larger id than the place above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PlaceId(pub(super) u32);
 
@@ -30,7 +30,8 @@ impl PlaceId {
     }
 }
 
-/// Kind and name id of a node's call, on each side that has one; together they determine the plain name.
+/// Kind and name id of a node's call, on each side that has the call. Together, kinds and ids determine the
+/// plain name.
 type NameIds = PerSide<Option<(CallKind, TextId)>>;
 
 /// Ids that determine the name of an owner of idle time. Owners with equal ids have the same name.
@@ -41,17 +42,17 @@ pub(super) struct OwnerIds {
     above: NameIds,
 }
 
-/// Nodes with equal keys below one place belong to the same place.
+/// Nodes with equal keys and the same enclosing place belong to one place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Thread(MergedId),
-    /// The names of a call on both sides, which differ for aliases and launches.
+    /// The names of a call on both sides, which may differ for aliases and launches.
     Call(CallKind, &'a str, &'a str),
     Renamed(&'a str, &'a str),
     OneSided,
 }
 
-/// A group of nodes with one call path.
+/// A group of nodes with the same call path.
 #[derive(Debug)]
 pub(super) struct Place {
     /// The enclosing place; `None` for a root.
@@ -64,12 +65,12 @@ pub(super) struct Place {
     pub(super) is_common: bool,
 }
 
-/// The places of all nodes looked up so far.
+/// Assigns nodes to places, and contains the places of all nodes looked up so far.
 pub(super) struct Places<'a> {
     analysis: &'a Analysis,
     places: Vec<Place>,
     ids: FxHashMap<(Option<PlaceId>, Key<'a>), PlaceId>,
-    /// Cache of the places of common calls by name ids: there are far fewer names than nodes.
+    /// Caches the places of common calls by name ids, because there are far fewer names than nodes.
     known: FxHashMap<(Option<PlaceId>, NameIds), PlaceId>,
     of_nodes: Vec<Option<PlaceId>>,
 }
@@ -94,7 +95,7 @@ impl<'a> Places<'a> {
         &self.places
     }
 
-    /// The nodes of each place so far, in the order of the merged tree.
+    /// The nodes of each place so far, in merged-tree order.
     pub(super) fn nodes(&self) -> Vec<Vec<MergedId>> {
         let mut nodes = vec![Vec::new(); self.places.len()];
         for (node, place) in self.analysis.diff().merged().ids().zip(&self.of_nodes) {
@@ -112,7 +113,8 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Name of an owner of idle time. The name of a launch includes its caller, which is more informative.
+    /// Name of an owner of idle time. The name of a launch includes the name of the caller, which is more
+    /// informative.
     pub(super) fn owner_name(&self, node: MergedId) -> String {
         self.analysis.plain_owner_name(node)
     }
@@ -121,8 +123,9 @@ impl<'a> Places<'a> {
         self.analysis.owner_ids(node)
     }
 
-    /// Name of the outermost unmatched call at or above a node, on each side that has one. Calls that a
-    /// compiled region replaced get a collective name, since the first of them is not representative.
+    /// Name of the outermost unmatched call at or above a node, on each side that has such a call. Calls that
+    /// a compiled region replaced have a collective name, because the first of these calls is not
+    /// representative.
     pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<&'a str>> {
         let diff = self.analysis.diff();
         PerSide::from_fn(|side| {
@@ -138,7 +141,7 @@ impl<'a> Places<'a> {
         if let Some(place) = self.of_nodes[node.index()] {
             return place;
         }
-        // The ancestors of the node that have no place yet; usually there are none.
+        // Ancestors of the node that have no place yet. Usually, all ancestors already have a place.
         let mut path = Vec::new();
         let mut next = self.analysis.common_above(node);
         while let Some(at) = next.filter(|at| self.of_nodes[at.index()].is_none()) {
@@ -215,8 +218,8 @@ impl<'a> Places<'a> {
 }
 
 impl Analysis {
-    /// The nearest node above that is common in both trees, so the result does not depend on which trace
-    /// is the baseline.
+    /// The nearest ancestor that is a common node in both trees. The result does not depend on which trace is
+    /// the baseline.
     pub(super) fn common_above(&self, node: MergedId) -> Option<MergedId> {
         let diff = self.diff();
         let merged = diff.merged();
@@ -244,7 +247,7 @@ impl Analysis {
         path.take_while(|&at| !self.diff().relation(side, at).is_common()).last()
     }
 
-    /// The renamed pair that an unmatched node belongs to or is nested in.
+    /// The matched calls with different names that an unmatched node belongs to or is nested in.
     fn renamed(&self, id: MergedId) -> Option<(CallId, CallId)> {
         let (diff, merged) = (self.diff(), self.diff().merged());
         let node = merged.node(id);
@@ -340,8 +343,8 @@ impl Analysis {
         }
     }
 
-    /// Class of the innermost module around a node, or both classes if the sides differ; empty if there
-    /// is none.
+    /// Class of the innermost module around a node, or both classes if the sides differ; empty if no module
+    /// encloses the node.
     pub(super) fn module_class(&self, id: MergedId) -> String {
         let node = self.diff().merged().node(id);
         let class = |side: Side| {

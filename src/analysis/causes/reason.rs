@@ -9,7 +9,8 @@ pub enum Reason {
     KernelSlower,
     /// The same kernels run equally often, but take less time.
     KernelFaster,
-    /// Most kernels that both sides run differ by the same ratio, perhaps because the device clock differs.
+    /// The times of most kernels that both sides run differ by the same ratio, perhaps because the device
+    /// clock differs.
     Clock,
     /// Different kernels run for the same op.
     KernelSwapped,
@@ -17,9 +18,9 @@ pub enum Reason {
     MoreKernels,
     /// Fewer kernels run for the same op.
     FewerKernels,
-    /// The candidate runs a compiled region or graph instead of several calls of the baseline.
+    /// The candidate runs a compiled region or graph instead of several calls in the baseline.
     Compiled,
-    /// The baseline runs a compiled region or graph instead of several calls of the candidate.
+    /// The baseline runs a compiled region or graph instead of several calls in the candidate.
     Uncompiled,
     /// The op has different shapes or types, or does a different amount of work.
     MoreWork,
@@ -36,7 +37,7 @@ pub enum Reason {
     Latency,
     /// The device waited although work was queued.
     Queue,
-    /// No GPU work ran until the window ended.
+    /// The device was idle from the last GPU event until the window ended.
     Tail,
     /// The device waited for work whose launch is not in the trace.
     Unknown,
@@ -45,7 +46,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All reasons, in the order of the documentation.
+    /// All reasons, in the order used in the documentation.
     pub const ALL: [Reason; 18] = [
         Reason::KernelSlower,
         Reason::KernelFaster,

@@ -1,10 +1,11 @@
-//! Converts sums over different step counts into differences per step, which compare and add up exactly.
+//! Converts sums over different numbers of steps into per-step differences that can be compared and added
+//! without rounding.
 
 use crate::analysis::Wall;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// The number of compared steps of each side.
+/// The number of compared steps on each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analysis) struct Scale {
     /// Number of compared steps, which is equal on both sides if steps without a counterpart are excluded.
@@ -23,12 +24,12 @@ impl Scale {
             - i128::from(time.baseline.0) * i128::from(self.steps.candidate)
     }
 
-    /// The factor that divides a nanosecond so finely that every difference per step is a whole number.
+    /// Number of units per nanosecond, chosen so that every per-step difference is a whole number of units.
     fn parts(self) -> i128 {
         (i128::from(self.steps.baseline) * i128::from(self.steps.candidate)).max(1)
     }
 
-    /// Compares the counts of both sides per step: `Greater` if the candidate has more.
+    /// Compares the counts per step on both sides: `Greater` if the candidate has more.
     pub(in crate::analysis) fn compare(self, count: PerSide<u64>) -> std::cmp::Ordering {
         let [a, b] =
             [(count.baseline, self.steps.candidate), (count.candidate, self.steps.baseline)]
@@ -36,8 +37,8 @@ impl Scale {
         b.cmp(&a)
     }
 
-    /// The divisor for counts over the compared steps, and a suffix for the text. If all counts are
-    /// divisible by the number of steps, the divisor is that number and the suffix is empty. If a count
+    /// The divisor for counts over the compared steps, and a suffix for the formatted counts. If all counts
+    /// are divisible by the number of steps, the divisor is that number and the suffix is empty. If a count
     /// is not divisible by the number of steps, the divisor is 1 and the suffix reads ` in 6 steps`.
     pub(in crate::analysis) fn unit(self, counts: &[PerSide<u64>]) -> (PerSide<u64>, String) {
         let steps = self.steps.map(|steps| steps.max(1));
@@ -52,7 +53,7 @@ impl Scale {
         (PerSide::new(1, 1), format!(" in {told} steps"))
     }
 
-    /// Converts a time of a side, summed over the compared steps, to ms per step.
+    /// Converts a side's time, summed over the compared steps, to ms per step.
     pub(in crate::analysis) fn millis_per_step(self, side: Side, time: Nanos) -> f64 {
         time.as_millis() / self.steps[side].max(1) as f64
     }

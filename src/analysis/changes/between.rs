@@ -5,7 +5,8 @@
 //! candidate  ─ aten::mul ──────────── aten::relu step
 //!                        └─ longer ─┘ before aten::relu
 //! ```
-//! Without Python stacks, a sleep or slow code between two ops is not a call, but its position is known.
+//! Without Python stacks, a sleep or slow code between two ops is not recorded as a call, but the ops around
+//! it show where it is.
 
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;
@@ -16,15 +17,16 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The op before which at least half of the difference in time between calls occurs; `None` if it is spread
-/// over several ops. The differences of the `threads` are candidate − baseline in the unit of `scale`.
+/// The op before which at least half of the difference in time between calls occurs; `None` if the difference
+/// is spread over several ops. `threads` contains the difference on each thread, candidate − baseline, in the
+/// unit of `scale`.
 pub(super) fn place(
     analysis: &Analysis,
     scale: Scale,
     threads: &BTreeMap<MergedId, i128>,
 ) -> Option<String> {
     let difference: i128 = threads.values().sum();
-    // Only the most affected thread counts, because the remaining threads are mostly idle between calls.
+    // Only the most affected thread is examined, because the remaining threads are mostly idle between calls.
     let thread = |(_, time): &(&MergedId, &i128)| **time * difference.signum();
     let (&thread, _) = threads.iter().max_by_key(thread)?;
     let mut gaps: BTreeMap<&str, PerSide<Nanos>> = BTreeMap::new();
@@ -37,7 +39,7 @@ pub(super) fn place(
     (2 * most >= difference.abs() && most > 0).then(|| name.to_owned())
 }
 
-/// Adds the gap before each outermost matched call of a thread, grouped by the name of the call.
+/// Adds up the gaps before the outermost matched calls on a thread, by call name.
 fn add_thread<'a>(
     analysis: &'a Analysis,
     side: Side,

@@ -11,7 +11,7 @@
 //!                      ─ the rest ────────────────▶ overlap of host and device
 //! no known call        ───────────────────────────▶ unexplained
 //! ```
-//! The costs add up exactly to the difference of the step times.
+//! The costs add up exactly to the step-time difference.
 
 use super::draft::Drafts;
 use super::kind::ChangeKind;
@@ -26,28 +26,28 @@ use crate::tree::CallKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A change of Python code is cheap if it costs less than 1/`CHEAP` of the total cost of all changes.
+/// A Python code change is cheap if it costs less than 1/`CHEAP` of the total cost of all changes.
 const CHEAP: i128 = 200;
 
 /// The cost of each change and of unchanged code: exact differences, in the unit of [`Scale::difference`].
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    /// The differences of busy and idle time caused by each change.
+    /// The differences in busy time and in idle time that each change causes.
     pub(super) of_drafts: BTreeMap<usize, (i128, i128)>,
-    /// The rows of each change, by position.
+    /// The positions of the rows that belong to each change.
     pub(super) rows: BTreeMap<usize, Vec<usize>>,
-    /// Difference of the busy time of kernels at matched calls with the same arguments and kernels.
+    /// Difference in the busy time of kernels at matched calls with the same arguments and kernels.
     pub(super) kernel_speed: i128,
-    /// Times of the kernels in `kernel_speed`, summed over the compared steps.
+    /// Total time, over the compared steps, of the kernels that contribute to `kernel_speed`.
     pub(super) same_kernels: PerSide<Nanos>,
-    /// Difference of the idle time at matched calls: the part of host gaps that the host time of these
-    /// calls explains, and all launch latency, queueing delay, synchronization and final wait.
+    /// Difference in idle time at matched calls: the part of host gaps that the host time of these calls
+    /// explains, and all launch latency, queueing delay, synchronization and final wait.
     pub(super) host_speed: i128,
-    /// Difference of the host gaps between recorded calls, by thread.
+    /// Difference in host gaps between recorded calls, by thread.
     pub(super) between_calls: BTreeMap<MergedId, i128>,
-    /// Difference of the host gaps at matched calls that the host time of these calls does not explain.
+    /// Difference in host gaps at matched calls that the host time of these calls does not explain.
     pub(super) overlap: i128,
-    /// Difference of the time that cannot be attributed to a call.
+    /// Difference in the time that cannot be attributed to a call.
     pub(super) unexplained: i128,
 }
 
@@ -88,7 +88,7 @@ impl Costs {
         costs
     }
 
-    /// Combines the cheap changes of Python code into a single change.
+    /// Combines the cheap Python code changes into a single change.
     pub(super) fn combine_python(&mut self, drafts: &mut Drafts<'_>) {
         let all: i128 = self.of_drafts.values().map(|(busy, idle)| (busy + idle).abs()).sum();
         let cost =
@@ -99,7 +99,8 @@ impl Costs {
             .filter(|&at| drafts.resolve(at) == at && CHEAP * cost(&at) < all)
             .collect();
         cheap.sort_by_key(|at| (Reverse(cost(at)), *at));
-        // Different versions of Python or of a library call different functions.
+        // If versions differ, the environment change absorbs all cheap changes, because different versions of
+        // Python or of a library call different functions.
         let environment = drafts.find(ChangeKind::Environment).first().copied();
         let Some((first, others)) = environment
             .map(|first| (first, cheap.as_slice()))
@@ -154,13 +155,13 @@ impl Costs {
     }
 }
 
-/// Whether the owner of idle time is a thread, so no call was running.
+/// Whether the owner of idle time is a thread, which means that no call was running.
 fn is_thread(analysis: &Analysis, owner: MergedId) -> bool {
     let (side, call) = either(analysis, owner);
     analysis.tree(side).kind(call) == CallKind::Thread
 }
 
-/// The part of a difference that another difference of the same sign explains.
+/// The part of a difference that another difference with the same sign explains.
 fn common(difference: i128, by: i128) -> i128 {
     match difference.signum() == by.signum() {
         true => difference.signum() * difference.abs().min(by.abs()),

@@ -16,14 +16,14 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Draft {
     pub(super) kind: ChangeKind,
-    /// Text that distinguishes the change from other changes of the same kind.
+    /// String that distinguishes the change from other changes of the same kind.
     pub(super) subject: String,
     /// The calls that changed: matched ops with different arguments or kernels, and the outermost
     /// unmatched calls.
     pub(super) nodes: Vec<MergedId>,
     /// The calls of changes that are consequences of this change.
     pub(super) consequences: Vec<MergedId>,
-    /// The names that the sentence about the change mentions for each side, with their counts.
+    /// The names that the change's sentence mentions for each side, with their counts.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
     /// Functions whose calls were added or removed.
     pub(super) functions: PerSide<BTreeMap<String, u64>>,
@@ -31,19 +31,19 @@ pub(super) struct Draft {
     pub(super) pairs: BTreeMap<(String, String), u64>,
     /// Position in the program where the change first occurs.
     pub(super) position: Position,
-    /// Number of cheap changes of Python code at other positions that were combined with this change.
+    /// Number of cheap Python code changes at other positions that were combined with this change.
     pub(super) other_positions: u64,
-    /// Whether the change includes calls of the forward pass, and whether it includes calls of the
-    /// backward pass.
+    /// Whether the change includes calls in the forward pass. `has_backward` is the same for the backward
+    /// pass.
     pub(super) has_forward: bool,
     pub(super) has_backward: bool,
     /// The name of the parameter whose value changed, if known.
     pub(super) parameter: Option<&'static str>,
     /// The library setting that changed, if known.
     pub(super) switched: Option<Switched>,
-    /// What the names of the unmatched calls reveal, for each side.
+    /// The purposes that the names of the unmatched calls reveal, for each side.
     pub(super) marks: PerSide<Marks>,
-    /// The draft of which this draft is a consequence.
+    /// The draft that caused this draft, if any.
     cause: Option<usize>,
 }
 
@@ -64,14 +64,14 @@ impl Draft {
     }
 }
 
-/// All drafts, and the draft of each call.
+/// All drafts, and the draft that each changed call belongs to.
 pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Analysis,
     list: Vec<Draft>,
     index: BTreeMap<(ChangeKind, String), usize>,
-    /// The draft of each outermost unmatched call, indexed by merged node.
+    /// The draft that each outermost unmatched call belongs to, indexed by merged node.
     of_root: Vec<u32>,
-    /// The draft of each matched op that changed, indexed by merged node.
+    /// The draft that each changed matched op belongs to, indexed by merged node.
     of_site: Vec<u32>,
     /// The forward op of each outermost backward op.
     forward: PerSide<FxHashMap<CallId, CallId>>,
@@ -90,7 +90,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft with the given kind and subject, created if it does not exist yet.
+    /// Returns the draft with the given kind and subject, and creates the draft if it does not exist yet.
     pub(super) fn draft(&mut self, kind: ChangeKind, subject: &str) -> usize {
         let next = self.list.len();
         let at = *self.index.entry((kind, subject.to_owned())).or_insert(next);
@@ -116,7 +116,7 @@ impl<'a> Drafts<'a> {
         at
     }
 
-    /// The forward op of a node of the backward pass, or of the first such node below a call.
+    /// The forward op of the backward op at or above `node`, or else of the first backward op below `node`.
     pub(super) fn forward_of(&self, node: MergedId) -> Option<MergedId> {
         let found = autograd_node(self.analysis, node);
         let (side, backward) = found.unwrap_or_else(|| either(self.analysis, node));
@@ -125,7 +125,7 @@ impl<'a> Drafts<'a> {
         Some(self.analysis.diff().merged().of(side, *forward))
     }
 
-    /// Position of a node in the program; a node of the backward pass has the position of its forward op.
+    /// Position of a node in the program. A node in the backward pass has the position of its forward op.
     pub(super) fn position_at(&self, node: MergedId) -> Position {
         match autograd_node(self.analysis, node) {
             None => Position::at(self.analysis, node),
@@ -135,8 +135,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft of the nearest op above a node that is unmatched or has different arguments. Differences
-    /// inside an unmatched op or an op with different arguments are consequences of that op.
+    /// The draft of the nearest enclosing op that is unmatched or has different arguments. Differences inside
+    /// such an op are consequences of that op's change.
     pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let mut above = merged.parent(node);
@@ -162,14 +162,14 @@ impl<'a> Drafts<'a> {
         &mut self.list[at]
     }
 
-    /// Adds an unmatched call with everything below it.
+    /// Adds an unmatched call, with everything below it, to a draft.
     pub(super) fn add_root(&mut self, at: usize, node: MergedId) {
         self.of_root[node.index()] = at as u32;
         self.list[at].nodes.push(node);
     }
 
-    /// Adds a matched op to a draft. If several drafts claim the op, the op is a call site of every
-    /// one of them, and its costs belong to the first.
+    /// Adds a matched op to a draft. If several drafts claim the op, the op is a call site of all of these
+    /// drafts, but its cost is attributed to the first draft.
     pub(super) fn add_site(&mut self, at: usize, node: MergedId) {
         let of_site = &mut self.of_site[node.index()];
         if *of_site == NONE {
@@ -180,9 +180,9 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// The draft of the innermost module around a node, if the module is unmatched and contains no
-    /// modules. All calls of an unmatched module without submodules are part of its change, even if
-    /// some of its frames are matched.
+    /// The draft of the innermost module around a node, if this module is unmatched and has no submodules.
+    /// All calls in such a module belong to the module's change, even if some frames in the module are
+    /// matched.
     pub(super) fn unmatched_module(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let (side, call) = either(self.analysis, node);
@@ -259,7 +259,7 @@ impl<'a> Drafts<'a> {
         self.fold(part, whole);
     }
 
-    /// Merges a draft into a second draft, which then mentions the names of both.
+    /// Merges a draft into a second draft, which then mentions the names from both drafts.
     pub(super) fn merge_named(&mut self, part: usize, whole: usize) {
         let Draft { names, functions, has_forward, has_backward, .. } = &self.list[part];
         let (names, functions) = (names.clone(), functions.clone());

@@ -1,4 +1,4 @@
-//! Collects the facts about a comparison that involve no times: different arguments, kernels and calls.
+//! Collects the facts about a comparison that do not depend on times: different arguments, kernels and calls.
 
 use crate::analysis::shared_texts::SharedTexts;
 use crate::analysis::{Analysis, Row, RowKind, WallBasis};
@@ -8,7 +8,7 @@ use crate::side::Side;
 use crate::trace::{Argument, Category, TextId};
 use crate::tree::{CallId, CallKind};
 
-/// The differences between the two programs, in the order of the merged tree.
+/// The differences between the two programs, in merged-tree order.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// Matched ops with different arguments.
@@ -17,19 +17,19 @@ pub(super) struct Facts {
     pub(super) has_work: bool,
     /// Whether both sides recorded the arguments of a matched op.
     pub(super) has_arguments: bool,
-    /// Number of ops in compared steps; `matched_ops` counts those with a counterpart or replaced by a
-    /// region.
+    /// Number of ops in compared steps. `matched_ops` counts the ops that have a counterpart or were replaced
+    /// by a region.
     ops: u64,
     matched_ops: u64,
-    /// GPU time of both sides in compared steps, in ns; `firm_time` is the part in firmly matched calls.
+    /// GPU time in compared steps on both sides, in ns. `firm_time` is the part in firmly matched calls.
     gpu_time: i64,
     firm_time: i64,
-    /// Matched ops that run at a different position among the calls of the same op or module.
+    /// Matched ops whose position among the calls in the enclosing op or module differs between the sides.
     pub(super) moved: Vec<MergedId>,
     /// The outermost calls that are not matched to a call with the same name, except compiled regions and
     /// graphs that replaced calls.
     pub(super) calls: Vec<MergedId>,
-    /// The rows of matched calls that run different kernels, by position.
+    /// Positions of the rows for matched calls that run different kernels.
     pub(super) kernels: Vec<usize>,
 }
 
@@ -55,7 +55,7 @@ impl Facts {
                     || one.is_gpu_path(a)
                     || two.is_gpu_path(b)
             };
-            // Ops with different names have different lists of arguments.
+            // The arguments of ops with different names cannot be compared.
             let is_comparable = is_op && !diff.is_difference(node);
             if is_comparable && works() && analysis.is_compared(Side::Baseline, a) {
                 facts.has_arguments |= one.arguments(a).is_some() && two.arguments(b).is_some();
@@ -97,7 +97,7 @@ impl Facts {
         }
     }
 
-    /// Share of the GPU time that is in firmly matched calls; `None` without GPU time.
+    /// Share of the GPU time in firmly matched calls; `None` if there is no GPU time.
     pub(super) fn firm_share(&self) -> Option<f64> {
         (self.gpu_time > 0).then(|| self.firm_time as f64 / self.gpu_time as f64)
     }
@@ -122,7 +122,7 @@ impl Analysis {
 }
 
 /// Whether a GPU event, or the op or frame that launched it, is firmly matched. An op may launch different
-/// kernels on the two sides, so the op is compared as a whole.
+/// kernels on the two sides, so a firm match of the op is sufficient.
 fn is_firm(analysis: &Analysis, side: Side, event: CallId) -> bool {
     let tree = analysis.tree(side);
     let is_host = |&above: &CallId| matches!(tree.kind(above), CallKind::Op | CallKind::Frame);
@@ -168,7 +168,8 @@ fn roots(analysis: &Analysis) -> Vec<MergedId> {
     roots
 }
 
-/// Whether a node is a matched pair of frames of one function whose file is in different folders.
+/// Whether a node consists of matched frames for the same function, whose file is in a different folder on
+/// each side.
 fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {
@@ -196,7 +197,7 @@ fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     })
 }
 
-/// Whether a row that both sides have runs kernels with different names or counts.
+/// Whether a row has calls on both sides, but runs kernels with different names or counts.
 fn runs_other_kernels(analysis: &Analysis, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
     let is_on_both = row.calls.baseline.is_some() && row.calls.candidate.is_some();
     if !is_on_both || row.kind == RowKind::Replaced || analysis.is_of_other_steps(row) {

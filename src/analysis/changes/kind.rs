@@ -25,7 +25,8 @@ pub enum ChangeKind {
     Layers,
     /// Ops were added, removed or replaced.
     Ops,
-    /// Ops on inputs of the same sizes and types take different values, or a different number of tensors.
+    /// Ops on inputs with the same sizes and types have different argument values, or a different number of
+    /// tensors.
     Arguments,
     /// The optimizer or its implementation differs.
     Optimizer,
@@ -41,13 +42,14 @@ pub enum ChangeKind {
     Python,
     /// Different kernels run for the same op with the same arguments.
     KernelSelection,
-    /// Device memory is allocated from the driver in the compared steps.
+    /// Device memory is requested from the driver in the compared steps, or the allocator reserves a
+    /// different amount.
     Allocator,
     /// Live memory grows from step to step.
     Leak,
-    /// The peak of the allocated memory is another one.
+    /// Peak memory differs.
     Memory,
-    /// An op takes other temporary blocks for the same tensors.
+    /// An op allocates different temporary blocks for the same tensors.
     Workspace,
     /// The GPU work runs on more or fewer streams.
     Streams,
@@ -58,7 +60,7 @@ pub enum ChangeKind {
 }
 
 impl ChangeKind {
-    /// All kinds of changes, in the order of the documentation.
+    /// All kinds of changes, in the order used in the documentation.
     pub const ALL: [ChangeKind; 26] = [
         ChangeKind::Environment,
         ChangeKind::Compilation,
@@ -128,7 +130,7 @@ impl ChangeKind {
         }
     }
 
-    /// The usual cause of changes of this kind; empty if there is none.
+    /// The usual cause of changes of this kind; empty if there is no usual cause.
     pub fn usual(self) -> &'static str {
         match self {
             ChangeKind::Compilation => "torch.compile",
@@ -161,7 +163,7 @@ impl ChangeKind {
             }
             ChangeKind::Checkpointing => "torch.utils.checkpoint",
             ChangeKind::WarmUp => {
-                "too few warm-up steps, or shapes that change and make torch.compile run again"
+                "too few warm-up steps, or changing shapes that trigger recompilation"
             }
             ChangeKind::Recording => "with_stack= and record_shapes= of torch.profiler.profile",
             ChangeKind::Arguments
@@ -180,7 +182,7 @@ impl ChangeKind {
 pub enum Certainty {
     /// The change is read from the trace.
     Certain,
-    /// The change is inferred from the names of kernels.
+    /// The change is inferred from kernel names.
     Likely,
 }
 

@@ -48,7 +48,7 @@ pub struct Changes {
     /// Kernel times at matched calls with the same arguments and kernels.
     same_kernels: PerSide<Nanos>,
     scale: Scale,
-    /// The exact sum of all costs, in the unit of the scale.
+    /// The exact sum of all costs, in the unit of `scale`.
     sum: i128,
     has_work: bool,
     has_arguments: bool,
@@ -56,7 +56,7 @@ pub struct Changes {
     firm_share: Option<f64>,
 }
 
-/// A change of the program: facts that share a kind and a value, with their consequences.
+/// A program change: facts of the same kind with the same value, together with their consequences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
@@ -71,7 +71,7 @@ pub struct Change {
     /// The merged nodes of the calls that changed: matched ops with different arguments or kernels, and
     /// the outermost unmatched calls.
     pub nodes: Vec<MergedId>,
-    /// The rows of the change, as positions in [`Analysis::rows`].
+    /// Positions of the change's rows in [`Analysis::rows`].
     pub rows: Vec<usize>,
     /// Cost of the change: candidate − baseline per step.
     pub cost: Nanos,
@@ -82,7 +82,8 @@ pub struct Change {
 impl Change {
     /// What usually causes such a change; empty if there is no usual cause.
     pub(crate) fn usual(&self) -> &'static str {
-        // Other layers, unlike other options of the profiler, are calls of one side only.
+        // A recording change with nodes means that the recordings contain different layers, which has no
+        // usual cause. All other recording changes come from profiler options.
         match self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
             true => "",
             false => self.kind.usual(),
@@ -90,7 +91,7 @@ impl Change {
     }
 }
 
-/// A part of the step-time difference that no change causes.
+/// A part of the step-time difference that is not caused by any change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WithoutChange {
     /// The name of the part in tables.
@@ -182,9 +183,8 @@ impl Changes {
         &self.list
     }
 
-    /// Whether no change of the program was found: every call, argument and kernel is the same on
-    /// both sides. Differences in what the profiler recorded are ignored. The result is false if
-    /// nothing was compared.
+    /// Whether no program change was found: every call, argument and kernel is the same on both sides.
+    /// Differences in what the profiler recorded are ignored. The result is false if nothing was compared.
     pub fn is_identical(&self) -> bool {
         self.has_work && self.list.iter().all(|change| change.kind == ChangeKind::Recording)
     }
@@ -199,38 +199,39 @@ impl Changes {
         self.has_arguments
     }
 
-    /// Share of the ops in compared steps that have a counterpart or were replaced by a region; 1 without
-    /// ops.
+    /// Share of the ops in compared steps that have a counterpart or were replaced by a region; 1 if there
+    /// are no ops.
     pub fn matched_share(&self) -> f64 {
         self.matched_share
     }
 
-    /// Share of the GPU time in compared steps that was launched by
-    /// [firmly](crate::diff::Confidence::Firm) matched calls, over both traces; `None` without GPU time.
+    /// Share of the GPU time in compared steps that was launched by [firmly](crate::diff::Confidence::Firm)
+    /// matched calls, over both traces; `None` if there is no GPU time.
     pub fn firm_share(&self) -> Option<f64> {
         self.firm_share
     }
 
-    /// Kernel time per step, candidate − baseline, of matched calls with the same arguments and kernels.
+    /// Difference in kernel time per step, candidate − baseline, at matched calls with the same arguments and
+    /// kernels.
     pub fn kernel_speed(&self) -> Nanos {
         self.kernel_speed
     }
 
-    /// Candidate / baseline of the kernel time per step of matched calls with the same arguments and
-    /// kernels; `None` if either is zero.
+    /// Ratio of the kernel times per step, candidate / baseline, at matched calls with the same arguments and
+    /// kernels; `None` if either time is zero.
     pub fn kernel_ratio(&self) -> Option<f64> {
         let steps = self.scale.steps.baseline as f64 / self.scale.steps.candidate as f64;
         self.same_kernels.ratio().map(|ratio| ratio * steps)
     }
 
-    /// Time per step, candidate − baseline, in which the device waits for matched host calls that became
-    /// faster or slower.
+    /// Difference per step, candidate − baseline, in the time that the device waits for matched host calls
+    /// that became faster or slower.
     pub fn host_speed(&self) -> Nanos {
         self.host_speed
     }
 
-    /// Time per step, candidate − baseline, in which the device waits for a host that is between recorded
-    /// calls: Python code that was not recorded, a sleep, or the profiler itself.
+    /// Difference per step, candidate − baseline, in the time that the device waits while the host is between
+    /// recorded calls: in Python code that was not recorded, in a sleep, or in the profiler itself.
     pub fn between_calls(&self) -> Nanos {
         self.between_calls
     }
@@ -241,18 +242,19 @@ impl Changes {
         self.between_place.as_deref()
     }
 
-    /// Time per step, candidate − baseline, in which the device waits at matched calls, beyond the change
-    /// of their own host time: GPU work starts or stops filling gaps.
+    /// Difference per step, candidate − baseline, in the time that the device waits at matched calls, as far
+    /// as the host time of these calls does not explain it. For example, GPU work starts or stops filling
+    /// gaps.
     pub fn overlap(&self) -> Nanos {
         self.overlap
     }
 
-    /// Time per step, candidate − baseline, that cannot be attributed to a call.
+    /// Difference per step, candidate − baseline, in the time that cannot be attributed to a call.
     pub fn unexplained(&self) -> Nanos {
         self.unexplained
     }
 
-    /// The parts of the difference that no change causes.
+    /// The parts of the step-time difference that are not caused by any change.
     pub fn without_change(&self) -> [WithoutChange; 5] {
         let part = |name, meaning, cost| WithoutChange { name, meaning, cost };
         [
@@ -273,20 +275,20 @@ impl Changes {
             ),
             part(
                 "overlap",
-                "idle time at matched calls beyond the change of their host time",
+                "idle time at matched calls beyond the change in the host time of these calls",
                 self.overlap,
             ),
             part("unexplained", "time that cannot be attributed to a call", self.unexplained),
         ]
     }
 
-    /// Sum of all costs: candidate − baseline of the step time.
+    /// Sum of all costs, which is the step-time difference, candidate − baseline.
     pub fn difference(&self) -> Nanos {
         let changes = self.list.iter().map(|change| change.cost);
         changes.chain(self.without_change().map(|part| part.cost)).sum()
     }
 
-    /// Whether the costs add up exactly to the difference of the step times.
+    /// Whether the costs add up exactly to the step-time difference.
     pub fn is_exact(&self, wall: &Wall) -> bool {
         let own = PerSide::from_fn(|side| WallTotals::own(&wall.totals(side)));
         self.sum == self.scale.difference(own) && self.difference() == self.scale.round(self.sum)

@@ -1,4 +1,4 @@
-//! Parts of the sentences about changes: counts per step, lists of names, values.
+//! Phrases in the sentences about changes: counts per step, lists of names, values.
 
 use super::draft::Draft;
 use super::place::either;
@@ -29,8 +29,8 @@ pub(super) fn top_counts(draft: &Draft) -> (u64, u64) {
     (number(one), number(two))
 }
 
-/// Number of outermost ops of a change, as in `at 22 ops per step`. Changes without ops, such as graph
-/// launches, give `at 2 calls per step`.
+/// A phrase with the number of outermost ops in a change, such as `at 22 ops per step`. For changes without
+/// ops, such as graph launches, the phrase counts calls: `at 2 calls per step`.
 pub(super) fn sites(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
     let merged = analysis.diff().merged();
     let (mut count, mut end) = (0, 0);
@@ -76,7 +76,7 @@ pub(super) fn short(ratio: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A list of ops after the function that calls them: `clip_grad_norm_ (2 × aten::mul, …)`.
+/// A list of ops in parentheses after the function that calls the ops: `clip_grad_norm_ (2 × aten::mul, …)`.
 pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) -> String {
     let list = list(only, 1);
     let mut functions = draft.functions[side].keys();
@@ -88,8 +88,8 @@ pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) ->
     }
 }
 
-/// The suffix ` per step`, omitted if there is only one step. If the counts are sums over several
-/// steps, ` per step` is replaced by `suffix`.
+/// Returns ` per step`, or an empty string if there is only one step. If the counts are sums over several
+/// steps, returns `suffix` instead.
 pub(super) fn per_step(scale: Scale, suffix: &str) -> String {
     match suffix.is_empty() && scale.steps.baseline.max(scale.steps.candidate) > 1 {
         true => " per step".to_owned(),

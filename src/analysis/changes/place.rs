@@ -14,7 +14,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// The position of the call above a node.
+    /// The position of the call directly above a node.
     pub(super) fn above(analysis: &Analysis, node: MergedId) -> Position {
         let (side, call) = either(analysis, node);
         let tree = analysis.tree(side);
@@ -22,7 +22,7 @@ impl Position {
         Position::of(tree, above)
     }
 
-    /// The position of a node, which may be a module or a frame itself.
+    /// The position of a node itself, which may be a module or a frame.
     pub(super) fn at(analysis: &Analysis, node: MergedId) -> Position {
         let (side, call) = either(analysis, node);
         Position::of(analysis.tree(side), call)

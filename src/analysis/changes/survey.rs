@@ -1,4 +1,4 @@
-//! Surveys the outermost ops and modules at or below an unmatched call.
+//! Summarizes the outermost ops and modules at or below an unmatched call.
 
 use super::place::either;
 use crate::analysis::Analysis;
@@ -29,8 +29,8 @@ const LOADING: [&str; 2] = ["enumerate(DataLoader)", "torch/utils/data/dataloade
 /// Substring in the names of frames that run a forward pass again in the backward pass.
 pub(super) const RECOMPUTING: &str = "torch/utils/checkpoint.py";
 
-/// Summary of an unmatched call and the calls below, excluding nested calls with a counterpart of the same
-/// name.
+/// Summary of an unmatched call and the calls below, excluding nested calls that have a counterpart with the
+/// same name.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Survey {
     /// Names of the outermost ops, in call order.
@@ -44,7 +44,7 @@ pub(super) struct Survey {
     pub(super) marks: Marks,
 }
 
-/// The purpose of frames and ops as far as their names reveal it.
+/// The purposes of frames and ops, as far as the names reveal these purposes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
     /// Whether the call runs compiled code.
@@ -80,7 +80,7 @@ impl Marks {
     }
 }
 
-/// Surveys unmatched calls, and caches the marks of their names.
+/// Summarizes unmatched calls, and caches the purposes that call names reveal.
 pub(super) struct Surveyor<'a> {
     analysis: &'a Analysis,
     marks: PerSide<ByName<Marks>>,
@@ -92,7 +92,7 @@ impl<'a> Surveyor<'a> {
         Surveyor { analysis, marks }
     }
 
-    /// Surveys the calls of a node on each side.
+    /// Summarizes the calls of a node on each side.
     pub(super) fn node(&mut self, node: MergedId) -> PerSide<Survey> {
         let node = self.analysis.diff().merged().node(node);
         PerSide::from_fn(|side| match node.call(side) {
@@ -156,8 +156,8 @@ fn is_common(analysis: &Analysis, side: Side, call: CallId) -> bool {
 }
 
 impl Survey {
-    /// Whether the ops are nodes of the backward pass, except for at most one, which may create the first
-    /// gradient.
+    /// Whether the ops are nodes of the backward pass. One exception is allowed, because one op may create
+    /// the first gradient.
     pub(super) fn is_backward(&self) -> bool {
         self.backward > 0 && self.ops.len() - self.backward <= 1
     }
@@ -178,7 +178,7 @@ pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
     modules.find(|&module| class(module) != COMPILED_MODULE).map_or("", class)
 }
 
-/// Call count of each module class in the compared steps.
+/// Number of calls to each module class in the compared steps.
 pub(super) struct Modules<'a> {
     of_class: BTreeMap<&'a str, PerSide<u64>>,
     /// Call counts keyed by the class of the enclosing module (empty for outermost modules) and the
@@ -210,8 +210,8 @@ impl<'a> Modules<'a> {
         self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Whether both sides call modules of a class inside a given class but differ in their call
-    /// counts, both inside that class and in total.
+    /// Whether both sides call modules of `class` inside modules of `around`, but with different call counts,
+    /// both inside `around` and in total.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
         let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
         let calls = [inside, self.calls(class)];
@@ -221,7 +221,7 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// Call count of each op directly in the modules of a class, in the compared steps.
+/// Number of calls to each op directly inside modules of each class, in the compared steps.
 pub(super) struct OpsOfModules<'a>(BTreeMap<(&'a str, &'a str), PerSide<u64>>);
 
 impl<'a> OpsOfModules<'a> {

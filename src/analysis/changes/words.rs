@@ -57,7 +57,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             let runs = if family.ends_with('s') { "run" } else { "runs" };
             let is_launch = sites.contains(" call");
             let same = if is_launch { "" } else { " for the same tensors" };
-            let other = format!("other kernels{same}");
+            let other = format!("different kernels{same}");
             format!("{family} {runs} {other} {sites}") + &switched(draft)
         }
         ChangeKind::Shapes => sizes(draft, &sites),
@@ -99,18 +99,23 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
         }
         ChangeKind::Arguments if draft.subject == TENSORS => {
             let is_added = draft.names.baseline.is_empty();
-            let verb = if is_added { "takes" } else { "no longer takes" };
+            let no_longer = if is_added { "" } else { "no longer " };
             let side = if is_added { Side::Candidate } else { Side::Baseline };
             let names: Vec<&str> =
                 draft.names[side].keys().take(NAMED).map(String::as_str).collect();
-            format!("{} {verb} an optional tensor, such as a bias, {sites}", names.join(", "))
+            let is = if names.len() > 1 { "are" } else { "is" };
+            let names = names.join(", ");
+            format!(
+                "{names} {is} {no_longer}called with an optional tensor, such as a bias, {sites}"
+            )
         }
         ChangeKind::Arguments => {
             let (one, two) = top_pair(draft);
             let op = first(&draft.names.baseline);
             let setting = draft.switched.as_ref().map(|switched| switched.name).or(draft.parameter);
             let setting = setting.map_or_else(String::new, |name| format!("{name} = "));
-            format!("{op} takes {setting}{} instead of {} {sites}", value(two), value(one))
+            let (one, two) = (value(one), value(two));
+            format!("{op} is called with {setting}{two} instead of {one} {sites}")
         }
         ChangeKind::InputPipeline => match workers(analysis) {
             Some(Side::Candidate) => "The data loader runs in worker processes".to_owned(),
@@ -158,7 +163,7 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
                 .collect();
             let per = per_step(scale, &suffix);
             format!(
-                "Only the {} takes memory from the driver: {}{per}",
+                "Only the {} calls the driver to allocate or free device memory: {}{per}",
                 side.word(),
                 calls.join(", ")
             )
@@ -188,18 +193,18 @@ pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> Stri
             format!("Only the {} loads GPU code in the measured steps: {calls}", side.word())
         }
         ChangeKind::Recording if draft.subject == LAYERS => {
-            "The recordings contain other layers".to_owned()
+            "The recordings contain different layers".to_owned()
         }
         ChangeKind::Recording => recording(draft),
     }
 }
 
-/// Puts a space before `words`; returns an empty text if `words` is empty.
+/// Puts a space before `words`; returns an empty string if `words` is empty.
 fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }
 
-/// Whether a side only accumulates more gradients, and nothing else changed.
+/// Whether the only change is that one side accumulates more gradients.
 fn counts_gradients(draft: &Draft) -> bool {
     let [one, two] = [&draft.names.baseline, &draft.names.candidate];
     one.is_empty() != two.is_empty()
@@ -272,7 +277,7 @@ fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
     format!("{what} {verb} {}{per}{kernels}", counted(calls, "call"))
 }
 
-/// A sentence such as `Inputs are 2 times as large: dimension 0 is 16 instead of 8 …`.
+/// A sentence such as `Inputs are 2 times as large at 3 ops (dimension 0: 8 → 16)`.
 fn sizes(draft: &Draft, sites: &str) -> String {
     let mut pairs: Vec<(&(String, String), &u64)> = draft.pairs.iter().collect();
     pairs.sort_by_key(|(pair, count)| (Reverse(**count), *pair));
@@ -330,7 +335,7 @@ fn layers(draft: &Draft, scale: Scale) -> String {
     format!("{two} instead of {one} {class} calls{per}")
 }
 
-/// A sentence such as `In Mlp (train.py: forward): aten::relu replaces aten::gelu`.
+/// A sentence such as `aten::relu instead of aten::gelu in Mlp (train.py: forward)`.
 fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
     let (unit, suffix) = scale.unit(&counts_of(draft));
     let mut names = draft.names.baseline.keys().chain(draft.names.candidate.keys());

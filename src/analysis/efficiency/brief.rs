@@ -1,5 +1,5 @@
-//! Summarizes the [`TraceEfficiency`] of one trace: the share of its time that has a model, and the ops
-//! furthest from their roofline.
+//! Summarizes the [`TraceEfficiency`] of one trace: the share of the measured time that models cover, and the
+//! ops furthest from their roofline.
 
 use super::roofline::Efficiency;
 use super::trace::{OpEfficiency, TraceEfficiency};
@@ -10,9 +10,10 @@ use serde::Serialize;
 pub struct EfficiencyInfo {
     /// The device whose peak rates were used; `None` if unknown.
     pub peaks_of: Option<String>,
-    /// Share of the time that has a model, from 0 to 1; `None` if the trace has no measured time.
+    /// Share of the measured time that models cover, from 0 to 1; `None` if the trace has no measured time.
     pub coverage: Option<f64>,
-    /// Share of the time that has a model, from 0 to 1, among events whose launch is in the trace.
+    /// Share of the measured time that models cover, from 0 to 1, counting only events whose launch is in the
+    /// trace.
     pub coverage_of_launched: Option<f64>,
     /// The ops furthest from their roofline, sorted by descending possible saving, or by descending time
     /// if the peaks are unknown.
@@ -34,23 +35,23 @@ pub struct FurthestOp {
     pub time_us: f64,
     /// Possible saving: the part of `time_us` that exceeds the time at the roofline, in µs.
     pub savable_us: Option<f64>,
-    /// Floating-point operations of all calls, in 10^9.
+    /// Floating-point operations in all calls, in units of 10^9.
     pub gflops: Option<f64>,
-    /// Bytes that all calls must move, in 10^6.
+    /// Bytes that all calls must move, in units of 10^6.
     pub mbytes: Option<f64>,
     /// Achieved rate in 10^12 operations per second.
     pub tflops_per_s: Option<f64>,
     /// Achieved rate in 10^12 bytes per second.
     pub tb_per_s: Option<f64>,
-    /// What limits the op at the roofline: `compute` or `memory`. If the op took less time than at
-    /// the roofline, the value is `cache_resident_or_model_too_high` and the rates are `None`.
+    /// What limits the op at the roofline: `compute` or `memory`. If the op took less time than the roofline
+    /// allows, the value is `cache_resident_or_model_too_high` and the rates are `None`.
     pub bound: Option<&'static str>,
-    /// Time at the roofline as a percentage of the measured time; `None` if it exceeds 100.
+    /// Time at the roofline as a percentage of the measured time; `None` if the percentage exceeds 100.
     pub roofline_pct: Option<f64>,
 }
 
 impl EfficiencyInfo {
-    /// Summarizes an efficiency with at most `most` of the ops furthest from their roofline.
+    /// Summarizes the efficiency of a trace, listing at most `most` of the ops furthest from their roofline.
     pub fn of(efficiency: &TraceEfficiency, most: usize) -> EfficiencyInfo {
         let furthest = efficiency.by_op().into_iter().take(most).map(FurthestOp::of).collect();
         EfficiencyInfo {

@@ -3,16 +3,17 @@
 use super::roofline::{Bound, Efficiency};
 use crate::side::{PerSide, Side};
 
-/// Minimum relative difference of work that counts as a change; smaller differences are treated as rounding.
+/// Minimum relative difference in work that counts as a change. Smaller differences are treated as rounding
+/// errors.
 const SAME_WORK: f64 = 0.01;
 
 /// Explains why a rate may exceed the device's peak.
 const ABOVE_PEAK: &str = "data in a cache, or work overestimated";
 
-/// The candidate's work compared with the baseline's.
+/// How the candidate's work differs from the baseline's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkChange {
-    /// The candidate needs equally many operations and bytes, as far as both are known.
+    /// Both sides need equally many operations and bytes, as far as these numbers are known.
     Same,
     /// The candidate needs more operations or bytes, and not fewer of either.
     More,
@@ -22,8 +23,8 @@ pub enum WorkChange {
     Other,
 }
 
-/// Compares the work per step of both sides. Returns `None` if a side is not fully modeled or has no
-/// events. Pass 1 as the number of steps to compare whole windows.
+/// Compares the work per step on both sides. Returns `None` if a side has no events, or events without a
+/// model. Pass 1 as the number of steps to compare whole windows.
 pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Option<WorkChange> {
     let per_step = |of: fn(&Efficiency) -> Option<f64>| {
         let [before, after] =
@@ -52,13 +53,13 @@ fn change(before: f64, after: f64) -> i8 {
     }
 }
 
-/// The rates of both sides in the unit of the op's limit, and the candidate's share of the peak if known.
-/// Returns `None` if a side has no model or if both rates round to zero.
+/// The rates on both sides, in TFLOP/s for compute-bound work and in TB/s for memory-bound work, and the
+/// candidate's share of the peak if known. Returns `None` if a side has no model or if both rates round to
+/// zero.
 pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     let compute = match efficiency.candidate.bound().or(efficiency.baseline.bound()) {
         Some(bound) => bound == Bound::Compute,
-        // With unknown peaks, more than 50 operations per byte count as compute bound: no device has
-        // memory fast enough for more.
+        // If the peaks are unknown, more than 50 operations per byte count as compute bound.
         None => efficiency.candidate.intensity()? > 50.0,
     };
     let (rate, unit): (fn(&Efficiency) -> Option<f64>, &'static str) = match compute {
@@ -79,7 +80,8 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     Some(format!("{} → {} {unit}{share}", short(before), short(after)))
 }
 
-/// The rates in a thousandth of the unit if one of them would round to zero: those of a CPU, mostly.
+/// Converts the rates to a unit that is 1000 times smaller if one of the rates would round to zero, which is
+/// common on CPUs.
 fn readable(rates: [f64; 2], unit: &'static str) -> ([f64; 2], &'static str) {
     let rounds_to_zero = |rate: &f64| short(*rate) == "0.00";
     match (rates.iter().any(rounds_to_zero), unit) {

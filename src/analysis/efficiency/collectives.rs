@@ -1,9 +1,9 @@
-//! Computes the bytes that links carry for the message of a communication kernel.
+//! Computes how many bytes the links carry for a communication kernel's message.
 //!
-//! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the
-//! whole message divided by the time. *Bus* bandwidth multiplies algorithm bandwidth by the minimum
-//! share of the message that every rank must send, which makes it comparable with the speed of a
-//! link for any number of ranks. Source: nccl-tests, PERFORMANCE.md.
+//! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
+//! message divided by the time. *Bus* bandwidth multiplies algorithm bandwidth by the minimum share of the
+//! message that every rank must send, which makes bus bandwidth comparable with link speed for any number of
+//! ranks. Source: nccl-tests, PERFORMANCE.md.
 //!
 //! ```text
 //! all_reduce                             2 · (n − 1) / n     size: the input
@@ -15,7 +15,7 @@
 use super::dtype::Dtype;
 use crate::trace::{EventId, Trace};
 
-/// The size of a collective's message, and the share of it that each rank sends.
+/// The size of a collective's message, and the share of the message that each rank sends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Transfer {
     /// Size of the whole message, in bytes.
@@ -24,7 +24,7 @@ pub(super) struct Transfer {
     pub(super) factor: f64,
 }
 
-/// The transfer of a communication kernel; `None` if its message was not recorded.
+/// The transfer of a communication kernel; `None` if the message was not recorded.
 pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     let message = trace.messages().get(event)?;
     let dtype = Dtype::of_message(trace.text(message.dtype))?;
@@ -34,7 +34,8 @@ pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     Some(Transfer { message: size, factor: factor(name, message.ranks)? })
 }
 
-/// The factor of a collective; `None` if the factor depends on the number of ranks, which was not recorded.
+/// The factor for a collective; `None` if the factor depends on the number of ranks and this number was not
+/// recorded.
 fn factor(name: &str, ranks: u64) -> Option<f64> {
     let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
     let plain = plain.to_ascii_lowercase();

@@ -38,7 +38,7 @@ impl Demand {
     }
 }
 
-/// The sum of all terms; `None` if any of them is unknown.
+/// The sum of all terms; `None` if any term is unknown.
 pub(super) fn sum(parts: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     parts.into_iter().sum()
 }
@@ -48,7 +48,7 @@ pub(super) fn read(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::read))
 }
 
-/// Bytes written to the tensors of an argument, or to new tensors of the same shapes and types.
+/// Bytes written to the tensors of an argument, or to new tensors with the same shapes and types.
 pub(super) fn written(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::written))
 }

@@ -7,7 +7,7 @@ pub enum Precision {
     Fp64,
     /// 32-bit floating point.
     Fp32,
-    /// 32-bit floating point whose products use 10 bits of mantissa.
+    /// 32-bit floating point whose products are computed with a 10-bit mantissa.
     Tf32,
     /// IEEE half precision.
     Fp16,
@@ -63,7 +63,7 @@ pub(super) struct Dtype {
     pub(super) class: Class,
     /// Size of a stored element in bytes.
     pub(super) bytes: u8,
-    /// Precision for looking up peaks; `None` for types without a peak on any unit.
+    /// Precision for looking up peak rates; `None` for types without a peak rate on any unit.
     pub(super) precision: Option<Precision>,
     /// Number of values in a stored element: 2 if two 4-bit values share a byte.
     pub(super) values: u8,

@@ -1,4 +1,4 @@
-//! Parses the argument texts of an op into tensors (shapes, strides, types) and scalar values.
+//! Parses the argument strings of an op into tensors (shapes, strides, types) and scalar values.
 //!
 //! ```text
 //! Input Dims       [[8, 64], [[32], [32]], [], []]
@@ -76,8 +76,8 @@ pub(super) struct Inputs {
 }
 
 impl Inputs {
-    /// Parses the four texts of an argument record, each a JSON list or empty. Returns `None` if no shapes
-    /// were recorded.
+    /// Parses the four strings of an argument record, each of which is a JSON list or empty. Returns `None`
+    /// if no shapes were recorded.
     pub(super) fn parse(dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Inputs> {
         let dims = json_list(dims).filter(|dims| !dims.is_empty())?;
         let types = json_list(types).unwrap_or_default();
@@ -172,8 +172,8 @@ fn input(dims: &Value, dtype: Option<&Value>, strides: Option<&Value>) -> Input 
             .map(|(item, dims)| tensor(dims, at(dtype, item).as_ref(), at(strides, item).as_ref()));
         return tensors.collect::<Option<Vec<Tensor>>>().map_or(Input::Unknown, Input::List);
     }
-    // An empty list is a scalar or an unrecorded list of tensors; a tensor without dimensions has a tensor
-    // type.
+    // An empty list means a scalar or an unrecorded list of tensors, unless the type is a tensor type. With a
+    // tensor type, the argument is a tensor without dimensions.
     if list.is_empty() && Dtype::parse(name).is_none() {
         return if name == "TensorList" { Input::Unknown } else { Input::Value };
     }

@@ -1,8 +1,8 @@
-//! Assigns each measured event to a job: the op whose work the event does.
+//! Assigns each measured event to a job, which is the op whose work the event does.
 //!
-//! The op is the nearest one above the event that has a model and sufficient arguments. An op whose work
-//! is done by an op below it is not a job: both `aten::linear` and the `aten::addmm` that it calls have a
-//! model, but the product must be counted once.
+//! The job is the nearest op above the event that has a model and sufficient arguments. An op whose work is
+//! done by a nested op is not a job: both `aten::linear` and the `aten::addmm` that it calls have a model,
+//! but the product must be counted once.
 //!
 //! ```text
 //! aten::linear      a product                 counted below
@@ -12,8 +12,9 @@
 //!     └── aten::copy_                         a separate job: not part of a product
 //!         └── kernel
 //! ```
-//! A copy or communication kernel without a modeled op above it is its own job, with its recorded size. Ops
-//! are found by [`CallTree::ancestors`], which includes a captured graph's ops above its replayed kernels.
+//! A copy or communication kernel without a modeled op above it is a job of its own, with the recorded number
+//! of bytes. Ops are found by [`CallTree::ancestors`]. For a kernel that a graph replays, the ancestors
+//! include the ops captured in the graph.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -27,15 +28,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 const NONE: u32 = u32::MAX;
 
-/// The memory or link through which the bytes of a job move.
+/// The memory or link through which a job's bytes move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Path {
     /// The bytes move through the memory of the device.
     Memory,
     /// The bytes move over the link to the host, whose peak is unknown.
     Host,
-    /// The bytes move over the links to other devices, with the number of bytes that each rank
-    /// sends per byte of the message.
+    /// The bytes move over the links to other devices. The value is the number of bytes that each rank sends
+    /// per byte of the message.
     Network(f64),
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Job {
     pub(super) call: CallId,
     pub(super) demand: Demand,
     pub(super) path: Path,
-    /// Total time of the events of the job.
+    /// Total time of the job's events.
     pub(super) time: Nanos,
     pub(super) events: u32,
 }
@@ -107,17 +108,18 @@ impl Jobs {
     }
 }
 
-/// Whether a copy moves data between device and host, by the names that the runtimes of both vendors use.
+/// Whether a copy moves data between device and host, according to the names that the runtimes of both
+/// vendors use.
 fn crosses_to_the_host(name: &str) -> bool {
     name.contains("HtoD") || name.contains("DtoH") || name.contains("Host")
 }
 
-/// Whether the name of a library kernel shows that its 32-bit products use 10 bits of mantissa.
+/// Whether the name of a library kernel shows that 32-bit products are computed with a 10-bit mantissa.
 fn is_tf32(name: &str, unit: Unit) -> bool {
     unit == Unit::Matrix && (name.contains("tf32") || name.contains("tensorop_s1688gemm"))
 }
 
-/// Finds the ops above events, and caches their minimum work by name and arguments.
+/// Finds the ops above events, and caches the minimum work of ops by name and arguments.
 struct Finder<'a> {
     tree: &'a CallTree,
     measure: Measure,
@@ -128,9 +130,9 @@ struct Finder<'a> {
     known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
     /// For each op name, whether there is a model.
     names: FxHashMap<TextId, bool>,
-    /// Element types found in the names of kernels.
+    /// Element types found in kernel names.
     of_kernels: ByName<Option<Dtype>>,
-    /// Ops whose work is done by an op below them.
+    /// Ops whose work is done by a nested op.
     done_below: FxHashSet<CallId>,
 }
 
@@ -160,8 +162,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The nearest op with known minimum work at or above each measured event. Also marks ops whose
-    /// work is done by an op below, which has at least the same weight.
+    /// The nearest op with known minimum work at or above each measured event. Also marks every op that
+    /// contains a nested op with at least the same weight, because the nested op does the work.
     fn nearest_ops(&mut self) -> Vec<(CallId, Option<CallId>)> {
         let (tree, mut done_below) = (self.tree, std::mem::take(&mut self.done_below));
         let mut leave = |call, entered: Entered, above: Option<&mut Entered>| {
@@ -189,7 +191,7 @@ impl<'a> Finder<'a> {
         nearest
     }
 
-    /// The op whose work an event does, with its minimum work and the path of its bytes.
+    /// The op whose work an event does, the minimum work of this op, and the path of the bytes.
     fn job(&mut self, event: CallId, nearest: Option<CallId>) -> Option<(CallId, Demand, Path)> {
         if let Some(transfer) = self.transfer(event) {
             let demand = Demand::vector(0.0, Some(transfer.message), None);
@@ -212,8 +214,8 @@ impl<'a> Finder<'a> {
         collectives::transfer(trace, self.tree.event(event)?)
     }
 
-    /// The bytes that an event moves without an op: a copy reads and writes its bytes, a memset only
-    /// writes them.
+    /// The bytes that an event without a modeled op moves. A copy reads and writes each byte, and a memset
+    /// only writes each byte.
     fn own_bytes(&self, event: CallId) -> Option<Demand> {
         let trace = self.tree.trace();
         let event = self.tree.event(event)?;

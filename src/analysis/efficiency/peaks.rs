@@ -1,6 +1,6 @@
 //! Looks up the peak rates of a device by name: operations per second by precision, and bytes per second.
 //!
-//! Ops on an unknown device have rates but no shares of a peak, because peaks are never guessed.
+//! Peak rates are never guessed. Ops on an unknown device have achieved rates, but no share of a peak rate.
 
 use super::demand::Unit;
 use super::dtype::Precision;
@@ -25,9 +25,9 @@ struct File {
 pub struct DevicePeaks {
     /// Display name of the device.
     pub name: String,
-    /// Substrings that identify the device by its name in traces.
+    /// Substrings that identify the device's name in a trace.
     names: Vec<String>,
-    /// Substrings that exclude devices whose names also contain one of `names`.
+    /// Substrings that identify different devices whose names also contain one of `names`.
     #[serde(default)]
     except: Vec<String>,
     /// Range of memory sizes, if several devices share a name.
@@ -56,7 +56,7 @@ impl DevicePeaks {
         }
     }
 
-    /// Length of the longest entry of `names` that matches; `None` if the device does not match.
+    /// Length of the longest matching entry in `names`; `None` if the device does not match.
     fn fits(&self, device: &Device) -> Option<usize> {
         let gib = device.memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30));
         let has_memory = match (self.memory_gib, gib) {
@@ -97,14 +97,15 @@ impl Peaks {
         Peaks { devices: parse(BUILTIN).expect("the built-in peaks are valid"), own: 0 }
     }
 
-    /// Peak rates of the built-in devices and of the devices in a TOML file, which take precedence.
+    /// Peak rates of the built-in devices and of the devices in a TOML file. The devices in the file take
+    /// precedence.
     ///
     /// # Errors
     /// The file cannot be read, is not valid TOML, or contains an invalid device.
     pub fn extended(path: impl AsRef<Path>) -> Result<Peaks> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::io(path, "read the peaks of devices", error))?;
+            .map_err(|error| Error::io(path, "read the device peaks", error))?;
         let mut devices = parse(&text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message).remedy(
                 "write [[device]] tables with name, names, memory_tb_per_s, matrix, vector, source, memory_source",
@@ -130,7 +131,8 @@ impl Peaks {
         found.or_else(|| best(others).map(|at| &others[at]))
     }
 
-    /// Peak rates of the devices of a trace; `None` if a device is unknown or if the rates differ.
+    /// Peak rates of the devices in a trace; `None` if a device is unknown or if the devices have different
+    /// rates.
     pub fn of_trace(&self, header: &Header) -> Option<&DevicePeaks> {
         let mut found = header.devices.iter().map(|device| self.of(device));
         let first = found.next()??;
@@ -151,18 +153,24 @@ fn check(device: &DevicePeaks) -> std::result::Result<(), String> {
     let figures = device.matrix.iter().chain(&device.vector);
     let known = |name: &str| Precision::ALL.iter().any(|precision| precision.label() == name);
     if let Some((name, _)) = figures.clone().find(|(name, _)| !known(name)) {
-        return Err(format!("`{name}` of `{}` is not a known precision", device.name));
+        return Err(format!("`{name}` is not a known precision (device `{}`)", device.name));
     }
     let all = figures.map(|(_, &figure)| figure).chain([device.memory_tb_per_s]);
     if all.into_iter().any(|figure| !figure.is_finite() || figure <= 0.0) {
-        return Err(format!("a peak of `{}` is not a positive number", device.name));
+        return Err(format!(
+            "a peak rate of the device `{}` is not a positive number",
+            device.name
+        ));
     }
     let lacks = |text: &str| text.trim().is_empty();
     if device.names.is_empty() || device.names.iter().any(|name| lacks(name)) {
-        return Err(format!("`{}` has no device names to match", device.name));
+        return Err(format!(
+            "the device `{}` has no `names`, or an empty name in `names`",
+            device.name
+        ));
     }
     if lacks(&device.source) || lacks(&device.memory_source) {
-        return Err(format!("the peaks of `{}` have no source", device.name));
+        return Err(format!("the device `{}` has no source or no memory_source", device.name));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Computes rates, the bound, the time at the roofline and its share of the measured time.
+//! Computes rates, the bound, the time at the roofline, and the ratio of this time to the measured time.
 //!
 //! ```text
 //! TFLOP/s
@@ -32,11 +32,11 @@ impl Bound {
     }
 }
 
-/// The work of a group of events, and its distance from the device's peaks. The minimum work of an
-/// op is split among its events in proportion to their times, so any grouping adds up.
+/// The work of a group of events, and how far the group is from the device's peak rates. The minimum work of
+/// an op is split among its events in proportion to their times, so the work adds up in any grouping.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Efficiency {
-    /// Total time of the group's events with a model.
+    /// Total time of the group's events that have a model.
     pub modelled: Nanos,
     /// Total time of all events in the group.
     pub time: Nanos,
@@ -108,12 +108,12 @@ impl Efficiency {
         self.roofed += time;
     }
 
-    /// Whether the group has any time, and a model for all of it.
+    /// Whether the group has measured time and models cover all of this time.
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
     }
 
-    /// Share of the time that has a model, from 0 to 1; `None` if there is no time.
+    /// Share of the measured time that models cover, from 0 to 1; `None` if there is no measured time.
     pub fn coverage(&self) -> Option<f64> {
         (self.time > Nanos::ZERO).then(|| self.modelled.0 as f64 / self.time.0 as f64)
     }
@@ -128,19 +128,19 @@ impl Efficiency {
         (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
     }
 
-    /// Rate in 10^12 floating-point operations per second; `None` above the device's peak.
+    /// Rate in 10^12 floating-point operations per second; `None` if the rate exceeds the device's peak rate.
     pub fn tflops_per_s(&self) -> Option<f64> {
         Some(1e3 * self.gflops()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// Rate in 10^12 bytes per second; for a collective, the rate of its whole message (algorithm
-    /// bandwidth). The rate is `None` above the device's peak.
+    /// Rate in 10^12 bytes per second; for a collective, the rate for the whole message (algorithm
+    /// bandwidth). `None` if the rate exceeds the device's peak rate.
     pub fn tb_per_s(&self) -> Option<f64> {
         Some(self.mbytes()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// Whether the events took less time than at the roofline: their data was in a cache, or the
-    /// model counts too much. Rates above the roofline say nothing about the device.
+    /// Whether the events took less time than the roofline allows, because their data was in a cache or the
+    /// model overestimates the work. Rates above the roofline say nothing about the device.
     pub fn is_above_peak(&self) -> bool {
         self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }
@@ -163,7 +163,7 @@ impl Efficiency {
     }
 
     /// The bound as shown in tables: `compute` or `memory`, or `cache_resident_or_model_too_high` if the
-    /// events took less time than at the roofline.
+    /// events took less time than the roofline allows.
     pub fn bound_label(&self) -> Option<&'static str> {
         match self.is_above_peak() {
             true => Some("cache_resident_or_model_too_high"),
@@ -171,7 +171,7 @@ impl Efficiency {
         }
     }
 
-    /// Time at the roofline as a percentage of the measured time; `None` if it exceeds 100.
+    /// Time at the roofline as a percentage of the measured time; `None` if the percentage exceeds 100.
     pub fn roofline_pct(&self) -> Option<f64> {
         let pct = 100.0 * self.roofline_us()? / self.time.as_micros();
         (!self.is_above_peak()).then_some(pct)
@@ -188,8 +188,8 @@ impl Efficiency {
     }
 }
 
-/// The share of an op's minimum work that an event gets, in proportion to its time. All events get
-/// equal shares if the op has no time.
+/// The share of an op's minimum work that is attributed to an event. Shares are proportional to the events'
+/// times, or equal if all times are zero.
 fn part(time: Nanos, job: &Job) -> f64 {
     match job.time {
         Nanos::ZERO => 1.0 / f64::from(job.events),

@@ -1,4 +1,5 @@
-//! Parses a table of [`Models`]: the formula of each op and the positions of its arguments.
+//! Parses a table of efficiency [`Models`]. Each model contains a formula, and the positions of the op
+//! arguments that the formula uses.
 
 use super::demand::Demand;
 use super::dtype::Dtype;
@@ -23,14 +24,14 @@ struct File {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Model {
-    /// Names of the ops that the model applies to; one `*` matches any text.
+    /// Names of the ops that the model applies to. A name may contain one `*`, which matches any string.
     ops: Vec<String>,
     formula: Formula,
     /// Source of the argument order and of the formula.
     source: String,
 }
 
-/// Models of the minimum work of ops, by op name.
+/// Models for the minimum work of ops, by op name.
 #[derive(Debug, Clone)]
 pub struct Models {
     models: Vec<Model>,
@@ -52,7 +53,7 @@ impl Models {
         Models::parse(BUILTIN).expect("the built-in models are valid")
     }
 
-    /// The built-in models and the models of a TOML file, which take precedence.
+    /// The built-in models and the models in a TOML file. The models in the file take precedence.
     ///
     /// # Errors
     /// The file cannot be read, is not valid TOML, or contains an invalid model.
@@ -68,7 +69,7 @@ impl Models {
         Ok(user.before(Models::builtin()))
     }
 
-    /// Parses a model table; the error message describes the mistake in it.
+    /// Parses a model table; the error message describes the mistake in the table.
     fn parse(text: &str) -> std::result::Result<Models, String> {
         let file: File = toml::from_str(text).map_err(|error| one_line(&error))?;
         let mut models =
@@ -82,7 +83,7 @@ impl Models {
     fn add(&mut self, model: Model) -> std::result::Result<(), String> {
         let at = self.models.len();
         if model.source.is_empty() {
-            return Err(format!("the model of {:?} has no source", model.ops));
+            return Err(format!("the model for {:?} has no source", model.ops));
         }
         for op in &model.ops {
             match op.split_once('*') {
@@ -90,7 +91,9 @@ impl Models {
                     self.patterns.push((start.to_owned(), end.to_owned(), at));
                 }
                 Some(_) => {
-                    return Err(format!("`{op}` may contain only one `*`, next to other text"));
+                    return Err(format!(
+                        "`{op}` must contain only one `*`, and at least one other character"
+                    ));
                 }
                 None if op.is_empty() => return Err("an op has no name".to_owned()),
                 None => {
@@ -137,9 +140,8 @@ impl Models {
 }
 
 impl Models {
-    /// The minimum work of an op, given its name and its arguments in a trace. Returns `None` if
-    /// the op has no model or its arguments are insufficient. The `lengths` of the requests matter
-    /// only for paged attention.
+    /// The minimum work of an op, given its name and its arguments in a trace. Returns `None` if the op has
+    /// no model or its arguments are insufficient. The request `lengths` matter only for paged attention.
     pub fn demand(
         &self,
         name: &str,

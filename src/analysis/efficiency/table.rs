@@ -1,9 +1,10 @@
-//! Lists the ops of an [`Analysis`] by name and shapes on both sides, with the maximum possible saving of
-//! each.
+//! Lists the ops of an [`Analysis`] by name and shapes on both sides, with the maximum possible saving for
+//! each op.
 //!
-//! A fully modeled row of the analysis is grouped with rows of the same name and shapes, both sides
-//! together. In a partly modeled row (a compiled region with its own kernels), the modeled ops are grouped
-//! individually, and equal ops of both sides are combined.
+//! If models cover an attribution row completely, the row is grouped with rows that have the same name and
+//! shapes, and each group contains both sides. If models cover only part of a row, such as a compiled region
+//! with its own kernels, the modeled ops in the row are grouped individually, and equal ops on both sides are
+//! combined.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
@@ -18,37 +19,38 @@ use crate::tree::CallId;
 pub struct EfficiencyRow {
     /// Name of the rows or of the op.
     pub name: String,
-    /// `Input Dims` of each side; empty on a side without rows.
+    /// `Input Dims` on each side; empty on a side without rows.
     pub dims: PerSide<String>,
-    /// `Input type` of each side; empty on a side without rows.
+    /// `Input type` on each side; empty on a side without rows.
     pub types: PerSide<String>,
     /// Number of grouped attribution rows or op calls.
     pub count: PerSide<u64>,
     /// Work and time of the measured events.
     pub efficiency: PerSide<Efficiency>,
-    /// Measured events, from which their times in additional runs are found; empty without additional runs.
+    /// Measured events, which are needed to look up times in additional runs; empty if there are no
+    /// additional runs.
     pub(crate) events: PerSide<Vec<CallId>>,
 }
 
-/// Key of a group: the name, and the shapes and types of both sides.
+/// Key of a group: the name, and the shapes and types on both sides.
 type Key<'a> = (String, [[&'a str; 2]; 2]);
 
 /// Ids that determine the key of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Ids {
-    /// The ids of a row: its name, and the shapes and types of both sides.
+    /// Ids for a row: the name, and the shapes and types on both sides.
     Row(RowNameIds, [[TextId; 2]; 2]),
-    /// The ids of an op on one side: its job number.
+    /// Ids for an op on one side: the side and the job number.
     Job(Side, usize),
 }
 
 impl Analysis {
-    /// The efficiency of the trace of a side.
+    /// The efficiency of the trace on one side.
     pub fn efficiency(&self, side: Side) -> &TraceEfficiency {
         self.cached.efficiency(side, self.tree(side), self.measure, self.options())
     }
 
-    /// Work and time of the events of a row on one side.
+    /// Work and time of a row's events on one side.
     pub fn row_efficiency(&self, row: &Row, side: Side) -> Efficiency {
         self.efficiency(side).of_events(&row.events[side])
     }

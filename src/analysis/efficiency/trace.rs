@@ -1,4 +1,4 @@
-//! Computes the efficiency of any group of events in a tree, and of each op with its shapes.
+//! Computes the efficiency of any group of events in a tree, and of each combination of op and shapes.
 
 use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};
@@ -57,7 +57,7 @@ impl TraceEfficiency {
         TraceEfficiency { tree, measure, jobs, peaks }
     }
 
-    /// Peak rates of the devices in the trace; `None` if unknown.
+    /// Peak rates of the devices in the trace; `None` if the rates are unknown.
     pub fn peaks(&self) -> Option<&DevicePeaks> {
         self.peaks.as_ref()
     }
@@ -77,7 +77,7 @@ impl TraceEfficiency {
         self.of_events(&self.measure.calls(&self.tree).collect::<Vec<_>>())
     }
 
-    /// Work and time of the events whose launch is in the trace; an event without a launch has no op above
+    /// Work and time of the events whose launch is in the trace. An event without a launch has no op above
     /// it.
     pub fn launched(&self) -> Efficiency {
         let is_launched = |&event: &CallId| match self.measure {

@@ -1,13 +1,13 @@
-//! Finds matched ops that do, on one side, the work of adjacent kernels that only the other side has.
+//! Finds matched ops that absorbed adjacent kernels: on one side, the op also does the work of kernels that only
+//! the other side has.
 //!
 //! ```text
 //! trace1                    trace2
 //! aten::addmm               aten::addmm          its kernel name contains gelu: it absorbed the gelu
 //! >> aten::gelu
 //!
-//! aten::linear (192 → 64)   aten::linear (192 → 192)    three of a third of the width: one by shape,
-//! >> aten::linear                                       whichever of them is matched
-//! >> aten::linear
+//! aten::linear (192 → 64)   aten::linear (192 → 192)    three linears, each a third as wide: one is
+//! >> aten::linear                                       matched, the others are absorbed by shape
 //! >> aten::linear
 //! ```
 
@@ -29,7 +29,7 @@ pub(super) struct OneSided {
     pub(super) kernels: Vec<CallId>,
 }
 
-/// The kernels of a matched pair of ops together with the kernels it absorbed, and the resulting change.
+/// The kernels of a matched pair of ops, including the absorbed kernels, and the resulting change.
 pub(super) struct Absorbed {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
@@ -39,7 +39,7 @@ pub(super) struct Absorbed {
 /// Maximum number of ops that one op of the same name may absorb.
 const MOST: usize = 8;
 
-/// The sequences of unmatched kernels directly before and after a matched pair.
+/// The runs of unmatched kernels directly before and directly after a matched pair of ops, as positions.
 #[derive(Debug, Default, Clone, Copy)]
 struct Beside {
     before: Option<usize>,
@@ -60,8 +60,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     }
     let mut used: BTreeSet<(Side, CallId)> = BTreeSet::new();
     let mut found = Vec::new();
-    // Shapes are tried before names: they explain all neighbors of a pair at once, while a name explains
-    // only the ops that it mentions.
+    // Shapes are tried before names: shapes explain all neighbors of a pair at once, while a name explains only
+    // the ops that the name mentions.
     for together in [true, false] {
         for (&(row, side), near) in &beside {
             let free = |at: Option<usize>| -> Vec<Leaf<'_>> {
@@ -88,8 +88,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     found
 }
 
-/// Compares the unmatched kernels of both sides between the same two matched pairs, at any depth.
-/// One side fused the kernels of the other side if there is evidence for a fusion.
+/// Compares the unmatched kernels that the two sides run between the same two matched pairs, at any depth. One
+/// side fused the kernels of the other side if there is evidence for a fusion.
 fn facing(
     pieces: &Pieces<'_>,
     runs: &[OneSided],
@@ -126,8 +126,8 @@ fn facing(
 /// The kernels of both sides, the change, and the absorbed kernels.
 type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
 
-/// Finds ops directly before and after a matched pair that have the pair's name and whose shapes,
-/// together with the pair's shapes on one side, make up the pair's shapes on the other side.
+/// Finds ops that have the same name as a matched pair and run directly before or after the pair. On one side, the
+/// shapes of these ops and of the pair's op must add up to the shapes of the pair's op on the other side.
 fn by_shapes(
     pieces: &Pieces<'_>,
     (row, side): (usize, Side),
@@ -139,8 +139,8 @@ fn by_shapes(
     let is_like = |leaf: &&Leaf<'_>| leaf.is_same_op(own);
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
-    // Splits with most calls before the pair come first, because calls after the pair may belong to the
-    // next pair of the same ops.
+    // Prefer splits with more calls before the pair, because calls after the pair may belong to the next pair of
+    // the same ops.
     let splits =
         (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
     let mut fitting = splits.filter(|&(first, last)| first <= before.len() && last <= behind.len());
@@ -154,8 +154,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// Absorbs a sequence of ops if the names on the other side of the row mention all ops of the
-/// sequence, but the names on this side do not.
+/// Absorbs a run of ops if the row's names on the other side mention all of these ops and the row's names on this
+/// side mention none of them.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
@@ -174,10 +174,10 @@ fn with(
     (kernels, KernelChange::FusedIn(side.other(), evidence), taken)
 }
 
-/// The kernels of a row, its leaves on this side, and its leaves on the other side.
+/// The kernels of a row, the row's leaves on this side, and the row's leaves on the other side.
 type OfRow<'a> = (PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>);
 
-/// Looks up a row; `None` unless both sides have kernels in it.
+/// Looks up a row; `None` unless both sides have kernels in the row.
 fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> {
     let row = &pieces.analysis.rows()[row];
     let kernels = PerSide::from_fn(|side| -> Vec<CallId> {
@@ -197,7 +197,7 @@ fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     said(there) && !said(here)
 }
 
-/// The matched rows that launch directly before and directly after these kernels.
+/// The matched rows whose kernels launch directly before and directly after `kernels`.
 fn neighbours(pieces: &Pieces<'_>, side: Side, kernels: &[CallId]) -> [Option<usize>; 2] {
     let analysis = pieces.analysis;
     let tree = analysis.tree(side);

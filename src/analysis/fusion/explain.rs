@@ -1,19 +1,18 @@
-//! Decides whether one side of a node fused work that the other side runs as several ops.
+//! Decides whether, at a node, one side fused work that the other side runs as several ops.
 //!
-//! One side fused the ops of the other side if it has fewer kernels and fewer ops (or launches
-//! without an op), every op of the other side is explained, and each of its own ops explains at
-//! least one of them. An op is explained by one of these properties:
+//! The fused side must have fewer kernels and fewer ops (or launches without an op). Every op on the other side
+//! must be explained, and every op on the fused side must explain at least one op on the other side. An op is
+//! explained by one of these properties:
 //!
-//! - its name: all its words appear in the name of an op or kernel on the other side, as in the list of
-//!   ops in compiler-generated kernel names (`aten::mul` ← `triton_poi_fused_add_mul_0`), or
-//! - its category: the category on the side with fewer kernels *replaces* the categories on the
-//!   other side, all of which are present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces`
-//!   in the category rules, or
-//! - its shapes: one op of the same name takes inputs that are shared or add up (`mm [8, 64] [64, 192]` ←
-//!   three `mm [8, 64] [64, 64]`), or
-//! - its position: one op with one kernel replaces several ops, and takes their external inputs.
+//! - its name: all words of the op's name appear in the name of an op or kernel on the fused side. Compilers list
+//!   ops in kernel names this way (`aten::mul` ← `triton_poi_fused_add_mul_0`);
+//! - its category: the category on the fused side *replaces* the categories on the other side, all of which are
+//!   present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules;
+//! - its shapes: one op with the same name takes inputs that are shared or add up (`mm [8, 64] [64, 192]` ← three
+//!   `mm [8, 64] [64, 64]`);
+//! - its position: one op with one kernel replaces several ops and takes the external inputs of these ops.
 //!
-//! Copies need no explanation, because avoiding copies is what fusion is for.
+//! Copies need no explanation, because fusion is expected to remove copies.
 
 use super::KernelChange;
 use super::leaves::Leaf;
@@ -28,9 +27,9 @@ pub enum FusionEvidence {
     Names,
     /// One category of work on the side with fewer kernels replaces several categories.
     Kinds,
-    /// One op takes the combined inputs of several ops with its name.
+    /// One op takes the combined inputs of several ops with the same name.
     Shapes,
-    /// One op with one kernel replaces several ops and takes their external inputs.
+    /// One op with one kernel replaces several ops and takes the external inputs of these ops.
     Place,
 }
 
@@ -54,7 +53,7 @@ pub(super) fn short_side(kernels: &PerSide<Vec<CallId>>) -> Side {
     }
 }
 
-/// Classifies the change of the kernel count at a node.
+/// Classifies how the kernel count changes at a node.
 pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> KernelChange {
     if kernels.baseline.len() == kernels.candidate.len() {
         return KernelChange::Count;
@@ -95,9 +94,9 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     takes_place(short, long).then_some(FusionEvidence::Place)
 }
 
-/// Whether one op with one kernel replaces several ops and takes their external inputs. Each input of the
-/// op must be an input of a replaced op, the first tensor of the first replaced op must be among them, and
-/// no replaced op may have the name of the new op.
+/// Whether one op with one kernel replaces several ops and takes the external inputs of these ops. Each input of
+/// the op must be an input of a replaced op. The first tensor of the first replaced op must be an input of the op.
+/// No replaced op may have the name of the new op.
 fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let (Some(inputs), [first, ..]) = (&short.shapes, long) else { return false };
@@ -114,16 +113,16 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
-/// Whether the side with more kernels calls an op no more often than the other side, if both sides
-/// have the op. An op that keeps its name explains only one call.
+/// Whether the side with more kernels calls an op at most as often as the other side; true if the other side lacks
+/// the op. A call that keeps its name explains only one call on the other side.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();
     of_short == 0 || of_long <= of_short
 }
 
-/// Whether the side with more kernels runs one op several times on inputs that the other side processes at
-/// once. Each input must be shared by all calls, or its size must be the sum of its sizes in these calls.
+/// Whether the side with more kernels runs one op several times on inputs that the other side processes at once.
+/// Each input must be shared by all calls, or be as large as the corresponding inputs of all calls together.
 pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };
@@ -140,9 +139,8 @@ pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
-/// Whether the side with more kernels has all categories that `short` replaces, and apart from them
-/// only auxiliary work. For example, attention may absorb a scale and a dropout along with its
-/// products and its softmax.
+/// Whether the side with more kernels has all categories that `short` replaces, and only auxiliary work otherwise.
+/// For example, fused attention may absorb a scale and a dropout along with the matrix products and the softmax.
 fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);

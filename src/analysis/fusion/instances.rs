@@ -16,14 +16,14 @@ use std::rc::Rc;
 pub(super) struct Instance<'a> {
     pub(super) node: MergedId,
     pub(super) path: String,
-    /// Names of the ops that launch the kernels of each side, in order.
+    /// Names of the ops that launch the kernels on each side, in order.
     pub(super) ops: PerSide<Vec<&'a str>>,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
     /// Minimum number of agreeing instances required to accept the change.
     pub(super) enough: usize,
-    /// Distinguishes work directly below a thread, where unrelated work may have the same op names: the
-    /// kernels of the side with fewer kernels, named without details that vary between runs.
+    /// Kernel names on the side with fewer kernels, without details that vary between runs. Only set directly
+    /// below a thread, where the op names may be equal for unrelated work.
     pub(super) told_apart_by: Vec<&'a str>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Directly below a thread, adjacent work may be unrelated, so a different kernel count says nothing.
+        // Directly below a thread, adjacent work may be unrelated, so a different kernel count proves nothing.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
             let told_apart_by = match is_bare {
@@ -73,7 +73,7 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     instances
 }
 
-/// Plain names of the kernels of the side with fewer kernels, in launch order.
+/// Plain kernel names on the side with fewer kernels, in launch order.
 fn short_names<'a>(analysis: &'a Analysis, kernels: &PerSide<Vec<CallId>>) -> Vec<&'a str> {
     let short = explain::short_side(kernels);
     let name = |&kernel: &CallId| analysis.diff().plain_name(short, kernel);
@@ -100,10 +100,10 @@ fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
     Some(analysis.tree(side).kind(call))
 }
 
-/// A lowest common node, and the number of an interval between its common children.
+/// A lowest common node, and the number of an interval between two common children of this node.
 type Place = (MergedId, u32);
 
-/// The kernels of each interval, in launch order.
+/// The kernels in each interval, in launch order.
 fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>> {
     let analysis = pieces.analysis;
     let stretches = PerSide::from_fn(|side| stretches(pieces, side));
@@ -131,8 +131,8 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     nodes
 }
 
-/// For each call, the number of matched pairs with GPU work that precede it below the same node, in the
-/// call order of its side. Pairs may be in a different order on the other side.
+/// For each call, the number of its earlier siblings that have GPU work and a counterpart below the same node. The
+/// counterparts may be in a different order on the other side.
 ///
 /// ```text
 /// forward
@@ -149,7 +149,7 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
         let Some(parent) = diff.merged().parent(diff.merged().of(side, call)) else { return 0 };
         let before = pairs_below[parent.index()];
         let runs = |side: Side, call| pieces.is_above(side, call);
-        // Launches directly below an op are part of the op's work; only other calls separate intervals.
+        // A launch directly below an op is part of the op's work, so the launch does not start a new interval.
         let parts = || tree.kind(call) != CallKind::Runtime || !is_op(analysis, parent);
         let is_pair = || {
             diff.relation(side, call).is_common()
@@ -176,8 +176,7 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            // If only the other side has the op around a launch, the op on the other side
-            // determines the interval.
+            // If only the other side has an op around the launch, that op determines the interval.
             let below = merged.node(below);
             let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
             return of(side).or_else(|| of(side.other())).unwrap_or(0);
@@ -187,10 +186,10 @@ fn stretch(
     0
 }
 
-/// Builds the path of a node from the paths of the nodes above.
+/// Builds the path of a node from its parent's path.
 struct Paths<'a> {
     analysis: &'a Analysis,
-    /// Names of the modules and ops at and above a node, each followed by ` / `.
+    /// Names of the node and of the modules and ops above the node, each followed by ` / `.
     known: FxHashMap<MergedId, Rc<str>>,
 }
 
@@ -221,8 +220,8 @@ impl Paths<'_> {
         path
     }
 
-    /// Name of a pair without details that vary between instances. A path excludes unmatched calls,
-    /// because the instances differ in these calls.
+    /// Name of a matched pair without details that vary between instances. Unmatched calls are not part of a path,
+    /// because they differ between instances.
     fn name(&self, node: MergedId) -> Option<&str> {
         let diff = self.analysis.diff();
         if is_thread(self.analysis, node) {
@@ -230,7 +229,7 @@ impl Paths<'_> {
         }
         let (baseline, candidate) = match diff.merged().node(node) {
             MergedNode::Both(baseline, candidate) => (baseline, candidate),
-            // A compiled region also represents the calls that it replaced on the other side.
+            // A compiled region also represents the calls that the region replaced on the other side.
             MergedNode::Only(side, call) => return Some(diff.plain_name(side, call)),
         };
         let names = [

@@ -9,9 +9,9 @@
 //! ├── >> aten::mul            └── << triton_poi_fused_add_mul_0   1 kernel
 //! └── >> aten::add   2 kernels                                    fused in trace2
 //! ```
-//! A *fusion* is reported if the node is common to both sides, fewer ops launch fewer kernels on one
-//! side, and these ops explain every op of the other side (see `explain`), in at least two instances. A
-//! node where the kernel counts differ without a fusion is reported as a change of the kernel count.
+//! A *fusion* is reported if both sides have the node, one side has fewer ops and fewer kernels there, and the ops
+//! on that side explain every op on the other side (see `explain`). At least two instances must agree. If the
+//! kernel counts differ for any other reason, a change of the kernel count is reported.
 
 mod absorbed;
 mod explain;
@@ -35,16 +35,16 @@ use std::collections::BTreeMap;
 /// Minimum number of agreeing instances for a fusion.
 const ENOUGH: usize = 2;
 
-/// How the kernel count of a node changed.
+/// How the number of kernels at a node changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KernelChange {
-    /// The given side does the work of several ops of the other side in fewer kernels.
+    /// The given side runs fewer kernels to do the work of several ops on the other side.
     FusedIn(Side, FusionEvidence),
     /// The counts differ for an unknown reason.
     Count,
 }
 
-/// Nodes of one path at which the kernel count differs in the same way.
+/// Nodes that share a path and have the same change of the kernel count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusionRow {
     /// Modules and ops from the thread down to the node, without instance numbers, then the node itself.
@@ -53,15 +53,15 @@ pub struct FusionRow {
     pub change: KernelChange,
     /// Kernel count of one instance on each side.
     pub kernel_count: PerSide<usize>,
-    /// Names of the ops that launch the kernels, in order; a kernel without an op has its own name.
+    /// Names of the ops that launch the kernels, in order. For a kernel without an op, the name of the kernel.
     pub ops: PerSide<Vec<String>>,
-    /// Count of each kernel name in the first instance.
+    /// The kernel names in the first instance, with counts.
     pub kernels: PerSide<BTreeMap<String, u64>>,
     /// Total kernel time over the agreeing instances.
     pub time: PerSide<Nanos>,
     /// Number of nodes with this path that have kernels on both sides, launched by these ops.
     pub instances: usize,
-    /// Number of the `instances` that have these kernel counts and this change.
+    /// Number of `instances` that have these kernel counts and this change.
     pub agreeing: usize,
     /// The first node with these kernel counts and this change.
     pub first: MergedId,
@@ -74,17 +74,17 @@ impl FusionRow {
     }
 }
 
-/// Key that the instances of a row share: the path and the launching ops of each side.
+/// The path and the launching ops on each side, which all instances in a row share.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
-/// Instances agree if their place, kernel counts and change are equal.
+/// Instances agree if they share a [`Place`], the kernel counts and the change.
 type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 
 /// Instances form one row if they agree and, directly below a thread, run the same kernels.
 type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 
 impl Analysis {
-    /// The nodes where the kernel count differs, sorted by descending time difference, then by path.
+    /// The nodes at which the kernel count differs, sorted by descending time difference, then by path.
     pub fn fusions(&self) -> &[FusionRow] {
         self.cached.fusions.get_or_init(|| self.find_fusions())
     }

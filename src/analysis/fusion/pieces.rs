@@ -1,5 +1,5 @@
-//! Selects the pieces of work that fusions are made of: kernels, or on the host the ops that correspond to
-//! kernels.
+//! Selects the pieces of work that a fusion may combine: kernels or, if host time is compared, the ops that
+//! correspond to kernels.
 //!
 //! ```text
 //! aten::linear            a shell: it contains an op that is work in its own right
@@ -21,7 +21,7 @@ use std::ops::Range;
 pub(super) struct Pieces<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) leaves: Leaves<'a>,
-    /// Number of op pieces that precede each call in preorder, with a final entry for all calls.
+    /// For each call, the number of op pieces before the call in preorder; the final entry is the total number.
     ops_before: PerSide<Vec<u32>>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Duration of a piece: of the kernel, or of the op including nested calls.
+    /// Duration of the kernel, or of the op including nested calls.
     pub(super) fn time(&self, side: Side, event: CallId) -> Nanos {
         self.analysis.tree(side).duration(event)
     }
@@ -77,8 +77,8 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
     std::iter::once(0).chain(counts).collect()
 }
 
-/// Marks the innermost ops that do specific work. Also marks the outermost ops with auxiliary work
-/// that neither contain an op with specific work nor are inside one.
+/// Marks the innermost ops that do specific work. Also marks outermost ops with auxiliary work, unless such an op
+/// contains an op with specific work or is inside one.
 fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
     let mut known = ByName::new(tree.trace());

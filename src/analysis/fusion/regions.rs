@@ -1,16 +1,16 @@
-//! Assigns the replaced ops of a compiled region to its kernels.
+//! Assigns the ops that a compiled region replaced to the kernels of the region.
 //!
 //! ```text
 //! trace1    mm [a]   add   mul   mm [b]   mean   pow
 //! trace2    mm [a]   fused_add_mul    mm [b]   fused_mean_pow
 //! ```
-//! Ops that the region calls unchanged, such as matrix products, are aligned by op and shapes.
-//! Between two aligned pairs, unchanged ops are also aligned by op alone if both sides have equally
-//! many of them. Each op between two aligned pairs is assigned to the first kernel that may contain
-//! the op, in order. A remaining op is assigned to a later kernel, since a compiler defers the ops
-//! it fuses; if enough later kernels remain, each kernel takes one op. Two kernels are joined if
-//! one has no ops and its name contains an op of the other: a reduction in two steps has a small
-//! second kernel. Ops and kernels without a match by name stay unassigned, on both sides.
+//! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two aligned
+//! pairs, the ops that the region still calls are aligned by op alone if both sides call them equally often. Each
+//! op between two aligned pairs is assigned to the first kernel that may contain the op, in order. A remaining op
+//! is assigned to a later kernel, since a compiler defers the ops that it fuses. If enough later kernels remain,
+//! each of these kernels gets one op. A kernel without ops is joined to another kernel if its name contains an op
+//! of that kernel: a two-step reduction has a small second kernel. Ops and kernels without a match by name stay
+//! unassigned, on both sides.
 
 use super::KernelChange;
 use super::explain::FusionEvidence;
@@ -22,7 +22,7 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Maximum product of the list lengths for an alignment; longer lists are matched greedily in order.
+/// Maximum product of the lengths of two lists that are aligned; longer lists are matched greedily, in order.
 const LONGEST: usize = 4_000_000;
 
 /// A kernel of a region with its ops, or all unassigned kernels and ops of a region.
@@ -101,7 +101,8 @@ fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool 
 struct Assigned {
     /// For each replaced op, the position of its kernel.
     stands_for: Vec<Option<usize>>,
-    /// For each kernel, the kernel with which it shares its ops; usually the kernel itself.
+    /// For each kernel, the position of the kernel to which the kernel is joined. A kernel that is not joined has
+    /// its own position.
     belongs_to: Vec<usize>,
 }
 
@@ -157,9 +158,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Matches ops of one name that the region calls unchanged except for their shapes (attention on fewer
-/// heads). The ops are matched in order if both sides have the same number of them and the region calls no
-/// other ops in the gap.
+/// Matches equally named ops that the region still calls, but with different shapes (attention on fewer heads).
+/// The ops are matched in order if both sides have equally many ops with this name and the region calls no other
+/// ops in the gap.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -171,8 +172,8 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     }
 }
 
-/// Assigns each remaining op of one name to its own kernel, in order, if there are enough kernels without
-/// an op of that name.
+/// Assigns remaining ops with equal names to one kernel each, in order, if there are enough kernels without an op
+/// of that name.
 fn one_each(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -216,7 +217,7 @@ fn one_each(
     }
 }
 
-/// Joins each kernel without ops to a nearby kernel whose ops appear in its name.
+/// Joins each kernel without ops to a nearby kernel if the name of the former contains the ops of the latter.
 fn joined(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -245,8 +246,8 @@ fn joined(
     belongs_to
 }
 
-/// Aligns ops that the region calls unchanged with replaced ops of the same name and shapes, by their
-/// longest common subsequence.
+/// Aligns the ops that the region still calls with replaced ops of the same name and shapes, by longest common
+/// subsequence.
 fn anchors(fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let is_like = |at: usize, op: usize| {
         let (one, other) = (&fused[at], &replaced[op]);

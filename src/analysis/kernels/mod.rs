@@ -16,7 +16,7 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum share of unclassified time that is reported, in percent: a smaller share would appear as 0.00%.
+/// Minimum share of unclassified time to report, in percent; a smaller share would be shown as 0.00%.
 const LEAST_SHARE: f64 = 0.005;
 
 /// Panic message if a call of a tally has no slot.
@@ -36,9 +36,9 @@ pub struct CategoryRow {
 /// All events with one name, category and launching op.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelRow {
-    /// Name that the events share.
+    /// Name of the events.
     pub kernel: String,
-    /// The category, and the evidence that decided it.
+    /// The category, and the evidence on which it is based.
     pub category: EventCategory,
     /// Name of the nearest op above the events; empty if there is none.
     pub op: String,
@@ -93,7 +93,7 @@ impl Analysis {
         rows
     }
 
-    /// Time of each side without a category.
+    /// Uncategorized time on each side.
     pub fn unclassified(&self) -> PerSide<Nanos> {
         let mut time = PerSide::default();
         for (side, event) in self.accounted() {

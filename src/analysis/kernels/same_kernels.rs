@@ -1,5 +1,5 @@
-//! Finds the kernels that run under the same name on both sides of a matched op. Kernels with one name run
-//! the same code, so a difference in time comes from clocks, memory, the machine, or different shapes.
+//! Finds the kernels that both sides run under a matched op with equal kernel names. Kernels with one name run the
+//! same code, so a difference in time comes from clocks, memory, the machine, or different shapes.
 
 use super::most_time_first;
 use crate::analysis::shared_texts::SharedTexts;
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 /// All events of one kernel below matched ops that share a name and shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernelRow {
-    /// Name of the matched ops; if there is no op, of the launch.
+    /// Name of the matched ops, or of the launch if there is no op.
     pub op: String,
     /// Name of the kernel that both sides run.
     pub kernel: String,
@@ -34,7 +34,7 @@ impl SameKernelRow {
 pub struct SameKernels {
     /// The rows, sorted by descending total time of both sides.
     pub rows: Vec<SameKernelRow>,
-    /// All events without a row; together with the rows, they add up to the totals.
+    /// All events that are in no row; these events and the rows add up to the totals.
     pub others: Tally,
 }
 
@@ -45,14 +45,14 @@ impl SameKernels {
     }
 }
 
-/// Key of a row: op and kernel, each as a number, and the shapes of both sides.
+/// Key of a row: the numbers of the op name and of the kernel name, and the shapes on both sides.
 type Key = (u32, u32, PerSide<TextId>);
 
-/// An event of a row, with the number of its name.
+/// An event of a row, with the number of the event's name.
 type Named = (u32, Side, CallId);
 
 impl Analysis {
-    /// The kernels with equal names under matched ops, computed on first use.
+    /// The kernels that both sides run under matched ops, computed on first use.
     pub fn same_kernels(&self) -> &SameKernels {
         self.cached.same_kernels.get_or_init(|| self.find_same_kernels())
     }
@@ -85,7 +85,7 @@ impl Analysis {
                 }
             }
         }
-        // The second sort is stable: equal times stay in the order of their texts.
+        // The second sort is stable: rows with equal times stay in the order of their names and shapes.
         rows.sort_unstable_by(|a, b| a.texts().cmp(&b.texts()));
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         SameKernels { rows, others }
@@ -99,7 +99,7 @@ impl Analysis {
                 row.events[side].iter().map(|&event| (texts.of_event(side, event), side, event)),
             );
         }
-        // The sort is stable: the events of a name stay in order.
+        // The sort is stable: events with equal names stay in order.
         events.sort_by_key(|event| event.0);
         events
     }

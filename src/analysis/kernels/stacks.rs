@@ -1,8 +1,8 @@
 //! Collects the distinct Python stacks from which measured events were launched.
 //!
-//! A stack is taken at *launch* time on the launching thread: it contains the frames above the launch in
-//! the call tree, not what Python does while the GPU runs the kernel. Traces from 2021 have no frames;
-//! their ops have a text that lists the frames, innermost first.
+//! A stack is the Python stack at *launch* time on the launching thread. It contains the frames above the launch
+//! in the call tree, not what Python does while the GPU runs the kernel. Traces from 2021 have no frames; instead,
+//! each op records a string that lists the frames, innermost first.
 //!
 //! Stacks that differ only in object addresses and module instance numbers are treated as one.
 
@@ -61,10 +61,10 @@ impl Analysis {
 /// Stacks share their outer frames: each stack is an enclosing stack plus one frame.
 #[derive(Debug, Clone, Default)]
 pub(in crate::analysis) struct Stacks {
-    /// For each stack, the numbers of its enclosing stack and of its innermost frame's name.
+    /// For each stack, the number of the enclosing stack and the number of the innermost frame's name.
     frames: Vec<(u32, u32)>,
     names: Vec<String>,
-    /// Stack number of each measured event, by slot; [`NO_STACK`] without frames.
+    /// Stack number of each measured event, by slot; [`NO_STACK`] for events without frames.
     of_slot: Vec<u32>,
 }
 
@@ -117,7 +117,7 @@ impl Stacks {
         number
     }
 
-    /// Number of the stack that adds one frame to `outside`.
+    /// Number of the stack that consists of the stack `outside` and one more frame.
     fn inside(&mut self, known: &mut Known, outside: u32, name: u32) -> u32 {
         *known.stacks.entry((outside, name)).or_insert_with(|| {
             self.frames.push((outside, name));
@@ -145,8 +145,8 @@ struct Known {
     stacks: FxHashMap<(u32, u32), u32>,
 }
 
-/// A frame name without module instance number and object address: stacks that differ in nothing else are
-/// treated as one. Line numbers are kept because they identify the call site.
+/// A frame name without module instance number and object address, so that stacks that differ only in these
+/// details are treated as one. Line numbers are kept because they identify the call site.
 fn lasting_name(name: &str) -> &str {
     if let Some(number) = ModuleName::of(name).and_then(|module| module.number) {
         return &name[..name.len() - number.len() - "_".len()];
@@ -154,7 +154,7 @@ fn lasting_name(name: &str) -> &str {
     name.split_once(" at 0x").map_or(name, |(what, _)| what)
 }
 
-/// The stack text that the nearest op recorded.
+/// The stack string that the nearest op recorded.
 fn recorded_text(tree: &CallTree, call: CallId) -> Option<TextId> {
     let stacks = tree.trace().call_stacks();
     std::iter::once(call)
@@ -163,7 +163,7 @@ fn recorded_text(tree: &CallTree, call: CallId) -> Option<TextId> {
         .find_map(|event| stacks.get(event).copied())
 }
 
-/// The frames in a text such as `a.py(1): f;b.py(2): main`, innermost first.
+/// The frames in a string such as `a.py(1): f;b.py(2): main`, innermost first.
 fn recorded_frames(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(['\n', ';']).map(str::trim).filter(|frame| !frame.is_empty())
 }

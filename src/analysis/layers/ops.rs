@@ -1,8 +1,8 @@
 //! Computes `layer_ops.csv`: the ops of an average layer on both sides of an [`Analysis`].
 //!
-//! Rows of the analysis with the same name and the same position in their layer (such as the second
-//! `aten::addmm` of each layer) form one line. The samples of a line are the layers of all steps. In a
-//! graph replay, kernels are used instead of rows, because one row contains the whole graph.
+//! A line combines attribution rows that have the same name and the same index in their layer, such as the second
+//! `aten::addmm` of each layer. Each layer in each step is one sample of the line. In a graph replay, a line
+//! combines kernels instead of rows, because one row contains the whole graph.
 
 use super::{LayerPairs, PlacePair};
 use crate::analysis::Analysis;
@@ -16,13 +16,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One op of a layer, over all layers of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerOpRow {
-    /// A place that identifies the layer stack, or a place outside of layers.
+    /// A layer that identifies the layer stack, or work outside of layers.
     pub place: PlacePair,
     /// The phase of the op.
     pub phase: Phase,
     /// Position among the ops of the stack and phase, from 0.
     pub position: u32,
-    /// Name of the rows; in a graph, name of the kernel.
+    /// Name of the attribution rows or, in a graph, of the kernel.
     pub name: String,
     /// Index among the ops with the same name in the layer, from 0; always 0 outside of layers.
     pub nth: u32,
@@ -33,9 +33,9 @@ pub struct LayerOpRow {
 /// The time of an op, over all layers of all steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
-    /// Number of layers that contain the op, counting every step.
+    /// Number of layers that contain the op, summed over all steps.
     pub layers: u64,
-    /// Number of layers in the stack and phase, counting every step.
+    /// Number of layers in the stack and phase, summed over all steps.
     pub of_layers: u64,
     /// Number of measured events of the op.
     pub events: u64,
@@ -61,20 +61,20 @@ impl Spread {
     }
 }
 
-/// The averaged layers and their phase. The layers are given by their first place: the first layer of a
-/// stack, or the single place outside of layers.
+/// The layers to average, and their phase. The number is a position in [`LayerPairs::places`]: the position of the
+/// first layer in a stack, or of the work outside of layers.
 type Group = (usize, Phase);
 
-/// One layer in one step, given by its place and step.
+/// One layer in one step: the layer's position in [`LayerPairs::places`], and the step.
 type Sample = (usize, u32);
 
-/// A name, given by its position in the sorted list of names.
+/// A name, represented by a position in the sorted list of names.
 type Name = u32;
 
-/// Key of an op in a layer: pieces of work with equal keys are the same op.
+/// Key of an op in a layer; pieces of work with equal keys belong to the same op.
 type OpKey = (Group, Name, u32);
 
-/// Time and events of an op in one sample on one side.
+/// Time and number of events of one op, in one sample on one side.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     events: u64,
@@ -102,7 +102,7 @@ impl Analysis {
         table.rows(pairs, &names)
     }
 
-    /// The measured events of one side, with their group, sample and name.
+    /// The measured events on one side, with group, sample and name.
     fn pieces(
         &self,
         pairs: &LayerPairs,
@@ -149,7 +149,7 @@ impl Names {
         }
     }
 
-    /// Sorts the names, and renumbers the names of the pieces by position.
+    /// Sorts the names, and replaces the name numbers in the pieces by positions in the sorted list.
     fn sort(self, pieces: &mut [(Side, Piece)]) -> Vec<String> {
         let mut names: Vec<(String, Name)> = self.0.into_iter().collect();
         names.sort_unstable();
@@ -164,7 +164,7 @@ impl Names {
     }
 }
 
-/// A measured event with the properties that determine its line.
+/// A measured event with the properties that determine the line to which it belongs.
 #[derive(Debug)]
 struct Piece {
     group: Group,
@@ -174,18 +174,18 @@ struct Piece {
     time: Nanos,
 }
 
-/// Distinguishes the ops of one name within a layer.
+/// Distinguishes ops with equal names within a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Within {
-    /// Ops of one name differ by the row of the analysis, which both sides share.
+    /// Ops with equal names are distinguished by attribution row, which both sides share.
     Row(usize),
-    /// Ops of one name differ by the event, which exists on only one side.
+    /// Ops with equal names are distinguished by event, which exists on only one side.
     Graph(CallId),
-    /// Ops of one name are not distinguished: outside of layers, each name has a single line.
+    /// Ops with equal names are not distinguished: outside of layers, each name has a single line.
     Nothing,
 }
 
-/// A unit of work with one name. The side is `None` for units that both sides share.
+/// A unit of work with its name. The side is `None` for units that both sides share.
 type Unit = (Within, Option<Side>, Name);
 
 impl Piece {
@@ -195,8 +195,8 @@ impl Piece {
     }
 }
 
-/// For each unit, its index among the units of the sample that have its name, and its index among
-/// all units of the sample.
+/// For each unit of work, its index among the equally named units of the sample, and its index among all units of
+/// the sample.
 fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u32)> {
     let unit = |(side, piece): &(Side, Piece)| (piece.group, piece.sample, piece.unit(*side));
     let mut units: Vec<(Group, Sample, Unit)> = pieces.iter().map(unit).collect();
@@ -225,7 +225,7 @@ struct Table {
 #[derive(Debug, Default)]
 struct Line {
     cells: PerSide<BTreeMap<Sample, Cell>>,
-    /// Sum and count of the op's positions, which sort the lines in execution order.
+    /// Sum and count of the op's positions; the mean position sorts the lines in execution order.
     positions: (u64, u64),
 }
 
@@ -264,7 +264,8 @@ impl Table {
     }
 }
 
-/// For each place, the first place of its layer stack; a place outside of layers maps to itself.
+/// For each position in [`LayerPairs::places`], the position of the first layer in the same stack, or the same
+/// position outside of layers.
 fn first_places(places: &[PlacePair]) -> Vec<usize> {
     let stack = |place: PlacePair| match place {
         PlacePair::Layer { stack, .. } => Some(stack),
@@ -301,7 +302,7 @@ mod tests {
         let cell = |micros: i64| Cell { events: 1, time: Nanos(micros * 1_000) };
         let cells = BTreeMap::from([((0, 0), cell(2)), ((1, 0), cell(4)), ((2, 0), cell(6))]);
         let spread = spread(&cells, 4);
-        // The samples are 2, 4, 6 and 0 µs: their mean is 3, the squared deviations are 1, 1, 9 and 9.
+        // The samples 2, 4, 6 and 0 µs have the mean 3 and the squared deviations 1, 1, 9 and 9.
         assert_eq!(spread.mean_us(), Some(3.0));
         let deviation = spread.deviation_us().expect("four layers");
         assert!((deviation - (20.0_f64 / 3.0).sqrt()).abs() < 1e-12, "{deviation}");

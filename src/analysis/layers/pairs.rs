@@ -1,8 +1,8 @@
 //! Matches the layers of the two traces.
 //!
-//! Layers are matched by their calls, and the pair of layers with the most matched calls is taken first.
-//! If the alignment matches no calls of two stacks, such as graph replays on two platforms without common
-//! kernel names, stacks of one class are matched, and their layers by position.
+//! Layers are matched greedily: the two layers with the most matched calls between them are matched first. Two
+//! stacks may have no matched calls at all, such as graph replays on two platforms that share no kernel names.
+//! Such stacks are matched by class, and their layers by position.
 
 use crate::analysis::Analysis;
 use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A place on both sides: a layer, or work outside of layers.
+/// A layer that is matched between the two sides, or work outside of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlacePair {
     /// The work before the first layer of a step.
@@ -33,7 +33,7 @@ pub enum PlacePair {
     NotCaptured,
 }
 
-/// The matched places of both trees.
+/// The matched layers, and the work outside of layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerPairs {
     layers: PerSide<Arc<Layers>>,
@@ -79,13 +79,14 @@ impl LayerPairs {
         &self.places
     }
 
-    /// Position of a call's place in [`LayerPairs::places`].
+    /// The position in [`LayerPairs::places`] of the layer, or of the work outside of layers, that contains a
+    /// call.
     pub fn place_of(&self, side: Side, call: crate::tree::CallId) -> usize {
         self.of_places[side][&self.layers[side].place(call)]
     }
 
-    /// Class of the layer stack of a place: one name, or both names separated by `|` if the sides
-    /// differ; empty outside of layers.
+    /// Class of the layers in the stack: one name, or both names separated by `|` if the sides differ; empty
+    /// outside of layers.
     pub fn stack_name(&self, place: PlacePair) -> String {
         let name = |side: Side| {
             place.layer(side).map(|layer| self.layers[side].stack(layer).class.as_str())
@@ -97,14 +98,14 @@ impl LayerPairs {
         }
     }
 
-    /// Name of the layer of a place on one side; empty if that side has no layer there.
+    /// Name of the layer on one side; empty if that side has no such layer.
     pub fn instance(&self, place: PlacePair, side: Side) -> &str {
         place
             .layer(side)
             .map_or("", |id| &self.layers[side].stack(id).layers[id.layer as usize].instance)
     }
 
-    /// Whether the layers of a place are part of a graph replay on either side.
+    /// Whether the layer is part of a graph replay on either side.
     pub fn is_graph(&self, place: PlacePair) -> bool {
         Side::BOTH.into_iter().any(|side| {
             place
@@ -127,8 +128,7 @@ impl PlacePair {
         }
     }
 
-    /// The name of the place in tables: `pre`, `layer`, `between`, `post`, `(no layers)` or
-    /// `(launch not in trace)`.
+    /// The name in tables: `pre`, `layer`, `between`, `post`, `(no layers)` or `(launch not in trace)`.
     pub fn label(self) -> &'static str {
         match self {
             PlacePair::Pre => "pre",
@@ -168,8 +168,8 @@ fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
     votes
 }
 
-/// Matched ids in the order of the baseline. An id that only the candidate has follows the id that
-/// precedes it in the candidate.
+/// Matched ids in the order of the baseline. An id that only the candidate has is inserted after its predecessor
+/// in the candidate.
 type IdPairs = Vec<(Option<u32>, Option<u32>)>;
 
 fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {
@@ -213,8 +213,8 @@ fn pair_layers(
     in_order(&pairs, counts)
 }
 
-/// Matches greedily: repeatedly takes the pair with the most matched calls whose ids are both unmatched. On
-/// a tie, the pair with the smallest shift in position wins, so exchanging the sides gives the same result.
+/// Matches ids greedily: repeatedly matches the two unmatched ids with the most matched calls between them. On a
+/// tie, the pair with the smallest shift in position wins, so swapping the sides gives the same result.
 fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
     let mut order: Vec<((u32, u32), u64)> =
         votes.iter().map(|(&pair, &count)| (pair, count)).collect();

@@ -7,24 +7,24 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Minimum distance of an outlier from the median of its stack and phase, in scaled median deviations
-/// (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
+/// Minimum distance of an outlier from the median for the stack and phase, in scaled median deviations (Iglewicz
+/// and Hoaglin, *How to Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
 /// The distance of an outlier must also exceed 1/`NOTABLE_SHARE` of the median, because equal
 /// layers have almost no spread.
 const NOTABLE_SHARE: f64 = 20.0;
 
-/// The work of one place and phase.
+/// The work in one layer, or outside of layers, in one phase.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerRow {
     /// The layer, or the work outside of layers.
     pub place: PlacePair,
     /// The phase.
     pub phase: Phase,
-    /// Number of measured events in the place and phase.
+    /// Number of measured events.
     pub events: PerSide<u64>,
-    /// Total time of the measured events in the place and phase.
+    /// Total time of the measured events.
     pub time: PerSide<Nanos>,
     /// Whether the layer's time is an outlier among the layers of its stack and phase, on each side.
     pub outlier: PerSide<bool>,
@@ -38,7 +38,7 @@ impl LayerRow {
         self.time.candidate - self.time.baseline
     }
 
-    /// Time of the candidate / baseline; `None` if either time is zero.
+    /// Candidate time / baseline time; `None` if either time is zero.
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }

@@ -1,4 +1,4 @@
-//! Finds the innermost call that runs on a thread at a given time.
+//! Finds the innermost call on a thread at a given time.
 
 use crate::trace::{Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -17,7 +17,7 @@ impl<'t> Callers<'t> {
             let Some(thread) = tree.thread(root).filter(|thread| threads.contains(thread)) else {
                 continue;
             };
-            // Captured calls have the times of the recording that they come from, so they are skipped.
+            // Captured calls are skipped, because their times come from a different recording.
             let is_host = |&call: &CallId| {
                 matches!(tree.kind(call), CallKind::Frame | CallKind::Op | CallKind::Runtime)
                     && !tree.is_captured(call)

@@ -1,16 +1,16 @@
-//! Identifies the memory that is compared between the sides: memory of the host or of a numbered GPU.
+//! Identifies a memory that is compared between the sides: host memory, or the memory of a numbered GPU.
 
 use crate::trace::MemoryDevice;
 use std::fmt;
 
-/// The memory of the host or of a GPU, whatever its vendor.
+/// Host memory, or the memory of a GPU from any vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryPlace {
-    /// The memory of the GPU with this number; `None` if the trace does not record the number.
+    /// GPU memory, with the number of the GPU; `None` if the trace does not record the number.
     Gpu(Option<i64>),
-    /// Memory of the host.
+    /// Host memory.
     Host,
-    /// Memory of a device whose kind the trace does not record.
+    /// The memory of a device whose type the trace does not record.
     Unknown,
 }
 

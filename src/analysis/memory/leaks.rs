@@ -1,9 +1,9 @@
 //! Finds memory that grows from step to step, and the calls that keep it.
 //!
-//! A call leaks if blocks that it allocated in each step are live when the last step ends, and the live
-//! bytes of the device grow in each step. The blocks of the last step do not count: a program may keep the
-//! results of one step until the next. A program that replaces a block by a larger one (a cache that is
-//! concatenated) grows as well, but frees the blocks of earlier steps, so none of its calls leaks.
+//! A call leaks if it allocates blocks in each step that are still live when the last step ends, while the live
+//! bytes of the device grow in each step. Blocks from the last step do not count, because a program may keep the
+//! results of a step until the next step. A program that replaces a block by a larger block (a concatenated cache)
+//! also grows. But such a program frees the blocks from earlier steps, so none of its calls leaks.
 
 use super::device::MemoryPlace;
 use super::usage::DeviceUsage;
@@ -16,10 +16,10 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum number of steps that show growth: two that keep memory, and one after them.
+/// Minimum number of steps needed to show growth: two steps that keep memory, and one step after them.
 const FEWEST_STEPS: usize = 3;
 
-/// Finds the first node with each name, which represents the calls of that name in all steps.
+/// Finds the first node with each name. This node represents the equally named calls in all steps.
 struct FirstOfName<'a> {
     analysis: &'a Analysis,
     nodes: FxHashMap<(Side, TextId), MergedId>,
@@ -56,11 +56,12 @@ impl Analysis {
         devices.filter_map(|(place, usage)| self.leak(side, place, usage)).collect()
     }
 
-    /// Whether a leak would be visible on a side: at least three recorded steps, and blocks that can be
-    /// tracked.
+    /// Whether a leak would be visible on a side, which requires at least three recorded steps and blocks that can
+    /// be tracked.
     pub(crate) fn shows_leaks(&self, side: Side, place: MemoryPlace) -> bool {
         let steps = self.steps(side).spans();
-        // Steps found by repetition may be layers, which keep their activations for the backward pass.
+        // Steps that were detected by repetition may be layers, which keep their activations for the backward
+        // pass.
         let is_recorded = steps.iter().all(|step| step.origin == StepOrigin::Recorded);
         let usage = self.memory(side).device(place);
         is_recorded && steps.len() >= FEWEST_STEPS && usage.is_some_and(DeviceUsage::has_addresses)

@@ -1,8 +1,8 @@
-//! What is live at the peak of a device, on both sides, by module and matched op.
+//! Computes the live memory on both sides at the peak of a device, by module and matched op.
 //!
-//! The peaks of two sides are often in different calls, and live sets of different moments do not compare. So
-//! the peak of one side is compared with the other side's largest live set during the counterpart of the call
-//! that reaches the peak.
+//! The two sides often reach their peaks in different calls, and live sets from different moments are not
+//! comparable. Therefore the peak of one side is compared with the largest live set of the other side during the
+//! counterpart of the call that reaches the peak.
 
 use super::device::MemoryPlace;
 use super::rows::MemorySource;
@@ -15,19 +15,19 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The live memory of a device on both sides when one of them is at its peak.
+/// The live memory of a device on both sides when one side is at its peak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSet {
     /// The device.
     pub place: MemoryPlace,
     /// The side that is at its peak.
     pub peak_of: Side,
-    /// Name of the matched call in which it reaches the peak: the innermost one, but not a launch. Empty if the
-    /// peak is at the start, or outside of matched calls; the other side is then at its own peak.
+    /// Name of the innermost matched op or frame in which this side reaches the peak. Empty if the peak is at the
+    /// start or outside of matched calls; the other side is then at its own peak.
     pub call: String,
-    /// Live bytes in all; `None` on a side without events of the device, or without addresses.
+    /// Total live bytes; `None` on a side without events for the device or without addresses.
     pub bytes: PerSide<Option<i64>>,
-    /// The parts that they add up to, the largest first.
+    /// The live memory by source, largest first; the rows add up to `bytes`.
     pub rows: Vec<LiveRow>,
 }
 
@@ -38,17 +38,17 @@ pub struct LiveRow {
     pub module: String,
     /// The first node of the merged tree with this source; `None` outside of ops.
     pub node: Option<MergedId>,
-    /// Where the memory comes from.
+    /// The source of the memory.
     pub source: MemorySource,
-    /// Bytes; `None` as in [`LiveSet::bytes`].
+    /// Live bytes; `None` as in [`LiveSet::bytes`].
     pub bytes: PerSide<Option<i64>>,
 }
 
-/// A moment of one side: the last event that has happened, or `None` before all events.
+/// A moment on one side: the position of the most recent event, or `None` before all events.
 type Moment = Option<usize>;
 
 impl Analysis {
-    /// The live sets at the peak of each device: at the baseline's, then at the candidate's.
+    /// For each device, the live set at the baseline's peak, then the live set at the candidate's peak.
     pub fn live_sets(&self) -> Vec<LiveSet> {
         let places: BTreeSet<MemoryPlace> = Side::BOTH
             .into_iter()
@@ -116,7 +116,7 @@ impl Analysis {
         Some(LiveSet { place, peak_of, call, bytes, rows })
     }
 
-    /// The innermost frame or op with a counterpart around an allocation.
+    /// The innermost matched frame or op around an allocation.
     fn matched_call_at(&self, side: Side, usage: &DeviceUsage, at: usize) -> Option<CallId> {
         let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated).ok()?;
         let call = usage.blocks()[found].call?;
@@ -130,7 +130,8 @@ impl Analysis {
         })
     }
 
-    /// The moment within a call at which most bytes are allocated; the end of the call if it has no events.
+    /// The moment during a call at which the most bytes are allocated; the end of the call if there are no events
+    /// during the call.
     fn highest_during(&self, side: Side, usage: &DeviceUsage, call: CallId) -> Moment {
         let tree = self.tree(side);
         let event = tree.event(call)?;
@@ -143,14 +144,14 @@ impl Analysis {
     }
 }
 
-/// The live bytes of a source, and its first node.
+/// The live bytes of a memory source, and the first node with this source.
 #[derive(Default)]
 struct Live {
     node: Option<MergedId>,
     bytes: PerSide<Option<i64>>,
 }
 
-/// The module and the source of matched ops.
+/// The cached module name and memory source of each node.
 struct Names<'a> {
     analysis: &'a Analysis,
     of_nodes: FxHashMap<MergedId, (String, MemorySource)>,

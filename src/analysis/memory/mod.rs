@@ -1,13 +1,14 @@
-//! Determines which calls allocate memory, what is live at the peak, and what grows from step to step.
+//! Determines which calls allocate memory, which memory is live at the peak, and which memory grows from step to
+//! step.
 //!
 //! ```text
 //! [memory] instants ─by device, in order of time─▶ curve of allocated bytes, peak
 //!        │          ─by (device, address)────────▶ blocks: allocated, freed
 //!        └─by thread and time────────────────────▶ innermost call of each allocation ─▶ matched op
 //! ```
-//! Only allocations are attributed to calls. Most frees come from Python's reference counts, so the
-//! call that runs at the time of a free says nothing about its cause. Allocated bytes are the sizes
-//! of blocks, which allocators round up.
+//! Only allocations are attributed to calls. Most frees are triggered by Python's reference counting, so the call
+//! that runs at the time of a free is unrelated to the reason for the free. Allocated bytes are the sizes of
+//! blocks, which allocators round up.
 
 mod callers;
 mod device;

@@ -15,10 +15,9 @@ use std::collections::BTreeMap;
 pub enum MemorySource {
     /// Memory that was allocated in an op.
     Op {
-        /// Name of the matched op, or of the op on the only side that has it; both names separated
-        /// by `|` if they differ.
+        /// Name of the op; both names separated by `|` if a matched op has different names on the two sides.
         name: String,
-        /// Name of the outermost op around the op, in the form of `name`.
+        /// Name of the outermost op around the op, in the same format as `name`.
         root: String,
         /// `Input Dims` of the op, baseline first; empty on a side without the op.
         shapes: [String; 2],
@@ -27,7 +26,7 @@ pub enum MemorySource {
     OutsideOps,
     /// Blocks that were allocated before the first memory event.
     Before,
-    /// Bytes that `Total Allocated` counts but no recorded event explains.
+    /// Bytes that are part of `Total Allocated` but not explained by any recorded event.
     NotRecorded,
 }
 
@@ -41,7 +40,7 @@ pub struct MemoryFigures {
     /// Allocated bytes that are freed before the outermost op around the allocation ends; `None` without
     /// addresses.
     pub temporary: Option<i64>,
-    /// Bytes that are live at the peak of the device; `None` without addresses.
+    /// Bytes that are live when the device is at its peak; `None` without addresses.
     pub at_peak: Option<i64>,
     /// Bytes that are live after the last event; `None` without addresses.
     pub at_end: Option<i64>,
@@ -54,7 +53,7 @@ pub struct MemoryRow {
     pub place: MemoryPlace,
     /// The op that allocated the memory, or why no op is known.
     pub source: MemorySource,
-    /// The memory figures of each side; `None` on a side that records nothing for the device.
+    /// The memory figures on each side; `None` on a side that records nothing for the device.
     pub figures: PerSide<Option<MemoryFigures>>,
 }
 
@@ -71,8 +70,8 @@ impl MemorySource {
 }
 
 impl Analysis {
-    /// The memory of each device by matched op, outermost op and shapes, sorted by descending bytes live at
-    /// the peak of either side. On each side, the bytes at the peak add up to the peak of the device.
+    /// The memory of each device by matched op, outermost op and shapes, sorted by descending live bytes at the
+    /// peak of either side. On each side, the live bytes of all rows at the peak add up to the peak of the device.
     pub fn memory_rows(&self) -> Vec<MemoryRow> {
         let mut found: BTreeMap<(MemoryPlace, MemorySource), PerSide<Option<MemoryFigures>>> =
             BTreeMap::new();
@@ -182,7 +181,7 @@ impl Analysis {
 }
 
 impl MemoryFigures {
-    /// The figures of a device that has events, for a source without allocations.
+    /// The figures for a source without allocations, on a device that has events.
     fn none(usage: &DeviceUsage) -> MemoryFigures {
         let zero = usage.has_addresses().then_some(0);
         MemoryFigures { temporary: zero, at_peak: zero, at_end: zero, ..MemoryFigures::default() }

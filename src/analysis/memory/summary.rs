@@ -1,23 +1,24 @@
-//! The memory events of one trace → a summary of each device.
+//! Summarizes the memory events of one trace for each device.
 
 use super::usage::MemoryUsage;
 use crate::tree::CallTree;
 use serde::Serialize;
 
-/// The memory of a device of one trace.
+/// The memory of one device in one trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MemorySummary {
     /// `gpu 0`, or `cpu`.
     pub device: String,
-    /// Most bytes allocated at once; without those before the first event if these are unknown.
+    /// Maximum number of bytes allocated at one time; excludes bytes that were allocated before the first event if
+    /// their number is unknown.
     pub peak_bytes: i64,
     /// Bytes that were allocated before the first event; `None` if unknown.
     pub before_bytes: Option<i64>,
-    /// Most bytes that the allocator held; `None` if unknown.
+    /// Maximum number of bytes that the allocator reserved; `None` if unknown.
     pub reserved_bytes: Option<i64>,
     /// Number of allocations.
     pub allocations: u64,
-    /// Bytes that they allocate in all. Memory that is freed and allocated again counts twice.
+    /// Total number of bytes allocated. Memory that is freed and allocated again counts twice.
     pub allocated_bytes: i64,
 }
 

@@ -25,7 +25,7 @@ pub struct DeviceUsage {
     /// Allocated bytes after each event.
     allocated: Vec<i64>,
     blocks: Vec<Block>,
-    /// Frees of blocks that were allocated before the first event, each as the position of the event and the
+    /// Frees of blocks that were allocated before the first event: the position of each event, and the number of
     /// bytes.
     earlier: Vec<(usize, i64)>,
     before: i64,
@@ -40,7 +40,7 @@ pub struct DeviceUsage {
 pub struct Block {
     /// The event that allocated the block.
     pub allocated: usize,
-    /// The event that freed the block; `None` if the block is live at the end.
+    /// The event that freed the block; `None` if the block is still live at the end.
     pub freed: Option<usize>,
     /// The size of the block in bytes.
     pub bytes: i64,
@@ -144,8 +144,8 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include memory that was live before the first event. Earlier memory is
-    /// not included on the host, where the profiler counts from 0, nor in traces without `Total Allocated`.
+    /// Whether the allocated bytes include memory that was live before the first event. Such memory is not
+    /// included on the host, where the profiler counts from 0, nor in traces without `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host
@@ -167,18 +167,18 @@ impl DeviceUsage {
         self.earlier.len() as u64
     }
 
-    /// `Device Type` of the events, which is the same for all of them; `None` if not recorded.
+    /// `Device Type`, which is the same for all events of the device; `None` if not recorded.
     pub fn kind(&self) -> Option<i64> {
         self.events.first()?.device.kind
     }
 
-    /// Most bytes that the allocator held at once; `None` if unknown, as on the host.
+    /// Maximum number of bytes that the allocator reserved at one time; `None` if unknown, as on the host.
     pub fn most_reserved(&self) -> Option<i64> {
         let of_gpu = |event: &MemoryEvent| event.reserved.filter(|_| !event.device.is_host());
         self.events.iter().filter_map(of_gpu).max()
     }
 
-    /// The first event at which most bytes were allocated; `None` if the peak was before all events.
+    /// The first event at which allocated bytes reach their maximum; `None` if the peak was before all events.
     pub fn peak_event(&self) -> Option<usize> {
         let highest = self.allocated.iter().copied().max().filter(|&most| most > self.before)?;
         self.allocated.iter().position(|&allocated| allocated == highest)

@@ -1,5 +1,5 @@
-//! Computes the effect of each change on the step time by replay, and bounds and critical paths of both
-//! sides.
+//! Replays both sides to compute the effect of each change on the step time, lower bounds of the step time, and
+//! critical paths.
 
 use super::mix::{ItemChange, Mix, Taken};
 use super::owners::Owners;
@@ -21,11 +21,11 @@ const TOLERANCE: f64 = 0.02;
 /// Maximum difference between a replay and its recording if GPU events on several streams depend on each
 /// other.
 const CROSSING_TOLERANCE: f64 = 0.05;
-/// Maximum share of the GPU time whose launch may be missing.
+/// Maximum share of GPU time without a launch in the trace.
 const UNLAUNCHED: f64 = 0.5;
-/// The code of the note that the sides run different programs.
+/// The code of the note which says that the sides run different programs.
 const OTHER_PROGRAM: &str = "DIFFERENT_ARCHITECTURE";
-/// Factors by which GPU work is scaled to find out how far the critical path is unique.
+/// Factors by which GPU work is scaled to see whether small differences change the critical path.
 const NEAR: [f64; 3] = [0.98, 1.0, 1.02];
 
 /// The effect of a change, or of any other part of a program, on the step time.
@@ -39,7 +39,7 @@ pub struct Effect {
     pub last: Nanos,
 }
 
-/// How well the replay of a side reproduces its recording, per step.
+/// How well a side's replay reproduces its recording, per step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Check {
     /// The step time in the recording.
@@ -48,7 +48,7 @@ pub struct Check {
     pub replayed: Nanos,
 }
 
-/// An assumption that gives a lower bound of the step time.
+/// An assumption that yields a lower bound of the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Limit {
     /// Assumes that the host takes no time.
@@ -57,7 +57,7 @@ pub enum Limit {
     Work,
     /// Assumes that the host never waits for the GPU.
     Waits,
-    /// Assumes that communication takes no time, as if it were hidden behind other work.
+    /// Assumes that communication takes no time, as if all communication were hidden behind other work.
     Communication,
 }
 
@@ -89,7 +89,7 @@ impl Limit {
 /// The critical path of a side, per step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathRange {
-    /// The time of each part of the critical path in the replay.
+    /// The time of each part of the critical path, with GPU work as recorded.
     pub time: [Nanos; PathPart::ALL.len()],
     /// The smallest time of each part if GPU work is 2% faster, as recorded, or 2% slower.
     pub least: [Nanos; PathPart::ALL.len()],
@@ -101,7 +101,7 @@ pub struct PathRange {
 #[derive(Debug)]
 pub struct Replays {
     recorded: PerSide<Recorded>,
-    /// Number of steps of each recording.
+    /// Number of steps in each recording.
     steps: PerSide<i64>,
     /// Number of steps that are compared.
     compared: PerSide<i64>,
@@ -119,8 +119,7 @@ impl Replays {
             return Err((None, Reason::NotComparable));
         }
         let owners = Owners::of(analysis);
-        // No thread pool is used, because the code may run in a forked process, where the threads
-        // of a pool do not exist.
+        // Do not use a thread pool: in a forked process, the threads of the pool do not exist.
         let PerSide { baseline, candidate } = PerSide::from_fn(|side| {
             let is_wanted = |call: CallId| owners.may_matter(side, call);
             let of = Recorded::with_points(analysis.tree(side), analysis.steps(side), &is_wanted);
@@ -152,7 +151,7 @@ impl Replays {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
     }
 
-    /// The effect of the items that `is_taken` selects, including the GPU events that they launch.
+    /// The effect of the items for which `is_taken` is true, including the GPU events that these items launch.
     pub fn effect_of(&self, diff: &TraceDiff, is_taken: impl Fn(Side, &Item) -> bool) -> Effect {
         let change = |side: Side, item: &Item| is_taken(side, item).then_some(0);
         let items: PerSide<Vec<ItemChange>> = PerSide::from_fn(|side| {
@@ -164,8 +163,8 @@ impl Replays {
         self.effect(&mix, &Taken { changes: vec![true], host: false, works: false })
     }
 
-    /// The step time of the baseline's graph with the candidate's durations, and the recorded step
-    /// time of the candidate. Both step times are equal if the programs have the same structure.
+    /// Replays the baseline's graph with the candidate's durations, for comparison with the candidate's recorded
+    /// step time. The two step times agree if the programs have the same structure.
     pub fn transferred(&self, analysis: &Analysis) -> Check {
         let end = self.mix(analysis).transferred().play().end;
         let steps = self.steps.candidate;
@@ -190,11 +189,11 @@ impl Replays {
 }
 
 impl Recorded {
-    /// Checks that the replay reproduces the recording: the whole window, and each step except the first of
-    /// several steps, which may wait for earlier work.
+    /// Checks that the replay reproduces the time of the whole window and of each step. If there are several
+    /// steps, the first step is not checked, because it may wait for earlier work.
     ///
     /// # Errors
-    /// GPU work has no launches, or the replay differs from the recording.
+    /// Most GPU work has no launch in the trace, or the replay differs too much from the recording.
     pub fn check(&self) -> Result<(), Reason> {
         if self.unlaunched > UNLAUNCHED {
             return Err(Reason::Launches);
@@ -209,8 +208,8 @@ impl Recorded {
         }
     }
 
-    /// How much the replay differs from the recording, as a share of the mean step: for the whole window,
-    /// and for each step except the first of several steps.
+    /// How much the replay differs from the recording, as a share of the recorded time: first for the whole
+    /// window, then for each step relative to the mean step, without the first step.
     pub fn errors(&self, steps: &[i64], end: i64) -> Vec<f64> {
         let all = self.measured.end.max(1) as f64;
         let mean = all / self.measured.steps.len().max(1) as f64;
@@ -222,7 +221,7 @@ impl Recorded {
     }
 }
 
-/// The effects of the changes of a comparison, per compared step.
+/// The effects of all changes in a comparison, per compared step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Effects {
@@ -236,9 +235,9 @@ pub struct Effects {
     /// The effect of differences in the kernel durations at matched calls that run the same
     /// kernels, which are due to noise, clocks or a different device.
     pub kernels: Effect,
-    /// How well the replay of each side reproduces its recording.
+    /// How well each side's replay reproduces its recording.
     pub checks: PerSide<Check>,
-    /// The lower bounds of the step times of both sides, in the order of [`Limit::ALL`].
+    /// The lower bounds of the step time on both sides, in the order of [`Limit::ALL`].
     pub limits: [PerSide<Nanos>; Limit::ALL.len()],
     /// The critical path of each side.
     pub paths: PerSide<PathRange>,
@@ -287,7 +286,7 @@ impl Effects {
 }
 
 impl Replays {
-    /// The lower bound of the step time of a side under an assumption.
+    /// The lower bound of a side's step time under an assumption.
     fn step_time_at(
         &self,
         analysis: &Analysis,

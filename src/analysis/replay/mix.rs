@@ -1,4 +1,4 @@
-//! Combines the graphs of two traces into one graph in which some parts are taken from the other side.
+//! Builds a dependency graph that is one side's graph with some parts replaced by the other side's.
 //!
 //! ```text
 //! matched points, in order   ──┬────────┬─────────────────┬────
@@ -6,9 +6,9 @@
 //! candidate between them       │  gap   │ gap  op b  gap  │
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
-//! Points of matched calls that are in the same order on both sides divide both host lines into
-//! segments. Taking a change from the other side also takes the segments that contain its calls,
-//! and the GPU events of its rows at matched launches.
+//! The starts and ends of matched calls that are in the same order on both sides divide both host lines into
+//! segments. If a change is taken from the other side, the segments that contain the change's calls are taken too,
+//! and so are the GPU events in the change's rows at matched launches.
 
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
@@ -24,7 +24,7 @@ const NONE: u32 = u32::MAX;
 /// The parts of a graph that are taken from the other side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taken {
-    /// Whether the parts of each change are taken from the other side.
+    /// For each change, whether the change is taken from the other side.
     pub(super) changes: Vec<bool>,
     /// Whether the host times of matched calls are taken from the other side.
     pub(super) host: bool,
@@ -38,7 +38,8 @@ impl Taken {
     }
 }
 
-/// The change that an item's point belongs to, and the change that the host time before the point belongs to.
+/// The changes to which an item belongs: the change of the item's point, and the change of the host time before
+/// this point.
 pub(super) type ItemChange = (Option<u32>, Option<u32>);
 
 /// Two graphs, divided into segments at matched points.
@@ -52,8 +53,7 @@ pub(super) struct Mix<'r> {
     works: PerSide<Vec<Option<u32>>>,
 }
 
-/// The items of both sides up to and including a matched point, except that the last segment ends
-/// without a matched point.
+/// The items on both sides up to and including a matched point; the last segment ends without a matched point.
 #[derive(Debug, Clone)]
 struct Segment {
     items: PerSide<Range<usize>>,
@@ -66,7 +66,7 @@ struct Segment {
 enum Part {
     /// Host time outside of runtime calls, and host time in runtime calls.
     Host { outside: PerSide<i64>, in_calls: PerSide<i64> },
-    /// The position of a segment that contains more than host time without a change.
+    /// The position of a segment that contains anything else, such as a launch or a change.
     Segment(u32),
 }
 
@@ -105,8 +105,8 @@ fn parts(
 }
 
 impl<'r> Mix<'r> {
-    /// Divides two graphs into segments. The parameters `items` and `works` list the changes that the parts
-    /// of the graphs belong to.
+    /// Divides two graphs into segments. The parameters `items` and `works` list the change to which each item and
+    /// each GPU event belongs.
     pub(super) fn new(
         sides: PerSide<&'r Recorded>,
         diff: &TraceDiff,
@@ -168,7 +168,7 @@ impl<'r> Mix<'r> {
         self.anchor(side, anchor(side), anchor(other), taken, program);
     }
 
-    /// Adds items to a program as recorded.
+    /// Adds items to a program, with their recorded durations.
     fn put_all(&self, side: Side, items: Range<usize>, program: &mut Program<'r>) {
         for item in &self.sides[side].items[items] {
             program.host(item.time, item.in_call);
@@ -177,7 +177,7 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds the parts of items whose change is selected.
+    /// Adds the host times and points of those items whose change is wanted.
     fn put(
         &self,
         side: Side,
@@ -197,7 +197,8 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds a matched point, with the GPU events of each side whose change is selected.
+    /// Adds a matched point, and for each GPU event launched there the version on this side or on the other side,
+    /// depending on the event's change.
     fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
         let start = program.works.len() as u32;
         let range = |item: Item| match item.action {
@@ -277,7 +278,7 @@ impl<'r> Mix<'r> {
         program
     }
 
-    /// Gives a GPU event the typical latencies and gaps of the candidate.
+    /// Sets the typical latencies and gaps of a GPU event to the candidate's.
     fn retune(&self, work: &mut PlayWork<'r>) {
         work.typical = &self.sides.candidate.typical;
         work.is_apart = !self.sides.baseline.is_crossing;
@@ -311,7 +312,7 @@ impl Speed for Share {
     }
 }
 
-/// The time of the GPU events that an item launches: their total duration, or their total busy time.
+/// The time of the GPU events that an item launches: their total duration or their total busy time.
 fn launched(recorded: &Recorded, item: &Item, is_busy: bool) -> i64 {
     let time = |work: &Work| if is_busy { work.busy } else { work.time };
     match item.action {
@@ -374,7 +375,8 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
 /// The longest subsequence of pairs (sorted by their first position) that is also sorted by the second
 /// position.
 fn longest_in_order(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    // For each length, the last pair of the subsequence of that length whose last position is smallest.
+    // For each length, the last pair of one subsequence of that length: the subsequence whose last position is
+    // smallest.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, &(_, other)) in pairs.iter().enumerate() {

@@ -12,7 +12,7 @@ pub(super) struct Owners<'a> {
     analysis: &'a Analysis,
     of_node: Vec<Option<u32>>,
     of_row: Vec<Option<u32>>,
-    /// The change that captured calls in a graph, if there is one.
+    /// The change from separate launches to a captured graph (or back), if there is one.
     graphs: Option<u32>,
 }
 
@@ -23,7 +23,8 @@ impl<'a> Owners<'a> {
         let mut claimed = vec![None; merged.len()];
         let mut of_row = vec![None; analysis.rows().len()];
         for (at, change) in (0..).zip(analysis.changes().list()) {
-            // Matched calls that allocate other blocks run the same code.
+            // Matched calls that only allocate different memory run the same code, so they are not part of the
+            // change.
             let is_of_memory = matches!(
                 change.kind,
                 ChangeKind::Leak | ChangeKind::Memory | ChangeKind::Workspace
@@ -61,9 +62,9 @@ impl<'a> Owners<'a> {
         Owners { analysis, of_node, of_row, graphs }
     }
 
-    /// Whether the start and end of a call are points of the graph: the call launches work, waits
-    /// for the GPU, or is part of a change. Only the host time of all remaining matched calls
-    /// matters; it stays in the host line.
+    /// Whether the start and end of a call become points of the graph, because the call launches work, waits for
+    /// the GPU, or is part of a change. For all other calls only the host time matters, and it stays in the host
+    /// line.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
         let is_known = match tree.kind(call) {
@@ -81,8 +82,9 @@ impl<'a> Owners<'a> {
         self.of_node[self.analysis.diff().merged().of(side, call).index()]
     }
 
-    /// The change of a call's host time. The host time of a matched call belongs to no change, unless host
-    /// time is measured or the call takes no host time on one side because a graph replays it.
+    /// The change to which a call's host time belongs. The host time of a matched call belongs to no change, with
+    /// two exceptions: host time is measured, or a graph replays the call on one side, where it then takes no host
+    /// time.
     fn host(&self, side: Side, call: CallId) -> Option<u32> {
         match (self.analysis.diff().partner(side, call), self.analysis.measure()) {
             (None, _) => self.call(side, call),
@@ -98,7 +100,8 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// For each item, the change of its point and the change of the host time before the point.
+    /// For each item, the change to which the item's point belongs, and the change to which the host time before
+    /// this point belongs.
     pub(super) fn items(&self, side: Side, items: &[Item]) -> Vec<(Option<u32>, Option<u32>)> {
         let of = |item: &Item| {
             let point = match item.point {
@@ -110,7 +113,8 @@ impl<'a> Owners<'a> {
         items.iter().map(of).collect()
     }
 
-    /// The change of each GPU event: the change of its row or, if there is none, of its launch.
+    /// The change to which each GPU event belongs: the change of the event's row or, if there is none, the change
+    /// of the event's launch.
     pub(super) fn works(&self, side: Side, works: &[Work]) -> Vec<Option<u32>> {
         let of = |work: &Work| {
             let row = self.analysis.row_index(side, work.call);

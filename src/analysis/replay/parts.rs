@@ -20,7 +20,7 @@ pub enum Point {
 pub enum Action {
     /// The point has no effect on the GPU.
     Nothing,
-    /// GPU events are launched; the numbers are a range of positions in `Recorded::works`.
+    /// GPU events are launched; the two numbers are a range of positions in `Recorded::works`.
     Launch(u32, u32),
     /// The host waits; the number is a position in `Recorded::waits`.
     Wait(u32),
@@ -35,7 +35,7 @@ pub struct Item {
     pub time: i64,
     /// The innermost call that was open before the point, or the root of the thread outside of all calls.
     pub owner: Option<CallId>,
-    /// Whether the owner is a runtime call.
+    /// Whether `owner` is a runtime call.
     pub in_call: bool,
     /// The launch or wait at the point, if any.
     pub action: Action,
@@ -48,20 +48,20 @@ pub struct Work {
     pub call: CallId,
     /// Duration, in ns.
     pub time: i64,
-    /// The part of the duration during which no GPU event ran that started earlier, in ns.
+    /// The part of the duration during which no GPU event with an earlier start ran, in ns.
     pub busy: i64,
     /// The event's stream, as a position in `Recorded::streams`.
     pub stream: usize,
     /// The kind of the event, which determines the gap before it.
     pub kind: WorkKind,
-    /// Time in ns from the launch until an idle device starts the event; `None` if the launch is
-    /// not in the trace, so only the order within the stream is known.
+    /// Time in ns from the launch until an idle device starts the event. `None` if the launch is not in the trace;
+    /// then only the event's position in the stream is known.
     pub latency: Option<i64>,
-    /// The event on another stream that this event waits for, inferred from the recorded times.
+    /// The event on a different stream that this event waits for, inferred from the recorded times.
     pub waits: Option<Behind>,
 }
 
-/// A kind of GPU event with its own typical gaps.
+/// A kind of GPU event; typical gaps are computed for each pair of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkKind(pub(super) u8);
 
@@ -89,16 +89,16 @@ impl WorkKind {
     }
 }
 
-/// A GPU event of a stream, given by its distance from the most recently launched event of that stream.
+/// A GPU event, identified by its stream and by its distance from the most recently launched event on that stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behind {
     /// The stream.
     pub stream: usize,
-    /// Number of events of the stream that were launched later; 0 for the most recent event.
+    /// Number of events on the stream that were launched later; 0 for the most recent event.
     pub back: u32,
 }
 
-/// A wait of the host for the GPU.
+/// A point at which the host waits for the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
     /// All GPU events that the host waits for.
@@ -114,14 +114,15 @@ pub struct Wait {
 pub struct Replayed {
     /// Time at which all work was done.
     pub end: i64,
-    /// Time at which each step was done, including its host part and all GPU work launched until then.
+    /// Time at which each step was done: the host had finished the step, and all GPU work launched until then was
+    /// done.
     pub steps: Vec<i64>,
 }
 
 /// Tolerance between the host clock and the device clock, in ns.
 pub(super) const CLOCK: i64 = 3_000;
 
-/// A GPU event of the window before its typical latency and gap are known.
+/// A GPU event in the window whose typical latency and gap are not known yet.
 pub(super) struct Draft {
     pub(super) call: CallId,
     pub(super) start: i64,
@@ -133,7 +134,7 @@ pub(super) struct Draft {
     pub(super) step: usize,
 }
 
-/// A wait before its typical return latency is known.
+/// A wait whose typical return latency is not known yet.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub(super) call: CallId,

@@ -14,8 +14,8 @@ pub enum PathPart {
     Launch,
     /// Time in kernels, copies and memsets.
     Work,
-    /// Time between two events of a stream, and from the end of a wait between streams until the
-    /// waiting stream continues.
+    /// Time between two events on a stream, and time from the end of a wait between streams until the waiting
+    /// stream continues.
     Gap,
     /// Time from the end of the awaited events until a waiting host call returns.
     Sync,
@@ -49,8 +49,8 @@ impl PathPart {
     }
 }
 
-/// Time of each part on a critical path, in ns, in the order of [`PathPart::ALL`]. The sum is the length of
-/// the replayed window.
+/// Time of each part on a critical path, in ns, in the order of [`PathPart::ALL`]. The times add up to the length
+/// of the replayed window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CriticalPath(pub [i64; PathPart::ALL.len()]);
 

@@ -1,4 +1,4 @@
-//! Replays a program of host times, launches and waits, and computes when its steps end.
+//! Replays a program that consists of host times, launches and waits, and computes when each step ends.
 
 use super::parts::{Action, Behind, Item, Point, Replayed, WorkKind};
 use super::recorded::Recorded;
@@ -30,7 +30,7 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
-    /// Whether the gap before the event excludes time in which other streams ran events.
+    /// Whether only the part of the gap before the event counts in which no other stream runs an event.
     pub(super) is_apart: bool,
 }
 
@@ -38,8 +38,8 @@ pub(super) struct PlayWork<'r> {
 pub(super) struct Program<'r> {
     pub(super) line: Vec<Do>,
     pub(super) works: Vec<PlayWork<'r>>,
-    /// Each wait: the waiting call, the events that it waits for, and the time from their end until it
-    /// returns.
+    /// For each wait: the waiting call, the awaited events, and the time from the end of these events until the
+    /// call returns.
     pub(super) waits: Vec<(CallId, &'r [Behind], i64)>,
     /// Time at which each stream finishes the work launched before the window.
     pub(super) before: Vec<i64>,
@@ -55,7 +55,7 @@ pub(super) trait Speed {
     fn waits(&self, call: CallId) -> bool;
 }
 
-/// Leaves all recorded durations as they are.
+/// Replays with the recorded durations.
 pub(super) struct AsRecorded;
 
 impl Speed for AsRecorded {
@@ -73,7 +73,7 @@ impl Speed for AsRecorded {
 }
 
 impl<'r> Program<'r> {
-    /// Creates the recorded program with replacement durations.
+    /// Creates a recording's program, with durations replaced by `speed`.
     pub(super) fn of(recorded: &'r Recorded, speed: &impl Speed) -> Program<'r> {
         let mut program = Program { before: recorded.before.clone(), ..Program::default() };
         for item in &recorded.items {
@@ -136,7 +136,7 @@ impl<'r> Program<'r> {
         }
     }
 
-    /// Returns this program with replacement durations.
+    /// Returns this program with durations replaced by `speed`.
     pub(super) fn at(&self, speed: &impl Speed) -> Program<'r> {
         let mut program = self.clone();
         for part in &mut program.line {
@@ -159,7 +159,7 @@ impl<'r> Program<'r> {
         self.play_with(&mut |_| {})
     }
 
-    /// Replays the program, and calls `seen` with each part and what determined its time.
+    /// Replays the program, and calls `seen` with each part and with the reason why the part started when it did.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
         let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];
@@ -207,7 +207,7 @@ impl<'r> Program<'r> {
     }
 }
 
-/// Time at which a stream becomes free, and its last event.
+/// Time at which a stream becomes free, and the last event on the stream.
 #[derive(Debug, Clone, Copy, Default)]
 struct Free {
     at: i64,

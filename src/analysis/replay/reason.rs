@@ -1,4 +1,4 @@
-//! Why a trace cannot be replayed, or why its replay is not trusted.
+//! The reasons why a trace cannot be replayed, or why a replay is not trusted.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ pub enum Reason {
     Devices,
     /// Several threads launch work at the same time, or have separate steps.
     Threads,
-    /// GPU events start before they are launched.
+    /// Some GPU events start before their launch.
     Clocks,
-    /// Most GPU work has no launch in the trace, so its dependency on the host is unknown.
+    /// Most GPU work has no launch in the trace, so it is unknown how this work depends on the host.
     Launches,
     /// The recording is truncated or damaged.
     Damaged,
@@ -32,7 +32,7 @@ impl fmt::Display for Reason {
             Reason::Devices => f.write_str("the process runs work on several devices"),
             Reason::Threads => f.write_str("several threads launch work or run steps at once"),
             Reason::Clocks => {
-                f.write_str("work starts before its launch: the clocks of host and GPU differ")
+                f.write_str("GPU work starts before its launch: the host and GPU clocks differ")
             }
             Reason::Launches => f.write_str("most of the GPU work has no launch in the trace"),
             Reason::Damaged => f.write_str("the recording is incomplete"),

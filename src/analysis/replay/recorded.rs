@@ -1,4 +1,4 @@
-//! Derives from a trace the line of its host and the GPU events that the line launches, with typical
+//! Derives a dependency graph from a trace: the host line, the GPU events that the host launches, and typical
 //! latencies.
 //!
 //! ```text
@@ -6,10 +6,9 @@
 //!                      ╰latency╮    ╰latency╮                    ╭return latency
 //! stream                       ├─ kernel ─┤gap├──── kernel ──────┤
 //! ```
-//! Threads that take turns, such as the main thread and the autograd thread, share one line. Host gaps and
-//! durations of GPU events are as recorded. Latencies and the gaps between kernels are typical values of the
-//! trace: with the individual recorded values, a replay would agree with its recording even if the model
-//! were wrong.
+//! Threads that take turns, such as the main thread and the autograd thread, share one line. Host gaps and GPU
+//! event durations are as recorded. Latencies and gaps between kernels are typical values for the trace. With the
+//! recorded value of each latency and gap, a replay would agree with its recording even if the model were wrong.
 
 use super::parts::{
     Action, Behind, CLOCK, Draft, Item, Point, Replayed, Wait, Waiting, Work, WorkKind, span,
@@ -41,12 +40,12 @@ pub struct Recorded {
     pub measured: Replayed,
     /// Whether GPU events on several streams depend on each other.
     pub is_crossing: bool,
-    /// Share of the GPU time in the window whose launch is not in the trace.
+    /// Share of the GPU time in the window that has no launch in the trace.
     pub unlaunched: f64,
 }
 
 impl Recorded {
-    /// Builds the graph of the steps of a trace, or of the whole trace if it has no steps.
+    /// Builds the graph for the steps of a trace, or for the whole trace if the trace has no steps.
     ///
     /// # Errors
     /// The reason why the trace cannot be replayed.
@@ -54,7 +53,8 @@ impl Recorded {
         Recorded::with_points(tree, steps, &|_| true)
     }
 
-    /// Like [`Recorded::of`], but without the starts and ends of unwanted calls, whose host time is kept.
+    /// Like [`Recorded::of`], but omits the starts and ends of unwanted calls. The host time of these calls is
+    /// kept.
     pub(super) fn with_points(
         tree: &CallTree,
         steps: &Steps,
@@ -92,7 +92,7 @@ struct Builder<'t> {
     drafts: Vec<Draft>,
     streams: Vec<i64>,
     before: Vec<i64>,
-    /// Pairs of a GPU event and an event without a launch that follows it on the same stream.
+    /// Pairs of consecutive GPU events on a stream in which the second event has no launch.
     followers: Vec<(CallId, CallId)>,
     unlaunched: f64,
 }
@@ -120,8 +120,7 @@ impl<'t> Builder<'t> {
         Some((stream.device, stream.number))
     }
 
-    /// Sorts all GPU events into streams, and finds events launched before the window and events without a
-    /// launch.
+    /// Assigns all GPU events to streams, and finds events launched before the window and events without a launch.
     fn find_streams(&mut self) -> Result<(), Reason> {
         let tree = self.tree;
         let mut works: Vec<(i64, CallId, i64, bool)> = Vec::new();
@@ -250,7 +249,7 @@ impl<'t> Builder<'t> {
         })
     }
 
-    /// Adds the GPU events that a call launches, together with events without a launch that follow on their
+    /// Adds the GPU events that a call launches, and the events without a launch that follow them on the same
     /// streams.
     fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
@@ -297,7 +296,7 @@ impl<'t> Builder<'t> {
         });
     }
 
-    /// The events that a call waited for when it returned; `None` if the call does not wait.
+    /// The events that had to end before a call returned; `None` if the call does not wait.
     fn waiting(&self, call: CallId, before: Option<&Item>) -> Option<Waiting> {
         let tree = self.tree;
         if tree.kind(call) != CallKind::Runtime {
@@ -355,8 +354,8 @@ impl<'t> Builder<'t> {
         last.map(|(_, target)| target).into_iter().collect()
     }
 
-    /// The recorded times at which the window and each step ended, including the GPU work that was
-    /// launched before these ends.
+    /// The recorded times at which the window and each step ended. A step ends when the host and the GPU work
+    /// launched in the step have finished.
     fn measured(&self, host_ends: &[i64]) -> Replayed {
         let mut ends = host_ends.to_vec();
         for work in &self.drafts {
@@ -377,7 +376,7 @@ impl<'t> Builder<'t> {
 }
 
 impl Recorded {
-    /// For each GPU event, the change of the item that launches the event.
+    /// For each GPU event, the change to which the launching item belongs.
     pub(super) fn works_of_items(&self, items: &[(Option<u32>, Option<u32>)]) -> Vec<Option<u32>> {
         let mut works = vec![None; self.works.len()];
         for (item, &(change, _)) in self.items.iter().zip(items) {

@@ -1,4 +1,4 @@
-//! Replays a trace with modified durations or without some of its waits, and returns the step time.
+//! Replays a trace with modified durations or without some waits, and returns the step time.
 
 use super::parts::Replayed;
 use super::path::CriticalPath;
@@ -8,12 +8,12 @@ use crate::tree::CallId;
 
 /// Modifications of a recorded program.
 pub struct Scenario<'s> {
-    /// Factor that scales the host times. Factor 0 gives a bound that no launch mechanism, such as
-    /// a captured graph, can beat.
+    /// Factor that scales all host times. With factor 0, the step time is a lower bound for every launch
+    /// mechanism, such as captured graphs.
     pub host: f64,
-    /// Factor that scales the duration of each GPU event.
+    /// Returns the factor that scales the duration of a GPU event.
     pub work: &'s dyn Fn(CallId) -> f64,
-    /// Whether the host still waits for the GPU at a runtime call.
+    /// Returns whether the host still waits for the GPU at a runtime call.
     pub waits: &'s dyn Fn(CallId) -> bool,
 }
 

@@ -1,7 +1,7 @@
 //! Merges the host threads of a trace into one line of points in time.
 //!
-//! Threads take turns if at most one of them is busy at a time. A thread that overlaps with other
-//! threads is not part of the line; if it launches GPU work, the trace cannot be replayed.
+//! Threads take turns if at most one of them is busy at any time. A thread that overlaps with other threads is
+//! left out of the line; if such a thread launches GPU work, the trace cannot be replayed.
 
 use super::parts::{Point, span};
 use super::reason::Reason;
@@ -16,7 +16,8 @@ pub(super) struct Line {
     pub(super) root: Option<CallId>,
 }
 
-/// Maximum share of a thread's busy time that may overlap with other threads if they take turns.
+/// Maximum share of a thread's busy time that overlaps with other threads, for the thread to count as taking
+/// turns.
 const OVERLAP: f64 = 0.02;
 
 struct Thread {
@@ -104,8 +105,7 @@ fn overlap(one: &[(i64, i64)], two: &[(i64, i64)]) -> i64 {
     sum
 }
 
-/// Adds the starts and ends of the wanted calls of a thread, in order, without the calls inside runtime
-/// calls.
+/// Adds the starts and ends of a thread's wanted calls, in order, except for calls inside runtime calls.
 fn points(
     tree: &CallTree,
     root: CallId,

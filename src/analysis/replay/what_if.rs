@@ -1,4 +1,4 @@
-//! A scenario in the words of a user, queries with factors → the step time of each side in it.
+//! Computes the step time of each side in a scenario that a user describes with queries and factors.
 
 use super::effects::Replays;
 use super::scenario::Scenario;
@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// What differs from the recording. The default is the recording itself.
+/// A hypothetical change to a recording. The default changes nothing.
 ///
 /// ```
 /// use tracetree::analysis::replay::WhatIf;
@@ -27,12 +27,12 @@ pub struct WhatIf {
     without: Vec<Without>,
 }
 
-/// The runtime calls at which the host does not wait for the GPU.
+/// Selects the runtime calls at which the host no longer waits for the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Without {
-    /// All of them: `sync`.
+    /// All calls that wait: `sync`.
     All,
-    /// Those that a query finds: `call("cudaStreamSynchronize")`.
+    /// The calls that a query finds, for example `call("cudaStreamSynchronize")`.
     Some(Query),
 }
 
@@ -40,7 +40,7 @@ impl FromStr for Without {
     type Err = Error;
 
     /// # Errors
-    /// If the query is invalid, or finds anything but runtime calls.
+    /// The query is invalid, or selects something other than runtime calls.
     fn from_str(text: &str) -> Result<Without> {
         if matches!(text.trim(), "sync" | "sync()") {
             return Ok(Without::All);
@@ -49,21 +49,22 @@ impl FromStr for Without {
         match query.finds() {
             Word::Call => Ok(Without::Some(query)),
             Word::Module | Word::Frame | Word::Op | Word::Kernel => {
-                Err(Error::usage(text, "does not find runtime calls")
+                Err(Error::usage(text, "does not select runtime calls")
                     .remedy("use `sync`, or a query such as call(\"cuda*Synchronize\")"))
             }
         }
     }
 }
 
-/// The step time of one side, in ns.
+/// The step time of one side: as recorded, as replayed, and in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepTimes {
-    /// As recorded.
+    /// Step time in the recording.
     pub recorded: Nanos,
-    /// As replayed without any difference. How close it is to `recorded` shows how far to trust the replay.
+    /// Step time in an unmodified replay. The closer this time is to `recorded`, the more reliable is the
+    /// scenario.
     pub replayed: Nanos,
-    /// In the scenario.
+    /// Step time in the scenario.
     pub scenario: Nanos,
 }
 
@@ -71,7 +72,7 @@ impl WhatIf {
     /// Multiplies the time of the GPU work at and below the calls that a query finds.
     ///
     /// # Errors
-    /// If the factor is not a number from 0 to 1000000.
+    /// The factor is not a number from 0 to 1000000.
     pub fn scale(mut self, query: Query, by: f64) -> Result<WhatIf> {
         let by = factor(query.text(), by)?;
         self.scale.push((query, by));
@@ -81,20 +82,20 @@ impl WhatIf {
     /// Multiplies all host times; 0 gives a lower bound.
     ///
     /// # Errors
-    /// If the factor is not a number from 0 to 1000000.
+    /// The factor is not a number from 0 to 1000000.
     pub fn host(mut self, by: f64) -> Result<WhatIf> {
         self.host = Some(factor("host", by)?);
         Ok(self)
     }
 
-    /// The host does not wait for the GPU at these calls.
+    /// Removes the waits for the GPU at the given calls.
     #[must_use]
     pub fn without(mut self, calls: Without) -> WhatIf {
         self.without.push(calls);
         self
     }
 
-    /// Whether nothing was asked for.
+    /// Whether the scenario is the unmodified recording.
     pub fn is_recording(&self) -> bool {
         self.host.is_none() && self.scale.is_empty() && self.without.is_empty()
     }
@@ -102,7 +103,7 @@ impl WhatIf {
     /// The step time of a side.
     ///
     /// # Errors
-    /// If a query finds no call of this side.
+    /// A query finds no call on this side.
     pub fn step_times(
         &self,
         analysis: &Analysis,
@@ -125,7 +126,7 @@ impl WhatIf {
         })
     }
 
-    /// The factor of each GPU event at or below a call that a query finds.
+    /// The factor for each GPU event at or below the calls that the queries find.
     fn factors(&self, tree: &CallTree) -> Result<BTreeMap<CallId, f64>> {
         let mut factors = BTreeMap::new();
         for (query, factor) in &self.scale {
@@ -138,7 +139,7 @@ impl WhatIf {
         Ok(factors)
     }
 
-    /// The calls at which the host does not wait, sorted.
+    /// The calls at which the host no longer waits, sorted.
     fn skipped(&self, tree: &CallTree) -> Result<Vec<CallId>> {
         let mut skipped = Vec::new();
         for calls in &self.without {
@@ -156,16 +157,16 @@ impl WhatIf {
 }
 
 impl Replays {
-    /// The graphs of both sides.
+    /// Builds the dependency graphs of both sides.
     ///
     /// # Errors
-    /// If a trace, or the comparison, cannot be replayed; the message has the reason.
+    /// A trace or the comparison cannot be replayed; the message says why.
     pub fn required(analysis: &Analysis) -> Result<Replays> {
         Replays::of(analysis).map_err(|(side, reason)| {
             let tree = analysis.tree(side.unwrap_or(Side::Baseline));
             let message = format!("the effect cannot be computed: {reason}");
             Error::new(ErrorKind::Usage, tree.trace().source(), message)
-                .remedy("see docs/guides/what-if.md for what can be replayed")
+                .remedy("see docs/guides/what-if.md for what a replay requires")
         })
     }
 }

@@ -1,8 +1,9 @@
-//! Aligns additional runs of a side with the median run, and measures the median run's events in them.
+//! Aligns additional runs on a side with the median run, and determines the time of the median run's events in
+//! each additional run.
 //!
-//! The rows of a report describe the median runs. The time of each measured event in an additional run is
-//! assigned to the event's match in the median run or, without a match, to the row of the lowest common
-//! op. Time without a row in the median run varies among the runs of one side and is summed separately.
+//! The rows of a report describe the median runs. The time of each measured event in an additional run is assigned
+//! to the event's counterpart in the median run or, without a counterpart, to the row of the lowest common op. If
+//! the median run has no such row, the time is summed separately.
 
 mod per_step;
 mod variation;
@@ -20,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use variation::Variation;
 
-/// An additional run of a side, with its times by event of the median run.
+/// An additional run on a side, with a time for each event of the median run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
     /// The file name of the run.
@@ -28,9 +29,9 @@ pub struct Run {
     shared: SharedSteps,
     /// Counts of the events that the run recorded, and of missing events.
     pub evidence: Evidence,
-    /// Time of events that have no row in the median run.
+    /// Time of events for which the median run has no row.
     pub elsewhere: Nanos,
-    /// Mean times per step, or total times of the window.
+    /// Mean times per step or, without steps, total times in the window.
     means: (WallBasis, StepMeans),
     variation: Variation,
     /// For each step of the median run, the time of the matching step in this run.
@@ -68,19 +69,19 @@ impl Run {
         run
     }
 
-    /// Number of points at which the structure of this run differs from the median run.
+    /// Number of points at which the call tree of this run differs from the median run.
     pub fn variable(&self) -> usize {
         self.variation.points
     }
 
-    /// Idle time of the compared steps in this run: the kind, the owner as a call of the median run, and
-    /// the duration.
+    /// Idle time of the compared steps in this run: kind, owner and duration. The owner is a call of the median
+    /// run.
     pub(super) fn idle(&self) -> impl Iterator<Item = (IdleKind, Option<CallId>, Nanos)> + '_ {
         let compared = self.idle.iter().filter(|((_, part, _), _)| *part == Part::Window);
         compared.map(|(&(kind, _, call), &time)| (kind, call, time))
     }
 
-    /// Time in this run of the call that matches a measured event of the median run.
+    /// Time in this run of the event that matches a measured event of the median run.
     fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
     }
@@ -95,8 +96,8 @@ pub struct StepTime {
     pub wall_us: f64,
 }
 
-/// Assigns the idle time of the candidate to calls of the baseline. Idle time is skipped if neither its
-/// owner nor the lowest common node above is a call of the baseline.
+/// Assigns the idle time of the candidate to calls of the baseline. Idle time is skipped if neither its owner nor
+/// the lowest common node above the owner is a call of the baseline.
 fn idle_times(analysis: &Analysis) -> IdleTimes {
     let merged = analysis.diff().merged();
     let mut times = IdleTimes::new();
@@ -111,7 +112,7 @@ fn idle_times(analysis: &Analysis) -> IdleTimes {
     times
 }
 
-/// For each step on the side `by`, the time of the matching step on the side `of`.
+/// For each step on side `by`, the time of the matching step on side `of`.
 fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> {
     let mut times = vec![None; analysis.steps(by).len()];
     for row in analysis.step_rows() {
@@ -154,7 +155,7 @@ fn step_means(analysis: &Analysis, side: Side) -> StepMeans {
     }
 }
 
-/// The slot of the median run to which an event of an additional run is assigned.
+/// The slot in the median run to which an event in an additional run is assigned.
 fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     let partner = analysis.diff().partner(Side::Candidate, call);
     let slot = partner.and_then(|partner| analysis.slot(Side::Baseline, partner));
@@ -200,7 +201,7 @@ pub struct RunNoise {
     pub time: RunFigures,
     /// Wall time (busy + idle) per step over the runs; `None` if some runs have steps and others do not.
     pub wall: Option<RunFigures>,
-    /// Maximum number of points at which the structure of a run differs from the median run.
+    /// Largest number of points at which the call tree of any run differs from the median run.
     pub variable: usize,
 }
 
@@ -213,18 +214,18 @@ impl Analysis {
         Run::of(&analysis)
     }
 
-    /// The runs of a side other than the median run, which the tables describe.
+    /// The runs on a side, excluding the median run, which the tables describe.
     pub fn runs(&self, side: Side) -> &[Run] {
         &self.runs[side]
     }
 
-    /// Whether both sides have several runs, so verdicts use runs.
+    /// Whether both sides have several runs. If so, verdicts are based on runs.
     pub fn has_runs(&self) -> bool {
         Side::BOTH.into_iter().all(|side| !self.runs[side].is_empty())
     }
 
-    /// Inserts the median run's value in the middle of the values of the additional runs, which are
-    /// in the order of step time.
+    /// Inserts the value for the median run in the middle of the values for the additional runs, which are sorted
+    /// by step time.
     fn in_order<T>(&self, side: Side, median: T, others: impl IntoIterator<Item = T>) -> Vec<T> {
         let mut all: Vec<T> = others.into_iter().collect();
         let middle = (self.runs[side].len() / 2).min(all.len());
@@ -232,7 +233,7 @@ impl Analysis {
         all
     }
 
-    /// Spread between the runs of a side; `None` with a single run.
+    /// Spread between the runs on a side; `None` with a single run.
     pub fn run_noise(&self, side: Side) -> Option<RunNoise> {
         let runs = &self.runs[side];
         let variable = runs.iter().map(Run::variable).max()?;
@@ -266,7 +267,7 @@ impl Analysis {
         self.has_one_basis(side).then(all)
     }
 
-    /// Whether the runs of a side are either all compared by steps or all compared without steps.
+    /// Whether all runs on a side have the same basis: either all are compared by steps, or none is.
     fn has_one_basis(&self, side: Side) -> bool {
         self.runs[side].iter().all(|run| run.means.0 == self.wall().basis())
     }
@@ -288,8 +289,8 @@ impl Analysis {
         .collect()
     }
 
-    /// Time per step of the given events of the median run, over all runs of their side. If one
-    /// side has more steps and all given events are in compared steps, only compared steps count.
+    /// Time per step of the given events of the median run, over all runs on the same side. If one side has more
+    /// steps and all given events are in compared steps, only compared steps count.
     pub fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
         let scope = self.scope_of(side, events);
         RunFigures::of(&self.times_of_runs(side, events, scope))
@@ -304,12 +305,12 @@ impl Analysis {
             .collect()
     }
 
-    /// Idle time per step of a row in each run, in µs, in the order of the runs. The value is 0 for a run
-    /// that does not wait at the row. Returns `None` if some runs have steps and others do not.
+    /// Idle time per step of an idle row in each run, in µs, in the order of the runs. The value is 0 for a run
+    /// without this idle time. Returns `None` if some runs have steps and others do not.
     pub fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
         let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
         let key = match owner {
-            // A call that one side does not have causes no idle time in any run of that side.
+            // A call that a side does not have causes no idle time in any run on that side.
             Some(None) => None,
             Some(Some(call)) => Some((row.kind, row.part, Some(call))),
             None => Some((row.kind, row.part, None)),

@@ -1,8 +1,7 @@
-//! Chooses the number of steps by which the time of a run is divided.
+//! Chooses the number of steps by which a run's time is divided.
 //!
-//! Runs may differ in their number of steps, between the sides and within a side. Values that are compared
-//! step by step are divided by the number of compared steps in every run: two of five steps take two
-//! fifths of the time.
+//! Runs may differ in their number of steps, between the sides and within a side. If only some steps are compared,
+//! the time in these steps is divided by the number of compared steps in the run, not by the number of all steps.
 
 use crate::analysis::Analysis;
 use crate::analysis::wall::Part;
@@ -37,15 +36,15 @@ impl StepScope {
 pub(super) struct SharedSteps {
     /// Number of steps that match a step of the median run.
     paired: usize,
-    /// Number of steps whose match in the median run is compared with the other side.
+    /// Number of steps whose counterpart in the median run is compared with the other side.
     compared: usize,
     /// Number of steps that are not compared with the other side.
     others: usize,
 }
 
 impl SharedSteps {
-    /// Counts the steps of an analysis whose baseline is the median run. A run without detected steps
-    /// counts as having the steps of the median run.
+    /// Counts the steps of an analysis whose baseline is the median run. A run without detected steps is treated
+    /// as if it had the same steps as the median run.
     pub(super) fn of(analysis: &Analysis) -> SharedSteps {
         if let Some(pairs) = analysis.wall().step_pairs() {
             let compared = pairs.len() as usize;
@@ -69,7 +68,7 @@ impl SharedSteps {
 }
 
 impl Analysis {
-    /// The scope for events: compared steps if all events are in such steps, otherwise all steps.
+    /// The scope for a set of events: compared steps if all events are in compared steps, otherwise all steps.
     pub(super) fn scope_of(&self, side: Side, events: &[CallId]) -> StepScope {
         // No lookup is needed if all steps are compared.
         let Some(pairs) = self.wall().step_pairs() else { return StepScope::All };

@@ -1,5 +1,5 @@
-//! Finds the structural differences between two runs of one side, which vary from run to run and are not
-//! differences between the sides.
+//! Finds structural differences between two runs on one side. Such differences vary from run to run, so they are
+//! not differences between the sides.
 
 use crate::analysis::Analysis;
 use crate::diff::Difference;
@@ -12,10 +12,10 @@ use std::collections::HashSet;
 pub(super) struct Variation {
     /// Outermost calls of the median run that the second run lacks.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the second run has: their name, and the lowest common call above
-    /// them as a call of the median run.
+    /// Outermost calls that only the second run has: the lowest common call above, as a call of the median run,
+    /// and the name of the outermost call.
     extra: HashSet<(Option<CallId>, String)>,
-    /// Number of points of difference between the two runs.
+    /// Number of points at which the two runs differ.
     pub(super) points: usize,
 }
 
@@ -37,7 +37,7 @@ impl Variation {
         variation
     }
 
-    /// Whether the second run lacks the given call of the median run or a call around it.
+    /// Whether the second run lacks the given call of the median run or an enclosing call.
     fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))
@@ -51,9 +51,8 @@ fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Opti
 }
 
 impl Analysis {
-    /// Whether a point of difference between the sides also varies among the runs of one side: a run of
-    /// the call's own side lacks the call, or a run of the other side has a call with the same name at
-    /// this point.
+    /// Whether a difference between the sides also occurs among the runs on one side: a run on the same side lacks
+    /// the call, or a run on the other side has an equally named call at this point.
     pub fn varies_among_runs(&self, difference: &Difference) -> bool {
         let node = self.diff().merged().node(difference.node);
         let has_call = |side: &Side| node.call(*side).is_some();
@@ -68,8 +67,8 @@ impl Analysis {
         })
     }
 
-    /// The points of difference between the sides that do not vary among the runs of a side, and the
-    /// number of points that do.
+    /// The differences between the sides that do not vary among the runs on a side, and the number of differences
+    /// that do.
     pub fn settled_differences(&self) -> (Vec<Difference>, usize) {
         let all = self.diff().differences();
         let count = all.len();

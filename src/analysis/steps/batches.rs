@@ -1,5 +1,4 @@
-//! Lists which steps of inference engines are compared and why, and computes the figures of each class of
-//! batches.
+//! For inference engines, lists which steps are compared and why, and computes figures for each class of batches.
 
 use super::{Figures, StepName, StepPlace};
 use crate::analysis::Analysis;
@@ -10,11 +9,11 @@ use std::collections::BTreeMap;
 /// The evidence for comparing two steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepEvidence {
-    /// The annotations of both steps name the same phase and equally many requests and tokens.
+    /// The annotations of both steps record the same phase and equal numbers of requests and tokens.
     SameBatch,
-    /// The annotations of both steps name the same phase and similarly many requests or tokens.
+    /// The annotations of both steps record the same phase and similar numbers of requests or tokens.
     BatchClass,
-    /// The calls of the two steps are the most similar.
+    /// The two steps have the most similar calls.
     Calls,
     /// The two steps have the same position among the steps.
     Position,
@@ -37,25 +36,25 @@ impl StepEvidence {
 pub struct StepPairRow {
     /// The step on each side; `None` on a side without a counterpart.
     pub steps: PerSide<Option<StepName>>,
-    /// The class of each step's batches, if any.
+    /// The class of each step's batches, if known.
     pub classes: PerSide<Option<BatchClass>>,
     /// Why the two steps are compared; `None` without a counterpart.
     pub evidence: Option<StepEvidence>,
 }
 
-/// The steps whose batches are in one class.
+/// The steps with batches of one class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BatchClassRow {
     /// The phase and size of the batches in the class.
     pub class: BatchClass,
-    /// Number of steps of this class in each trace.
+    /// Number of steps with this class in each trace.
     pub steps: PerSide<u64>,
     /// Figures of the compared steps in this class.
     pub figures: PerSide<Figures>,
 }
 
 impl Analysis {
-    /// Each step of both traces with its counterpart, in the order of [`step_rows`](Analysis::step_rows).
+    /// All steps in both traces with their counterparts, in the order of [`step_rows`](Analysis::step_rows).
     pub fn step_pair_rows(&self) -> Vec<StepPairRow> {
         let rows = self.step_rows().into_iter();
         let rows = rows.filter(|row| matches!(row.place, StepPlace::Step(_)));
@@ -71,8 +70,8 @@ impl Analysis {
         .collect()
     }
 
-    /// The classes of batches that either trace has, by phase and size, with the figures of the
-    /// compared steps in each class; empty unless engines annotated the batches.
+    /// All classes of batches in either trace, by phase and size, with figures for the compared steps. Empty
+    /// unless the engine annotated the batches.
     pub fn batch_class_rows(&self) -> Vec<BatchClassRow> {
         let mut rows: BTreeMap<BatchClass, BatchClassRow> = BTreeMap::new();
         for row in self.step_rows() {

@@ -15,7 +15,7 @@ pub use overlap::{Overlap, OverlapRow};
 pub(super) use pairs::StepPairs;
 use timeline::{Activity, Occupied};
 
-/// Figures of the measured events of one group (a step or a phase) on one side.
+/// Figures for the measured events in one group (a step or a phase) on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
     /// Number of measured events in the group.
@@ -24,21 +24,21 @@ pub struct Figures {
     pub launches: u64,
     /// Total time of the group's events. The times of all groups add up to the totals.
     pub time: Nanos,
-    /// Time that the group's events cover and no earlier event covers. The busy times of all groups
-    /// add up to the union of all events.
+    /// Time covered by the group's events but not by any earlier event. The busy times of all groups add up to the
+    /// union of all events.
     pub busy: Nanos,
-    /// Time of the gaps that an event of this group ended. The group of the last event also gets
-    /// the time after that event.
+    /// Time of the gaps that an event of this group ended. The group of the last event also includes the time
+    /// after that event.
     pub idle: Nanos,
     /// Part of `time` in copies and memsets.
     pub copies: Nanos,
     /// Part of `time` in communication kernels.
     pub communication: Nanos,
-    /// Time in which only communication, and no other kernel, ran.
+    /// Time in which communication ran but no other kernel.
     pub exposed_communication: Nanos,
     /// Tokens of the batches, if annotations record them.
     pub tokens: Option<u64>,
-    /// Number of steps that have work in the group; 1 if the group is a step.
+    /// Number of steps with work in the group; 1 if the group is a step.
     pub steps: u64,
 }
 
@@ -63,7 +63,7 @@ impl Figures {
 /// The kinds of rows in the steps table, in table order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepPlace {
-    /// A step, by its position in the baseline, or in the candidate if the baseline lacks the step.
+    /// A step, identified by its position in the baseline, or in the candidate if the baseline lacks the step.
     Step(StepId),
     /// Work launched outside of steps.
     Outside,
@@ -78,14 +78,14 @@ pub struct StepRow {
     pub place: StepPlace,
     /// The step on each side; `None` on a side without a counterpart.
     pub steps: PerSide<Option<StepName>>,
-    /// Figures of the step on each side.
+    /// Figures for the step on each side.
     pub figures: PerSide<Figures>,
 }
 
 /// Name and phase of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepName {
-    /// Position of the step on its side.
+    /// Position of the step among the steps of its trace.
     pub id: StepId,
     /// Text of the step's annotation, or a name such as `repeat 0`.
     pub name: String,
@@ -98,16 +98,16 @@ pub struct StepName {
 pub struct PhaseRow {
     /// The phase.
     pub phase: Phase,
-    /// Figures of the work in the phase.
+    /// Figures for the work in the phase.
     pub figures: PerSide<Figures>,
     /// The verdict on the time of the phase, with its evidence.
     pub judgement: Judgement,
 }
 
 impl Analysis {
-    /// The steps of both sides, followed by the work outside of steps. The times of all rows add up
-    /// to the totals on both sides. If one side has more steps, matched steps share a row;
-    /// otherwise steps are matched by position.
+    /// The steps of both sides, followed by the work outside of steps. The times of all rows add up to the totals
+    /// on both sides. If one side has more steps, matched steps share a row; otherwise steps with equal positions
+    /// share a row.
     pub fn step_rows(&self) -> Vec<StepRow> {
         self.cached.step_rows.get_or_init(|| self.find_step_rows()).clone()
     }
@@ -150,8 +150,8 @@ impl Analysis {
         places.map(|place| PerSide::from_fn(|side| at(place, side))).collect()
     }
 
-    /// The phases that either side has, in the order of [`Phase::ALL`]. The times of all rows add
-    /// up to the totals on both sides.
+    /// The phases that occur on either side, in the order of [`Phase::ALL`]. The times of all rows add up to the
+    /// totals on both sides.
     pub fn phase_rows(&self) -> Vec<PhaseRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let figures = PerSide::from_fn(|side| self.phase_figures(side, phases[side]));
@@ -266,7 +266,7 @@ pub(crate) fn group_figures(
     figures
 }
 
-/// The work that the device ran from `begin` to `end` but that was not selected, as a separate group.
+/// Work that the device ran from `begin` to `end` although the user did not select it, as a separate group.
 fn unselected(
     tree: &CallTree,
     begin: Nanos,

@@ -1,4 +1,5 @@
-//! How much GPU work of a step runs at once: on several streams, and computation with communication.
+//! Measures how much GPU work of a step runs concurrently: on several streams, and computation during
+//! communication.
 
 use super::{Activity, activity};
 use crate::analysis::Analysis;
@@ -8,31 +9,31 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use rustc_hash::FxHashMap;
 
-/// The concurrency of the GPU work that was launched in a step, on both sides.
+/// Concurrency of the GPU work launched in a step, on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlapRow {
     /// The matched step; `None` for all GPU work of the traces.
     pub step: Option<PerSide<Option<StepId>>>,
-    /// The figures; `None` on a side without the step or without GPU events.
+    /// Concurrency figures on each side; `None` on a side without the step or without GPU events.
     pub figures: PerSide<Option<Overlap>>,
 }
 
-/// The concurrency of some GPU events.
+/// Concurrency of a set of GPU events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Overlap {
-    /// Number of streams that they run on.
+    /// Number of streams on which the events run.
     pub streams: u64,
-    /// Time in which at least one of them runs.
+    /// Time in which at least one event runs.
     pub busy: Nanos,
-    /// Part of it in which events of at least two streams run.
+    /// Part of `busy` in which events on at least two streams run.
     pub concurrent: Nanos,
     /// Time in which a communication kernel runs.
     pub communication: Nanos,
-    /// Part of it in which a compute kernel runs as well.
+    /// Part of `communication` in which a compute kernel also runs.
     pub overlapped_communication: Nanos,
 }
 
-/// A GPU event: its stream and what it does.
+/// A GPU event with its stream and activity.
 struct Running {
     start: Nanos,
     end: Nanos,
@@ -41,7 +42,7 @@ struct Running {
 }
 
 impl Analysis {
-    /// The concurrency of all GPU work, then that of each step. Empty without GPU events.
+    /// The concurrency of all GPU work, followed by one row for each step. Empty without GPU events.
     pub fn overlap_rows(&self) -> Vec<OverlapRow> {
         if self.measure() != Measure::GpuTime {
             return Vec::new();
@@ -61,7 +62,7 @@ impl Analysis {
         std::iter::once(whole).chain(self.step_places().into_iter().map(row)).collect()
     }
 
-    /// The concurrency of all GPU work of a side, and of each step.
+    /// The concurrency of all GPU work on a side, and of the GPU work in each step.
     fn overlap_of(&self, side: Side) -> (Overlap, Vec<Overlap>) {
         let (tree, steps) = (self.tree(side), self.steps(side));
         let communication = self.diff().program(side).communication();
@@ -93,7 +94,7 @@ impl Analysis {
     }
 }
 
-/// The concurrency of events that are sorted by start; `streams` is more than any of their streams.
+/// Computes the concurrency of events that are sorted by start; stream numbers must be below `streams`.
 fn overlap<'r>(streams: usize, events: impl Iterator<Item = &'r Running>) -> Overlap {
     let mut edges: Vec<(Nanos, bool, &Running)> = Vec::new();
     for event in events.filter(|event| event.start < event.end) {

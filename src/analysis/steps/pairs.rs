@@ -1,4 +1,4 @@
-//! Determines which steps of each side are compared, if not all of them are.
+//! Determines which steps on each side are compared, if some are not.
 
 use crate::analysis::Analysis;
 use crate::program::StepId;
@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 /// The steps of both traces that are compared call by call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::analysis) struct StepPairs {
-    /// Whether each step is compared.
+    /// For each step on each side, whether the step is compared.
     is_paired: PerSide<Vec<bool>>,
     /// The counterpart of each baseline step, including steps that are not compared.
     pairs: BTreeMap<StepId, StepId>,
 }
 
 impl StepPairs {
-    /// Returns `None` if all steps are compared: the alignment has no step pairs, and the analysis is not
-    /// restricted to some baseline steps.
+    /// Returns `None` if all steps are compared, which means that the alignment has no step pairs and the analysis
+    /// is not restricted to some baseline steps.
     pub(in crate::analysis) fn of(analysis: &Analysis) -> Option<StepPairs> {
         let counts = PerSide::from_fn(|side| analysis.steps(side).len());
         let chosen = analysis.chosen_steps.as_deref();
@@ -38,7 +38,7 @@ impl StepPairs {
         Some(StepPairs { is_paired, pairs })
     }
 
-    /// Whether each step of a side is compared.
+    /// For each step on a side, whether the step is compared.
     pub(in crate::analysis) fn compared(&self, side: Side) -> &[bool] {
         &self.is_paired[side]
     }

@@ -5,10 +5,10 @@
 //!                 ├─ c ────┤
 //! └─ idle: a ─┘└busy a┘└ busy c ┘└ b ┘└─ idle: b ───┘
 //! ```
-//! Each moment between begin and end goes to exactly one group. A busy moment goes to the group of the
-//! event that covered it first, a gap to the group of the event that ends it (the event that was waited
-//! for), and the time after the last event to that event's group. The wall times of all groups therefore
-//! add up to the whole span.
+//! Each moment between begin and end goes to exactly one group. A busy moment goes to the group of the event that
+//! covered the moment first. A gap goes to the group of the event that ends the gap, which is the event that the
+//! device waited for. The time after the last event goes to the group of that event. The wall times of all groups
+//! therefore add up to the whole span.
 
 use crate::trace::Nanos;
 
@@ -37,7 +37,7 @@ pub(super) struct Occupied {
 pub(super) struct Share {
     pub(super) busy: Nanos,
     pub(super) idle: Nanos,
-    /// Time of communication while no computation runs.
+    /// Time in which communication runs but no computation.
     pub(super) exposed: Nanos,
 }
 
@@ -89,7 +89,7 @@ fn union<'a>(events: impl Iterator<Item = &'a Occupied>) -> Vec<(Nanos, Nanos)> 
     spans
 }
 
-/// Length of the part of `start..end` that the disjoint spans cover.
+/// The length of time in `start..end` that the disjoint spans cover.
 fn covered(spans: &[(Nanos, Nanos)], start: Nanos, end: Nanos) -> Nanos {
     let first = spans.partition_point(|span| span.1 <= start);
     spans[first..]

@@ -2,10 +2,10 @@
 
 use special::{Beta, Gamma};
 
-/// Bounds outside of which the inverse of the trigamma function equals its limit: see [`inverse_trigamma`].
+/// Outside of these bounds, [`inverse_trigamma`] returns the asymptotic value.
 const BOUNDS: (f64, f64) = (1e-12, 1e12);
 
-/// Number of bisections that compute the inverse of the trigamma function to full precision.
+/// Number of bisections needed to compute the inverse trigamma function to full precision.
 const HALVINGS: usize = 100;
 
 /// The digamma function: first derivative of the logarithm of the gamma function.

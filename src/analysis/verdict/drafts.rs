@@ -1,11 +1,10 @@
 //! Groups the rows of an [`Analysis`](crate::analysis::Analysis) into call sites with their samples,
 //! before the call sites are tested.
 //!
-//! A call site consists of the rows with one name and one set of shapes and types in one module
-//! instance. Without repeats, all instances of a module class form one call site. Backward work
-//! belongs to the module of its forward op. A row that only one side has is treated as an
-//! additional call of the same op: it joins the call site whose rows have the same properties on
-//! that side. Steps without a counterpart are not samples.
+//! A call site consists of the rows that share a name, shapes, types and a module instance. Without repeats, rows
+//! in all instances of a module class form one call site. Backward work belongs to the module of its forward op. A
+//! row that only one side has is treated as an additional call of the same op: it joins the call site whose rows
+//! have the same properties on that side. Steps without a counterpart are not samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -37,18 +36,19 @@ impl Draft {
     }
 }
 
-/// The shapes, types and module of a row on one side, which separate its call site from other call sites.
+/// The *look* of a row on one side: shapes, types and module. Rows with different looks belong to different call
+/// sites.
 type Look<'a> = (u32, u32, &'a str);
 
-/// Key of a call site: its name, and its look (shapes, types and module) on each side. The look is `None`
-/// for a side without a call.
+/// Key of a call site: the name and the look (shapes, types and module) on each side. The look is `None` on a side
+/// without a call.
 type Key<'a> = (u32, [Option<Look<'a>>; 2]);
 
-/// A row that only one side has: its position, name, side and look (shapes, types and module).
+/// A row that only one side has: position, name, side and look (shapes, types and module).
 type Alone<'a> = (usize, u32, usize, Look<'a>);
 
-/// Rows grouped by name and by their look on each side (shapes, types and module), in the order of
-/// the first rows.
+/// Rows grouped by name and by look (shapes, types and module) on each side, in the order of the first row in each
+/// group.
 #[derive(Default)]
 struct Groups<'a> {
     numbers: FxHashMap<Key<'a>, usize>,
@@ -92,8 +92,8 @@ impl<'a> Sampler<'a> {
         drafts
     }
 
-    /// The rows that both sides have, grouped by name and by their look on each side, and the rows
-    /// that only one side has.
+    /// The rows that both sides have, grouped by name and by look on each side, and the rows that only one side
+    /// has.
     fn rows_by_look(&self, texts: &mut SharedTexts<'_>) -> (Groups<'a>, Vec<Alone<'a>>) {
         let forward = PerSide::from_fn(|side| self.analysis.tree(side).forward_of_backward());
         let mut names: FxHashMap<String, u32> = FxHashMap::default();
@@ -191,7 +191,7 @@ impl<'a> Sampler<'a> {
                 .any(|(a, b)| texts.number(Side::Baseline, a) != texts.number(Side::Candidate, b))
         };
         match (events.baseline.is_empty(), events.candidate.is_empty()) {
-            // All work of the call site is in steps without a counterpart, which are not samples.
+            // Steps without a counterpart are not samples, and they contain all work of this call site.
             (true, true) => Work::Same,
             (true, false) | (false, true) => Work::OneSided,
             (false, false) if rows.iter().any(&mut has_other_arguments) => Work::Changed,

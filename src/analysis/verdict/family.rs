@@ -1,10 +1,10 @@
-//! Builds a scale of evidence from the samples of many call sites, and uses it for a [`Judgement`] on any
-//! samples.
+//! Builds a scale of evidence from the samples of many call sites, and applies this scale to any samples to form a
+//! [`Judgement`].
 //!
-//! A sample is the time of one repeat: of a step or of a run. Times are compared by their logarithms,
-//! since noise grows with the time. The test divides the difference of the means by a spread that is
-//! moderated by the spreads of all call sites (see `moderation`), and is corrected for the number of call
-//! sites (see `discovery`).
+//! A sample is the time in one repeat, which is a step or a run. Times are compared by their logarithms, since
+//! noise grows with the time. The test statistic is the difference of the means divided by a spread, which is
+//! moderated by the spreads of all call sites (see `moderation`). The resulting probability is corrected for the
+//! number of call sites (see `discovery`).
 //!
 //! ```text
 //! the difference is below a threshold                          similar
@@ -32,19 +32,19 @@ pub struct Question {
     pub samples: PerSide<Vec<f64>>,
     /// Total time, which is compared if there are no repeats.
     pub time: PerSide<Nanos>,
-    /// Whether different work explains the time difference.
+    /// `Same` unless different work explains the time difference.
     pub work: Work,
     /// Whether the repeats are runs or steps.
     pub of: Repeats,
-    /// The smallest difference that the clock resolves, in µs: one tick per event of a repeat. Times are
-    /// rounded to ticks, and an unchanged program is rounded in the same way in all repeats.
+    /// The smallest difference that the clock resolves, in µs: one tick per event in a repeat. Times are rounded
+    /// to ticks, and if the program is unchanged, rounding is the same in all repeats.
     pub resolution_us: f64,
 }
 
 /// Tolerance in µs for rounding errors in the means of whole ticks.
 const BELOW_A_NANOSECOND: f64 = 5e-4;
 
-/// The call sites of one comparison, which form the scale for the evidence on each of them.
+/// The scale of evidence that all call sites of a comparison form together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     prior: Prior,
@@ -72,8 +72,8 @@ impl Family {
         let contrast = question.contrast();
         let p = contrast.map(|contrast| contrast.probability(&self.prior, self.of));
         let q = p.map(|p| self.discoveries.rate(p));
-        // One call site among hundreds has a small p by chance. The correction does not apply if the work of
-        // a call site is known to have changed, because such a call site was not picked among hundreds.
+        // One call site among hundreds has a small p by chance. If the work of the call site is known to have
+        // changed, the correction does not apply, because the call site was not picked from hundreds by its p.
         let chance = match question.work {
             Work::Same => q,
             Work::Changed | Work::OneSided => p,
@@ -108,12 +108,12 @@ impl Family {
 }
 
 impl Question {
-    /// The contrast between the sides; `None` if it cannot be tested.
+    /// The contrast between the sides; `None` if the difference cannot be tested.
     fn contrast(&self) -> Option<Contrast> {
         (self.of != Repeats::OtherOptions).then(|| Contrast::of(&self.samples)).flatten()
     }
 
-    /// Whether both sides have repeats that count, and at least one of them has any time.
+    /// Whether both sides have repeats that count, and at least one repeat has a nonzero time.
     fn has_repeats(&self) -> bool {
         self.of != Repeats::OtherOptions
             && Side::BOTH.into_iter().all(|side| self.samples[side].len() > 1)
@@ -162,7 +162,7 @@ fn are_apart(samples: &PerSide<Vec<f64>>) -> bool {
 struct Contrast {
     /// Mean of the candidate minus mean of the baseline.
     difference: f64,
-    /// Mean and variance of all samples.
+    /// Mean over all samples, and variance within the sides.
     spread: Spread,
     /// Variance of the difference, in units of the variance of one sample.
     share: f64,
@@ -170,13 +170,13 @@ struct Contrast {
     fewest: usize,
 }
 
-/// Minimum number of runs per side for borrowing degrees of freedom from other call sites. Two runs
-/// per side are too few: the calls of a run share the state of the machine, so one call site in a
-/// hundred seems free of noise by chance.
+/// Minimum number of runs per side for borrowing degrees of freedom from other call sites. With only two runs per
+/// side, about one call site in a hundred seems free of noise by chance, because the calls in a run share the
+/// state of the machine.
 const ENOUGH_RUNS: usize = 3;
 
 impl Contrast {
-    /// Returns `None` without repeats, or if a repeat has no time, which has no logarithm.
+    /// Returns `None` without repeats, or if the time in a repeat is zero, because zero has no logarithm.
     fn of(samples: &PerSide<Vec<f64>>) -> Option<Contrast> {
         let is_known = |samples: &Vec<f64>| samples.len() > 1 && samples.iter().all(|&t| t > 0.0);
         if !is_known(&samples.baseline) || !is_known(&samples.candidate) {
@@ -200,7 +200,7 @@ impl Contrast {
         Some(Contrast { difference: means.candidate - means.baseline, spread, share, fewest })
     }
 
-    /// The probability that the sides differ this much by chance.
+    /// The probability that the sides differ by at least this much by chance.
     fn probability(&self, prior: &Prior, of: Repeats) -> f64 {
         let Spread { variance, degrees, .. } = match of {
             Repeats::Runs if self.fewest < ENOUGH_RUNS => {

@@ -1,4 +1,4 @@
-//! Tests groups of measured events on the scale of the call sites.
+//! Tests groups of measured events on the scale that the call sites form.
 
 use super::judgement::Judgement;
 use super::places::Verdicts;
@@ -8,9 +8,9 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
 impl Analysis {
-    /// Tests groups of measured events. The function `group` maps each measured call to a group
-    /// number below `count`. The call sites form the scale of evidence, so a group equal to a call
-    /// site gets the same verdict.
+    /// Tests groups of measured events. The function `group` maps each measured call to a group number below
+    /// `count`. The call sites form the scale of evidence, so a group with the same events as a call site gets the
+    /// same verdict as the call site.
     pub fn judge_groups(
         &self,
         count: usize,

@@ -5,8 +5,7 @@ use crate::analysis::robust::Few;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Differences below this share of the total are tested but not reported, which leaves room for
-/// larger differences.
+/// Differences below this share of the total are tested but not reported, to keep reports short.
 const TOLD_SHARE: f64 = 0.001;
 
 /// The minimum difference that counts, and the required certainty of a verdict.
@@ -14,10 +13,10 @@ const TOLD_SHARE: f64 = 0.001;
 pub struct Thresholds {
     /// The minimum relative difference: 0.02 means 2% more, or the inverse.
     pub relative: f64,
-    /// The minimum time difference per repeat. Without a minimum per repeat, tests have no absolute
-    /// limit, and [`Thresholds::least`] uses a share of the total.
+    /// The minimum time difference per repeat. If `None`, tests have no absolute threshold, and
+    /// [`Thresholds::least`] uses a share of the total.
     pub absolute: Option<Nanos>,
-    /// The accepted share of false findings among all call sites that are reported as changed.
+    /// The accepted share of false findings among the call sites that are reported as changed.
     pub false_discovery_rate: f64,
 }
 
@@ -50,15 +49,15 @@ impl Thresholds {
 /// How the candidate compares with the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// The candidate takes more time, and the repeats support it.
+    /// The candidate takes more time, and the repeats support this difference.
     Slower,
-    /// The candidate takes less time, and the repeats support it.
+    /// The candidate takes less time, and the repeats support this difference.
     Faster,
     /// The time difference is below the thresholds.
     Similar,
-    /// The difference is above the thresholds, but the repeats do not support it.
+    /// The time difference is above the thresholds, but the repeats do not support the difference.
     WithinNoise,
-    /// The difference is above the thresholds, but the noise is unknown because a side has no repeats.
+    /// The time difference is above the thresholds, but the noise is unknown because a side has no repeats.
     NotTested,
 }
 
@@ -116,8 +115,8 @@ pub enum Repeats {
     Steps,
     /// There are no repeats: the time of a single step may be chance.
     None,
-    /// Repeats exist but do not count, because the two sides were recorded with different options whose
-    /// cost is part of the times.
+    /// Repeats exist but do not count: the two sides were recorded with different options, and the times include
+    /// the overhead of these options.
     OtherOptions,
 }
 
@@ -131,9 +130,9 @@ impl Repeats {
         }
     }
 
-    /// The noise that a verdict is based on, as shown in tables: `between_runs`, `within_one_run`,
-    /// `none`, or `other_options` if the cost of recording is part of the difference. Steps of one run
-    /// share the state of the machine, so their spread does not predict the time of a different run.
+    /// The noise that a verdict is based on, as shown in tables: `between_runs`, `within_one_run`, `none`, or
+    /// `other_options` if the difference includes profiling overhead. The steps of a run share the state of the
+    /// machine, so the spread between steps does not predict the time in another run.
     pub fn basis(self) -> &'static str {
         match self {
             Repeats::Runs => "between_runs",
@@ -163,14 +162,14 @@ pub struct Judgement {
     pub spread_us: PerSide<f64>,
     /// Hodges–Lehmann shift, candidate − baseline, in µs; `None` if a side has no samples.
     pub shift_us: Option<f64>,
-    /// Probability of the moderated t test; `None` if it was not applied because there are no repeats or a
-    /// repeat has no time at all.
+    /// p-value of the moderated t test; `None` if the test was not applied because there are no repeats or the
+    /// time in a repeat is zero.
     pub p: Option<f64>,
-    /// The false discovery rate among all call sites at the probability `p`.
+    /// The false discovery rate among all call sites if `p` counts as a finding.
     pub q: Option<f64>,
     /// Whether the difference exceeds the rounding of the clock: one tick per event.
     pub is_resolved: bool,
-    /// The few repeats that contain most of the difference; `None` if it is spread over most repeats.
+    /// The few repeats that contain most of the difference; `None` if there is no such minority of repeats.
     pub few: Option<Few>,
 }
 

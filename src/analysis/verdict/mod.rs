@@ -1,7 +1,7 @@
-//! Tests where time changed in an [`Analysis`](super::Analysis), as far as the repeats support it.
+//! Tests which times changed in an [`Analysis`](super::Analysis), based on the noise between repeats.
 //!
-//! Measured events are grouped into call sites with samples (`drafts`). The samples form a scale of
-//! evidence (`family`), which every table uses to test its own groups.
+//! Measured events are grouped into call sites with samples (`drafts`). The samples form a scale of evidence
+//! (`family`), on which every table tests its groups of events.
 
 mod discovery;
 mod distributions;

@@ -1,14 +1,14 @@
 //! Improves the estimate of the spread of each call site by borrowing from the spreads of all other
 //! call sites.
 //!
-//! With three repeats per side, the spread of one call site is known to a factor of two at best,
-//! and a test based only on that spread finds nothing. All call sites together show the usual
-//! spread and how far individual spreads depart from it. Each variance is therefore drawn toward
-//! the usual variance, as if the latter had been measured in some additional repeats: empirical
-//! Bayes, after Smyth, *Linear models and empirical Bayes methods for assessing differential
-//! expression in microarray experiments*, Statistical Applications in Genetics and Molecular
-//! Biology 3 (2004) 3. Short kernels spread more than long kernels, so the usual variance is a
-//! function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
+//! With three repeats per side, the spread of one call site is known to a factor of two at best, and a test based
+//! only on that spread finds nothing. All call sites together show the usual spread and how far individual spreads
+//! depart from the usual spread. Each variance is therefore drawn toward the usual variance, as if the usual
+//! variance had been measured in additional repeats. This is an empirical Bayes method after Smyth, *Linear models
+//! and empirical Bayes methods for assessing differential expression in microarray experiments*, Statistical
+//! Applications in Genetics and Molecular Biology 3 (2004) 3. The times of short kernels have a larger relative
+//! spread than the times of long kernels, so the usual variance is a function of the time (Law and others, *voom*,
+//! Genome Biology 15 (2014) R29: "limma-trend").
 //!
 //! ```text
 //! s²  variance of a call site, d degrees of freedom  log s² = log s0²(time) + noise of d + noise of d0
@@ -19,22 +19,22 @@
 use super::distributions::{digamma, inverse_trigamma, trigamma};
 use super::trend::Trend;
 
-/// Lower limit of variances, as a share of the median variance. Clock ticks leave some call sites
-/// without any spread, and the logarithm of a zero spread would outweigh all other call sites.
+/// Lower limit for variances, as a share of the median variance. The coarse clock leaves some call sites without
+/// any spread, and the logarithm of a zero spread would outweigh all other call sites.
 const LEAST_SHARE: f64 = 1e-5;
 
-/// Absolute lower limit of variances: the square of 1 part in 100,000, a relative difference that no clock
+/// Absolute lower limit for variances: the square of a relative difference of 1 in 100,000, which no clock
 /// resolves.
 const LEAST: f64 = 1e-10;
 
 /// Minimum number of call sites from which the usual spread is estimated.
 const FEWEST: usize = 3;
 
-/// Statistics of the logarithms of the times of a call site.
+/// Statistics of the log times of a call site.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Spread {
     pub(super) mean: f64,
-    /// Variance of the logarithms around the mean of each side.
+    /// Variance of the log times around the mean on each side.
     pub(super) variance: f64,
     /// Degrees of freedom of the variance; at least 1.
     pub(super) degrees: f64,
@@ -43,15 +43,16 @@ pub(super) struct Spread {
 /// The usual spread, estimated from all call sites.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Prior {
-    /// Logarithm of the usual variance, as a function of the mean logarithm of the times; `None` if there
-    /// are too few call sites.
+    /// Logarithm of the usual variance, as a function of the mean log time; `None` if there are too few call
+    /// sites.
     usual: Option<Trend>,
-    /// Correction of the trend, because the mean of logarithms is less than the logarithm of the mean.
+    /// Correction added to the trend, because the mean of logarithms is less than the logarithm of the mean.
     correction: f64,
-    /// Degrees of freedom by which the usual variance is weighted; infinite if all call sites have the
-    /// same spread.
+    /// Degrees of freedom that give the weight of the usual variance; infinite if all call sites have the same
+    /// spread.
     degrees: f64,
-    /// Degrees of freedom of all call sites together, an upper limit for moderated spreads.
+    /// Total degrees of freedom of all call sites; an upper limit for the degrees of freedom of a moderated
+    /// spread.
     most: f64,
     least: f64,
 }
@@ -78,7 +79,7 @@ impl Prior {
         Prior { usual: Some(usual), correction, degrees, most, least }
     }
 
-    /// Moderates the spread of a call site by the usual spread.
+    /// Moderates the spread of a call site with the usual spread.
     pub(super) fn moderate(&self, spread: &Spread) -> Spread {
         let own = spread.variance.max(self.least);
         let Some(usual) = &self.usual else { return Spread { variance: own, ..*spread } };
@@ -91,9 +92,8 @@ impl Prior {
         Spread { mean: spread.mean, variance, degrees }
     }
 
-    /// Like [`Prior::moderate`], but the result has at least the usual variance. A machine stalls in some
-    /// runs and not in others, so agreement among the few runs of a side at one call site says little
-    /// about the next run.
+    /// Like [`Prior::moderate`], but the result has at least the usual variance. A machine may stall in some runs
+    /// but not in others, so if the few runs on a side agree at a call site, this says little about the next run.
     pub(super) fn moderate_runs(&self, spread: &Spread) -> Spread {
         let moderated = self.moderate(spread);
         let usual = self
@@ -105,8 +105,8 @@ impl Prior {
 }
 
 impl Spread {
-    /// The point that the trend is fitted to: the mean, and the logarithm of the variance, corrected for
-    /// the bias of a variance with few degrees of freedom.
+    /// The point to which the trend is fitted: the mean, and the log variance. The log variance is corrected for
+    /// the bias due to few degrees of freedom.
     fn point(&self, least: f64) -> (f64, f64) {
         let half = self.degrees / 2.0;
         (self.mean, self.variance.max(least).ln() - digamma(half) + half.ln())
@@ -118,8 +118,7 @@ fn least_variance(spreads: &[Spread]) -> f64 {
     (LEAST_SHARE * crate::analysis::robust::median(&variances)).max(LEAST)
 }
 
-/// Scatter of the logarithms of the variances around the trend, beyond what their few degrees of freedom
-/// explain.
+/// Scatter of the log variances around the trend, beyond the scatter that their few degrees of freedom explain.
 fn excess(spreads: &[Spread], usual: &Trend, least: f64) -> f64 {
     let count = spreads.len() as f64;
     let distance = |spread: &Spread| {

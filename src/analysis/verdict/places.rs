@@ -1,4 +1,4 @@
-//! Tests the call sites of an [`Analysis`]: its rows by op, arguments and module.
+//! Tests the call sites of an [`Analysis`]. A call site combines rows by op, arguments and module.
 
 use super::family::{Family, Question};
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
@@ -14,26 +14,26 @@ use std::cmp::Reverse;
 pub struct Verdicts {
     /// Whether the repeats are runs or steps.
     pub repeats: Repeats,
-    /// Number of compared steps of each side.
+    /// Number of steps on each side.
     pub steps: PerSide<usize>,
-    /// The minimum difference per repeat for a call site to be reported.
+    /// The minimum difference per repeat at which a call site is reported.
     pub least: Nanos,
     /// The scale of evidence with which any other group of events can be tested.
     pub family: Family,
     /// The verdict on all measured time.
     pub total: Judgement,
-    /// The verdict on the wall time per step over the runs; `None` if a side has one run, or if some runs
-    /// have steps and others do not.
+    /// The verdict on the wall time per step, with runs as repeats; `None` if a side has only one run, or if some
+    /// runs have steps and others do not.
     pub step: Option<Judgement>,
     /// All call sites with their verdicts, largest difference first.
     pub sites: Vec<Site>,
-    /// For each row, whether the sides of its call site did the same work.
+    /// For each row, whether both sides did the same work at the row's call site.
     pub(super) works: Vec<Work>,
 }
 
 impl Verdicts {
-    /// The call sites with a change that the repeats support and that is large enough to be reported,
-    /// largest difference first.
+    /// The call sites with a change that is supported by the repeats and large enough to be reported, largest
+    /// difference first.
     pub fn changes(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| {
             let is_told = site.judgement.difference_us() >= self.least.as_micros();
@@ -41,8 +41,8 @@ impl Verdicts {
         })
     }
 
-    /// The call sites where the sides did different work, whatever their times, largest difference
-    /// first. Finding changed work needs no repeats.
+    /// The call sites where the sides did different work, regardless of the times, largest difference first. No
+    /// repeats are needed to find changed work.
     pub fn other_work(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| site.work != Work::Same)
     }
@@ -66,7 +66,7 @@ impl Analysis {
         let mut sites: Vec<Site> =
             drafts.into_iter().map(|draft| draft.judged(&family, thresholds)).collect();
         sites.sort_by_key(|site| {
-            // Comparing whole picoseconds ignores the tiny differences between means of equal sums.
+            // Compare whole picoseconds, because means of equal sums differ slightly in floating point.
             let judged = (1e6 * site.judgement.difference_us()).round() as i64;
             (Reverse(judged), Reverse(site.time.difference().abs()), site.first_row())
         });
@@ -100,8 +100,8 @@ impl Analysis {
         })
     }
 
-    /// Whether the sides were recorded with different options. Options cost host time: with
-    /// `profile_memory` on one side only, that side takes longer to run the same program.
+    /// Whether the sides were recorded with different options. Profiler options cost host time: if only one side
+    /// records `profile_memory`, that side takes longer to run the same program.
     pub(super) fn has_other_options(&self) -> bool {
         self.comparability().both.get("DIFFERENT_OPTIONS").is_some()
     }

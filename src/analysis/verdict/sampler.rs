@@ -1,5 +1,5 @@
-//! Forms the samples of a group of measured events: their time in each repeat or, if there are no steps to
-//! compare, their total time.
+//! Forms the samples of a group of measured events: the time of the events in each repeat or, if there are no
+//! steps to compare, their total time.
 
 use super::family::Question;
 use super::judgement::{Repeats, Work};
@@ -13,7 +13,7 @@ use crate::tree::CallId;
 pub(super) struct Sampler<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) steps: PerSide<&'a Steps>,
-    /// Number of steps of each side that count as repeats.
+    /// Number of steps on each side that count as repeats.
     pub(super) step_counts: PerSide<usize>,
 }
 
@@ -25,12 +25,12 @@ impl<'a> Sampler<'a> {
         Sampler { analysis, steps, step_counts }
     }
 
-    /// Whether a step is a repeat; steps without a counterpart are not.
+    /// Whether a step counts as a repeat; steps without a counterpart do not count.
     fn counts(&self, side: Side, step: StepId) -> bool {
         !self.analysis.wall().is_step_alone(side, step)
     }
 
-    /// Whether an event is in a step that is a repeat, or outside of all steps.
+    /// Whether an event is in a step that counts as a repeat, or outside of all steps.
     pub(super) fn takes_part(&self, side: Side, event: CallId) -> bool {
         self.steps[side].step(event).is_none_or(|step| self.counts(side, step))
     }
@@ -48,9 +48,9 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// The samples of events: one per repeat, which is 0 µs if the repeat has none of the events.
-    /// Work outside of steps is in no sample, and steps without a counterpart are skipped. `works`
-    /// says whether the work of each row changed; rows beyond its end count as unchanged.
+    /// The samples of a group of events: one per repeat; 0 µs if the repeat contains none of the events. Work
+    /// outside of steps is in no sample, and steps without a counterpart are skipped. `works` says for each row
+    /// whether the work changed; rows beyond the end of `works` count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
         let counted = PerSide::from_fn(|side| {
             let events = events[side].iter().copied();
@@ -71,7 +71,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Maximum clock rounding error of the events' time in a repeat, in µs: one tick per duration.
+    /// Maximum error in µs that clock rounding causes in the time of the events in a repeat: one tick per event.
     /// The error is 0 if times are finer than a microsecond.
     fn resolution(&self, events: &PerSide<Vec<CallId>>) -> f64 {
         let Some(tick) = self.analysis.coarse_tick() else { return 0.0 };
@@ -104,7 +104,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Time of the events in each step of a side that is a repeat.
+    /// Time of the events in each step on a side that counts as a repeat.
     fn in_steps(
         &self,
         side: Side,
@@ -145,7 +145,7 @@ impl<'a> Sampler<'a> {
 /// Times of a group of events on one side.
 struct Sums {
     samples: Vec<f64>,
-    /// The time of events whose work changed, in each repeat, in µs.
+    /// The time of events with changed work in each repeat, in µs.
     changed: Vec<f64>,
     time: Nanos,
 }
@@ -156,8 +156,8 @@ fn difference_of_means(samples: &PerSide<&[f64]>) -> f64 {
     mean(Side::Candidate) - mean(Side::Baseline)
 }
 
-/// Whether the changed part explains a difference: at least half of it, in the same direction.
-/// Without this condition, a small change of the work could turn unrelated noise into a verdict.
+/// Whether changed work explains a difference: it must account for at least half of the difference, in the same
+/// direction. Without this condition, a small change of the work could turn unrelated noise into a verdict.
 fn explains(part: f64, whole: f64) -> bool {
     part * whole > 0.0 && 2.0 * part.abs() >= whole.abs()
 }

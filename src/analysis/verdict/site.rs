@@ -5,14 +5,15 @@ use super::judgement::{Judgement, Work};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// A call site with its verdict: the rows that share a name, a set of arguments and a module.
+/// A call site with its verdict. A call site consists of the rows that share a name, arguments and a module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Site {
     /// Name of the call site's rows.
     pub name: String,
-    /// The innermost enclosing `nn.Module` instance or, without repeats, its class; empty if there is none.
+    /// The innermost enclosing `nn.Module` instance or, without repeats, the class of the innermost module; empty
+    /// outside of modules.
     pub module: PerSide<String>,
-    /// Positions of the call site's rows; at least one.
+    /// Positions of the call site's rows; never empty.
     pub rows: Vec<usize>,
     /// Total time of the rows, excluding steps without a counterpart. If all steps are compared, the times
     /// of all call sites add up to the totals.

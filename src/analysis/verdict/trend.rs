@@ -1,18 +1,18 @@
-//! Fits a smooth curve through points, to model how the spread of a time depends on its size.
+//! Fits a smooth curve to points. The curve models how the spread of times depends on the length of the time.
 //!
-//! A straight line is fitted around each of several positions, to the nearest half of the points, with the
-//! largest weights for the nearest points (Cleveland, *Robust locally weighted regression and smoothing
-//! scatterplots*, Journal of the American Statistical Association 74 (1979) 829–836, without its second
-//! pass). The curve is linear between the positions and constant beyond the outermost positions.
+//! At each of several positions, a straight line is fitted to the nearest half of the points; closer points have
+//! larger weights (Cleveland, *Robust locally weighted regression and smoothing scatterplots*, Journal of the
+//! American Statistical Association 74 (1979) 829–836, without its second pass). The curve is linear between the
+//! positions and constant beyond the outermost positions.
 
-/// Share of the points that each line is fitted to, which makes the curve as flexible as a spline with
-/// four parameters.
+/// Share of the points to which each line is fitted. With this share, the curve is about as flexible as a spline
+/// with four parameters.
 const SHARE: f64 = 0.5;
 
 /// Minimum number of points for a curve; with fewer points, the curve is constant at their mean.
 const FEWEST: usize = 10;
 
-/// Maximum number of positions around which lines are fitted.
+/// Maximum number of positions at which lines are fitted.
 const POSITIONS: usize = 64;
 
 /// A smooth curve.
@@ -56,7 +56,7 @@ impl Trend {
 struct Line {
     x: f64,
     y: f64,
-    /// Weight of the point's own y in the fitted y.
+    /// Weight with which the point's own y enters the fitted y.
     leverage: f64,
 }
 
@@ -77,7 +77,7 @@ impl Line {
             wdy += weight * distance * y;
         }
         let determinant = w * wdd - wd * wd;
-        // Points at a single x have no slope.
+        // If all points have the same x, the slope is undefined.
         match determinant > 1e-9 * w * w * widest * widest {
             true => Line { x, y: (wdd * wy - wd * wdy) / determinant, leverage: wdd / determinant },
             false => Line { x, y: wy / w, leverage: 1.0 / w },
@@ -99,7 +99,7 @@ fn nearest(sorted: &[(f64, f64)], at: usize) -> &[(f64, f64)] {
     &sorted[first..(first + count).min(sorted.len())]
 }
 
-/// Weight of a point by its distance: 1 at the point itself, 0 at the widest distance.
+/// Weight of a point at a given distance: 1 at distance 0, and 0 at the largest distance.
 fn tricube(distance: f64, widest: f64) -> f64 {
     match widest > 0.0 {
         true => (1.0 - (distance.abs() / widest).powi(3)).max(0.0).powi(3),

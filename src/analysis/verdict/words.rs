@@ -14,8 +14,8 @@ impl Judgement {
             Repeats::Steps => (" within one run", "; run-to-run noise unknown"),
             Repeats::Runs | Repeats::None | Repeats::OtherOptions => ("", ""),
         };
-        // The headline shows the medians of the runs, so the direction of a result that is not significant
-        // must agree with them.
+        // The headline shows medians over the runs. If the result is not significant, the stated direction must
+        // agree with these medians.
         let is_of_runs = self.of == Repeats::Runs && self.verdict == Verdict::WithinNoise;
         let shown = if is_of_runs { self.median_us } else { self.mean_us };
         let direction = match shown.candidate > shown.baseline {
@@ -49,8 +49,8 @@ impl Judgement {
         self.few_words().map_or_else(String::new, |words| format!("; {words}"))
     }
 
-    /// The false discovery rate that supports a change, such as `, q 0.002`. If the work changed,
-    /// the text shows the uncorrected probability, which is sufficient in that case.
+    /// The false discovery rate that supports a change, such as `, q 0.002`. If the work changed, the uncorrected
+    /// probability is sufficient and is shown instead.
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),
@@ -68,7 +68,7 @@ impl Judgement {
 /// Maximum false discovery rate that supports a change.
 const USUAL_RATE: f64 = 0.05;
 
-/// Minimum probability that is shown as a number; smaller probabilities are shown as `< 0.001`.
+/// Smallest probability that is shown as a number; smaller probabilities are shown as `< 0.001`.
 const LEAST_SHOWN: f64 = 0.001;
 
 fn noun(of: Repeats) -> &'static str {

@@ -6,8 +6,8 @@
 //!      ├c┤
 //!  a   b c b    a        (between calls)
 //! ```
-//! The cursor keeps the stack of open calls and only moves forward, so all spans of a trace together cost
-//! a single walk over its calls.
+//! The cursor keeps the stack of open calls and only moves forward, so processing all spans of a trace visits each
+//! call only once.
 
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -17,12 +17,12 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(super) struct StackCursor<'t> {
     tree: &'t CallTree,
     now: Nanos,
-    /// The next host call in preorder that has not started, and its start time. GPU events are skipped
-    /// because they take no host time.
+    /// The next host call in preorder that has not started, with its start time. GPU events are skipped because
+    /// they take no host time.
     next: CallId,
     begins: Nanos,
     end: CallId,
-    /// The open calls and their end times, beginning with the thread's root, which never ends.
+    /// The open calls with their end times. The first entry is the thread's root, which never ends.
     open: Vec<(CallId, Nanos)>,
 }
 
@@ -41,8 +41,8 @@ impl<'t> StackCursor<'t> {
         cursor
     }
 
-    /// Calls `spent` with the innermost call for each piece of `from..until`, in order; the root of the
-    /// thread is passed between calls. Spans must be requested in order and must not overlap.
+    /// Divides `from..until` into pieces by innermost call, and calls `spent` for each piece in order. Between
+    /// calls, the innermost call is the root of the thread. Spans must be requested in order and must not overlap.
     pub(super) fn spend(
         &mut self,
         from: Nanos,
@@ -77,7 +77,8 @@ impl<'t> StackCursor<'t> {
         self.begins = event.map_or(Nanos(i64::MAX), |event| self.tree.trace().start(event));
     }
 
-    /// Opens a call, and closes open calls that are not its ancestors, whatever their recorded end.
+    /// Opens a call, and closes all open calls that are not ancestors of this call, even if their recorded end is
+    /// later.
     fn enter(&mut self, call: CallId) {
         let parent = self.tree.parent(call);
         while self.open.len() > 1 && self.open.last().map(|&(top, _)| top) != parent {

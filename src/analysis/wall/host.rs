@@ -1,12 +1,12 @@
-//! Attributes each moment in the window of a trace without GPU events to the innermost op; moments outside
-//! of ops are host time.
+//! For a trace without GPU events, attributes each moment of the window to the innermost op. Moments outside of
+//! ops are host time.
 //!
 //! ```text
 //! main       ├─ op a ────┤      ├─ op c ─┤
 //! autograd            ├─ op b ─┤
 //!            └─ busy: a ─┘└ b ─┘└busy: c─┘
 //! ```
-//! If ops run on two threads at once, the moment counts once, for the outermost op that covered it first.
+//! If ops run on two threads at once, the moment counts once, for the outermost op that covered the moment first.
 //! Time outside of all ops is attributed to the host, call by call on the thread of the op that follows.
 
 use super::boundaries::Boundaries;
@@ -16,8 +16,8 @@ use super::window::Window;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The outermost ops, sorted by start. The function `part` returns the part of the wall time that
-/// an op belongs to.
+/// The outermost ops, sorted by start. The function `part` returns the part of the wall time to which an op
+/// belongs.
 fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied> {
     let mut ops = Vec::new();
     let mut next = 0;
@@ -103,8 +103,8 @@ impl<L: Ledger> Walk<'_, '_, L> {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
                 Some(op) => ledger.busy(Some(op), part, time),
-                // The ends of ops and gaps come from two clocks, so a gap may extend past the op by timer
-                // noise.
+                // The ends of ops and of gaps come from two clocks, so `until` may be slightly later than the end
+                // of the op.
                 None => {
                     let (kind, owner) = (IdleKind::Host, Some(call));
                     ledger.idle(Idle { kind, part, owner, gap, time, before: None });

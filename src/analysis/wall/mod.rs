@@ -1,18 +1,18 @@
 //! Splits the wall time of each side into busy + idle + before + alone, exact to the nanosecond, and
 //! attributes busy and idle time.
 //!
-//! A moment of the window is *busy* if a measured event ran; it is attributed to the row of the event that
-//! covered it first. All other moments are *idle* and belong to an [`IdleRow`], according to the rule in
-//! `sweep.rs`.
+//! A moment of the window is *busy* if a measured event ran. A busy moment is attributed to the row of the event
+//! that covered the moment first. All other moments are *idle* and belong to an [`IdleRow`], according to the rule
+//! in `sweep.rs`.
 //!
-//! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy
-//! if any device runs anything on any stream. A gap is a time in which all devices wait, and
-//! belongs to the event that ends it, on whichever device. If two devices run at the same time, the
-//! moment counts once, for the event that started first.
+//! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy if any device
+//! runs anything on any stream. A gap is a time in which all devices wait. A gap belongs to the event that ends
+//! it, regardless of the device. If two devices run at the same time, the moment counts once, for the event that
+//! started first.
 //!
-//! **Selections.** A device that runs work of steps or phases that were not selected is not idle.
-//! The time of unselected work and of the gaps before it is neither busy nor idle but *before*,
-//! like the time of work launched before the window.
+//! **Selections.** A device is not idle while it runs work from steps or phases that were not selected. Unselected
+//! work and the gaps before such work are neither busy nor idle time but *before*, like work that was launched
+//! before the window.
 //!
 //! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle time; their time
 //! is *alone*.
@@ -20,7 +20,7 @@
 //! **Clock skew.** If a GPU event starts before its launch, the whole gap is host time, without
 //! launch latency. The note `GPU_BEFORE_LAUNCH` counts events that start before their launch.
 //!
-//! **Traces without GPU events** are measured by host time: busy time is the time in ops (`host.rs`).
+//! **Traces without GPU events.** Host time is measured: busy time is the time in ops (`host.rs`).
 
 mod boundaries;
 mod cursor;
@@ -62,14 +62,14 @@ pub struct Wall {
     notes: Notes,
 }
 
-/// Totals of the wall time of one side. Busy and idle time cover only the compared steps.
+/// Wall-time totals for one side. Busy and idle time cover only the compared steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WallTotals {
     /// Length of the window; busy + idle + before + alone.
     pub wall: Nanos,
     /// Time in which work of the compared steps ran.
     pub busy: Nanos,
-    /// Time in which nothing ran before an event of the compared steps.
+    /// Time of the gaps that end with an event of the compared steps.
     pub idle: Nanos,
     /// Time of work that was launched before the window or was not selected, and of the gaps before
     /// that work.
@@ -91,7 +91,7 @@ impl WallTotals {
         self.per_step_ms(self.own())
     }
 
-    /// Converts a sum over the window to the mean per step, in ms.
+    /// Converts a sum over the window to a mean per step, in ms.
     pub fn per_step_ms(&self, sum: Nanos) -> f64 {
         sum.as_millis() / self.steps.max(1) as f64
     }
@@ -137,7 +137,7 @@ impl Wall {
             "GPU_BEFORE_LAUNCH",
             skewed,
             "the host and GPU clocks disagree: host gaps may be too long, and launch latency too short",
-            || format!("{} after a gap started before the launching call", counted(skewed, "GPU event")),
+            || format!("{} started before the launching call, at the end of an idle gap", counted(skewed, "GPU event")),
         );
         let Collected { busy: [busy, busy_alone, busy_before], unselected, idle } =
             collector.finish();
@@ -163,13 +163,12 @@ impl Wall {
         self.basis
     }
 
-    /// Number of matched steps on each side, if one side has more steps and some have no counterpart.
-    /// Returns `None` if all steps are compared.
+    /// Number of compared step pairs, if some steps are not compared. Returns `None` if all steps are compared.
     pub fn paired_steps(&self) -> Option<u64> {
         self.pairs.as_ref().map(StepPairs::len)
     }
 
-    /// Which steps of both sides are compared; `None` if all steps are.
+    /// The steps that are compared on both sides; `None` if all steps are compared.
     pub(super) fn step_pairs(&self) -> Option<&StepPairs> {
         self.pairs.as_ref()
     }
@@ -184,8 +183,8 @@ impl Wall {
         self.windows
     }
 
-    /// Busy time of each row of [`Analysis::rows`], by position: the moments that the row's events covered
-    /// first, for work launched in the compared steps.
+    /// Busy time of each row in [`Analysis::rows`], by position: the moments that the row's events covered first.
+    /// Counts only work launched in the compared steps.
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy
     }
@@ -215,7 +214,7 @@ impl Wall {
         self.totals[side]
     }
 
-    /// Total idle time of one kind before work of the compared steps.
+    /// Total idle time of one kind in the compared steps.
     pub fn idle_of_kind(&self, side: Side, kind: IdleKind) -> Nanos {
         let rows = self.idle.iter().filter(|row| row.kind == kind && row.part == Part::Window);
         rows.map(|row| row.time[side]).sum()
@@ -231,7 +230,7 @@ impl Wall {
 }
 
 impl Analysis {
-    /// Whether all work of a row is in steps without a counterpart.
+    /// Whether all work of a row was launched in steps without a counterpart.
     pub(crate) fn is_of_other_steps(&self, row: &Row) -> bool {
         let mut with_work = Side::BOTH.into_iter().filter(|&side| !row.events[side].is_empty());
         self.wall().pairs.is_some() && with_work.all(|side| self.is_row_alone(row, side))
@@ -244,8 +243,8 @@ impl Analysis {
     }
 }
 
-/// The measured events of a side and the work that was not selected, sorted by start. The function
-/// `within` returns the part of the wall time that an event launched in the window belongs to.
+/// The measured events on a side and the work that was not selected, sorted by start. The function `within`
+/// returns the part of the wall time to which an event launched in the window belongs.
 fn occupied(
     of: Recorded<'_>,
     window: Window,

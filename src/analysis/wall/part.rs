@@ -1,13 +1,13 @@
-//! The parts of the wall time, by the step in which the work was launched.
+//! Divides the wall time into parts, according to the step in which the work was launched.
 
-/// Whether work was launched in a compared step of the window, in a step that is not compared, or
-/// before the window.
+/// A part of the wall time: work launched in a compared step, in a step that is not compared, or before the
+/// window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// The work was launched in a compared step of the window; figures per step cover only such work.
+    /// The work was launched in a compared step of the window. Per-step figures cover only this part.
     Window,
-    /// The work was launched in the window, but in a step without a counterpart, because the traces
-    /// have different numbers of steps; causes do not cover such work.
+    /// The work was launched in the window, but in a step without a counterpart, because the traces have different
+    /// numbers of steps. Causes do not cover this part.
     Alone,
     /// The work was launched before the window, or outside of the selected steps and phase, and is
     /// reported separately.

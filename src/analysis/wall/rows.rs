@@ -1,4 +1,4 @@
-//! Groups the pieces of gaps of both sides into idle rows, one for each owner, kind and part.
+//! Groups the gap pieces on both sides into idle rows, one for each owner, kind and part.
 
 use super::part::Part;
 use super::sweep::{Idle, IdleKind, Ledger};
@@ -13,25 +13,26 @@ use std::borrow::Cow;
 
 const NONE: u32 = u32::MAX;
 
-/// Idle time of the device with one owner.
+/// Idle time with one owner, kind and part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleRow {
     /// The reason why the device was idle.
     pub kind: IdleKind,
     /// The part of the trace in which the work that ended the gaps was launched.
     pub part: Part,
-    /// The innermost call that the idle time is attributed to, as a node of the merged tree. The
-    /// owner of time between calls is the root of the thread; `None` if the owner is unknown.
+    /// The innermost call to which the idle time is attributed, as a node of the merged tree. Time between calls
+    /// is attributed to the root of the thread. `None` if the owner is unknown.
     pub owner: Option<MergedId>,
-    /// The owner or the nearest node above it that both traces have; `None` if there is none.
+    /// The nearest node at or above the owner that both traces have; `None` if there is none.
     pub lowest_common: Option<MergedId>,
     /// The step that contains the owner, by position; preferably the baseline step.
     pub step: Option<StepId>,
-    /// Total duration of the gaps that the row contains.
+    /// Total duration of the gap pieces in the row.
     pub time: PerSide<Nanos>,
     /// Number of gaps.
     pub count: PerSide<u64>,
-    /// For `sync`: the last GPU event before the longest gap, which the host waited for.
+    /// For `sync`: the GPU event that the host waited for in the longest gap, which is the last event before this
+    /// gap.
     pub waited_for: PerSide<Option<CallId>>,
 }
 
@@ -42,26 +43,27 @@ impl IdleRow {
     }
 }
 
-/// Collects the results of the sweeps of both sides.
+/// Collects the results of the sweeps over both sides.
 pub(super) struct Collector<'a> {
     analysis: &'a Analysis,
     side: Side,
-    /// Busy time of each row of the analysis, with the parts in the order of [`Part::ALL`].
+    /// For each part, in the order of [`Part::ALL`], the busy time of each row of the analysis.
     busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
     unselected: PerSide<Nanos>,
     rows: Vec<IdleRow>,
-    /// The last row of each owner node, or `NONE`. The entry for rows without an owner comes after all nodes.
+    /// For each owner node, the idle row added most recently, or `NONE`. The final entry is for rows without an
+    /// owner.
     last_of: Vec<u32>,
     /// For each idle row, the previous idle row with the same owner.
     before: Vec<u32>,
-    /// For each idle row, the last gap that was counted.
+    /// For each idle row, the gap that was counted most recently.
     last_gap: Vec<u32>,
     /// For each `sync` row, the longest piece on the current side.
     longest: FxHashMap<usize, Nanos>,
 }
 
 pub(super) struct Collected {
-    /// Busy time of each row of the analysis, with the parts in the order of [`Part::ALL`].
+    /// For each part, in the order of [`Part::ALL`], the busy time of each row of the analysis.
     pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
     pub(super) unselected: PerSide<Nanos>,
     pub(super) idle: Vec<IdleRow>,
@@ -71,8 +73,8 @@ impl<'a> Collector<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Self {
         let rows = analysis.rows().len();
         let nodes = analysis.diff().merged().len();
-        // Reserving enough memory avoids the fragmentation that reallocation causes. Reserved pages that
-        // are never touched cost nothing.
+        // Reserve enough memory to avoid the fragmentation that reallocation causes. Reserved pages cost nothing
+        // until they are touched.
         let room = nodes / 2;
         Collector {
             analysis,
@@ -143,10 +145,10 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Permutes `items` in place: position `i` receives the item that was at `order[i]`.
+/// Permutes `items` in place: the item at position `order[i]` moves to position `i`.
 fn put_in_order<T>(items: &mut [T], mut order: Vec<u32>) {
     for at in 0..items.len() {
-        // Follows the cycle of the permutation that contains `at`.
+        // Follow the permutation cycle that contains `at`.
         let mut here = at;
         loop {
             let from = std::mem::replace(&mut order[here], here as u32) as usize;

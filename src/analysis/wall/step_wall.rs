@@ -1,8 +1,8 @@
-//! Computes the wall time per step of a single trace, outside of a comparison.
+//! Computes the wall time per step for a single trace, without a comparison.
 //!
-//! All outputs use this step time: `diff` in its headline, `gate` as `step_wall`, and the ranking of the
-//! runs of a side. The step time is the mean over the steps, so it equals the sum of the parts that
-//! [`Wall`](super::Wall) attributes: busy + idle.
+//! All outputs use this step time: the `diff` headline, `step_wall` in `gate`, and the ranking of the runs on a
+//! side. The step time is the mean over the steps. It therefore equals busy + idle time per step in
+//! [`Wall`](super::Wall).
 
 use super::window::{Recorded, WallBasis, Window, everything_that_ran, window};
 use crate::program::{Measure, Program};
@@ -42,7 +42,7 @@ impl StepWall {
     }
 }
 
-/// Time of work that was launched before the window or was not selected, including the gaps ended by such
+/// Time of work that was launched before the window or was not selected, including the gaps that end with such
 /// work.
 fn before(of: Recorded<'_>, window: Window, basis: WallBasis) -> Nanos {
     let (mut reached, mut before) = (window.start, Nanos::ZERO);

@@ -1,13 +1,13 @@
-//! Attributes each moment of the window of one side, sweeping over the events in order of start.
+//! Attributes each moment of the window on one side, in a sweep over the events in the order of their starts.
 //!
 //! ```text
 //! host    ├─ a ───────────┤├─ launch ─┤
 //! GPU     ├─ k ──┤                ├─ k ──┤         │ window
 //!         └─busy─┘└ host: a┘└lat.─┘└busy─┘└─ tail ─┘
 //! ```
-//! A gap belongs to the event that ends it. The time up to the launch of that event is host time,
-//! attributed call by call; the time after the launch is launch latency. If the launch precedes the gap,
-//! the device waited although work was queued.
+//! A gap belongs to the event that ends it. The time until the launch of that event is host time and is attributed
+//! call by call. The time after the launch is launch latency. If the event was launched before the gap began, the
+//! event was queued while the device waited.
 
 use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
@@ -22,9 +22,9 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub enum IdleKind {
     /// The host had not yet launched the event that ended the gap, because it was busy in the owner.
     Host,
-    /// The owner waited for the GPU, which had nothing to do because the host had launched nothing.
+    /// The owner waited for the GPU, although the GPU had nothing to do because the host had launched nothing.
     Sync,
-    /// Launch latency: the time from the start of the launch to the start of the event that ended the gap.
+    /// Launch latency: the time from the launch of the event that ended the gap to the start of this event.
     Latency,
     /// The event that ended the gap had been launched before the gap began.
     Queue,
@@ -61,7 +61,7 @@ impl IdleKind {
 /// A measured event on the timeline.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Occupied {
-    /// The call of the event; `None` for work that was not selected, which is in no tree.
+    /// The event's call; `None` for work that was not selected, because it is not in the call tree.
     pub(super) call: Option<CallId>,
     pub(super) start: Nanos,
     pub(super) end: Nanos,
@@ -73,7 +73,7 @@ pub(super) struct Occupied {
 pub(super) struct Idle {
     pub(super) kind: IdleKind,
     pub(super) part: Part,
-    /// The innermost call, or the root of its thread between calls; `None` if unknown.
+    /// The innermost call or, between calls, the root of the thread; `None` if unknown.
     pub(super) owner: Option<CallId>,
     pub(super) gap: u32,
     pub(super) time: Nanos,
@@ -83,8 +83,8 @@ pub(super) struct Idle {
 
 /// Receives the result of a sweep.
 pub(super) trait Ledger {
-    /// Receives the `time` of the window that an event covered first; `event` is `None` for work
-    /// that was not selected.
+    /// Receives a `time` within the window that `event` was the first to cover; `event` is `None` for work that
+    /// was not selected.
     fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
     /// Receives the next piece of a gap, with its kind and owner.
     fn idle(&mut self, piece: Idle);
@@ -110,8 +110,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         Sweep { tree, window, boundaries, cursors: Cursors::new(tree), ledger, gaps: 0, skewed: 0 }
     }
 
-    /// Reports every moment of the window to `ledger`; `events` must be sorted by start. Returns
-    /// the number of events that end a gap and start before their launch.
+    /// Reports every moment of the window to `ledger`; `events` must be sorted by start. Returns the number of
+    /// events that end a gap but start before their launch.
     pub(super) fn run(mut self, events: &[Occupied]) -> u64 {
         let mut reached = self.window.start;
         let mut last: Option<&Occupied> = None;
@@ -177,8 +177,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });
         }
         self.skewed += u64::from(launched > event.start);
-        // The GPU clock may be ahead of the host clock, so an event may start before its launch. An
-        // event that starts before its launch has no launch latency.
+        // The clocks may differ, so an event may start before its launch. Such an event has no launch latency.
         let launched = launched.min(until);
         self.host(from, launched, launch, piece);
         if until > launched {
@@ -201,8 +200,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         });
     }
 
-    /// Attributes the time after the last event before a cut or before the end of the window, call by call
-    /// on the thread that launched that event.
+    /// Attributes the time from the last event to a cut or to the end of the window, call by call on the thread
+    /// that launched this event.
     fn tail(&mut self, from: Nanos, until: Nanos, part: Part, last: Option<&Occupied>) {
         self.gaps += 1;
         let piece = Idle {

@@ -1,19 +1,18 @@
-//! Determines the window whose wall time is attributed, and which events were launched before it.
+//! Determines the window whose wall time is attributed, and which events were launched before the window.
 //!
 //! ```text
 //! host       ├─ step ──────┤├─ step ──────┤
 //! GPU    ├─ earlier ─┤ ├─ work ─┤ ├─ work ────────┤
 //!            └────────── window ────────────────┘
 //! ```
-//! The window starts with the first step. The window ends with the last step or with the last GPU event
-//! that was launched in a step, whichever is later: work that the GPU finishes after the host belongs
-//! to the step. If a side has no steps, the window spans from the first measured event to the last.
+//! The window starts with the first step. The window ends with the last step or with the last GPU event that was
+//! launched in a step, whichever is later. Thus a step includes the work that the GPU finishes after the host. If
+//! a side has no steps, the window spans from the first measured event to the last.
 //!
-//! The launch of a GPU event decides whether the event was launched *before* the window. If the
-//! launch is not in the trace, the order of the stream decides: the event was launched before the
-//! window if it runs before the first event of its stream that was launched in the window. If no
-//! event of that stream was launched in the window, the event is compared with the first event of
-//! any stream that was launched in the window.
+//! The launch of a GPU event decides whether the event was launched *before* the window. If the launch is not in
+//! the trace, the order on the stream decides: the event was launched before the window if it runs before the
+//! first event on its stream that was launched in the window. If there is no such event on the stream, the first
+//! event on any stream that was launched in the window decides.
 
 use crate::analysis::Analysis;
 use crate::program::{Measure, Steps};
@@ -21,7 +20,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, ThreadId};
 use crate::tree::{CallId, CallTree};
 
-/// The steps or events that the window of a side spans.
+/// What a window spans: steps or events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WallBasis {
     /// The steps of both sides; figures are per step.
@@ -30,7 +29,7 @@ pub enum WallBasis {
     Events,
 }
 
-/// The attributed time span of one side.
+/// The time span on one side whose wall time is attributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Window {
     /// Start of the window.
@@ -49,7 +48,7 @@ impl Window {
         self.end - self.start
     }
 
-    /// Whether a span, which may be empty, overlaps the window.
+    /// Whether a time span, which may be empty, overlaps the window.
     pub(in crate::analysis) fn overlaps(&self, start: Nanos, end: Nanos) -> bool {
         start < self.end && (end > self.start || start == self.start)
     }
@@ -60,7 +59,7 @@ impl Window {
     }
 }
 
-/// The parts of a trace that determine its window.
+/// The data of a trace that determines its window.
 #[derive(Clone, Copy)]
 pub(super) struct Recorded<'a> {
     pub(super) tree: &'a CallTree,
@@ -136,7 +135,7 @@ fn of_events(of: Recorded<'_>) -> Window {
     Window { start, end, steps: 1, host_end: end }
 }
 
-/// Launch times of events whose launches are in the trace.
+/// Launch time of each event whose launch is in the trace.
 struct Launched<'a> {
     tree: &'a CallTree,
     window: Window,

@@ -1,13 +1,13 @@
-//! Formats the terms of each side's time and their sum, to the nanosecond: one line per side or, if
-//! that is too wide, one line per term.
+//! Formats the terms that add up to each side's time, to the nanosecond: one line per side or, if the lines are too
+//! wide, one line per term.
 
 use super::super::columns::pad;
 use tracetree::report::Width;
 
-/// Labels of the terms of a side's time, and of their total.
+/// Labels of the terms that add up to a side's time, and the label of the total.
 const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];
 
-/// A title, and for each side its name and the terms of its time.
+/// A title, and each side's name and time terms.
 pub(super) struct Account {
     pub(super) title: String,
     pub(super) sides: [(String, [String; 4]); 2],

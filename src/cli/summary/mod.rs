@@ -1,7 +1,7 @@
 //! Formats the result of a comparison as text for a terminal of a given width.
 //!
-//! The screen shows the two inputs, the one-sentence result, the time of each side as a sum that
-//! can be checked by eye, and the largest differences with the ops that replaced each other.
+//! The screen shows the two inputs, a one-sentence result, and each side's time as a sum that can be checked by eye.
+//! The largest differences follow, with the ops that replaced each other.
 
 mod account;
 mod screen;
@@ -25,12 +25,12 @@ use tracetree::{PerSide, Side};
 
 /// Maximum length of a side's name in a column, in characters.
 const SIDE_NAME: usize = 16;
-/// Width in columns below which `SHORT_SIDE_NAME` is used.
+/// Terminal width in columns below which `SHORT_SIDE_NAME` is used.
 const NARROW: usize = 80;
 const SHORT_SIDE_NAME: usize = 10;
 /// Maximum number of contributing ops to show per difference.
 const PARTS: usize = 2;
-/// Width from which the evidence of a cause is a single line, aligned with its call site.
+/// Minimum terminal width at which the evidence for a cause is a single line, aligned with its call site.
 const WIDE: usize = 100;
 
 const BOLD: Style = Style::new().bold();
@@ -99,7 +99,7 @@ impl Screen<'_> {
         };
         let varying = match self.summary.varying_points {
             0 => String::new(),
-            count => format!(" ({count} more vary between the runs of a side)"),
+            count => format!(" ({count} more vary between runs on the same side)"),
         };
         let evidence =
             format!("{}; {points}{varying}", evidence(self.analysis, &self.summary.verdict));
@@ -131,7 +131,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes a text as wrapped lines, all of them indented except the first.
+    /// Writes wrapped lines, all indented except the first.
     fn wrapped(&mut self, style: Style, indent: usize, text: &str) -> io::Result<()> {
         for (at, line) in self.width.lines(text, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };
@@ -160,7 +160,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes a cause such as `−0.403 ms  queue  queued work`, and its evidence below.
+    /// Writes a cause such as `−0.403 ms queue queued work`, with the evidence below.
     fn cause(&mut self, cause: &CauseLine, (figures, reasons): (usize, usize)) -> io::Result<()> {
         let style = colour(cause.time);
         let (difference, reason) = (&cause.difference, cause.reason);
@@ -194,7 +194,7 @@ impl Screen<'_> {
         self.names.iter().map(|name| name.chars().count()).max().unwrap_or_default()
     }
 
-    /// Writes the terms of each side's time and their sum, to the nanosecond.
+    /// Writes the terms that add up to each side's time, to the nanosecond.
     fn account(&mut self) -> io::Result<()> {
         let totals = self.analysis.account().totals;
         let title = match self.is_gpu_time() {
@@ -225,7 +225,10 @@ impl Screen<'_> {
             true => String::new(),
             false => {
                 let [one, two] = busy.map(|time| self.unit.show(time));
-                format!("; busy {one} and {two} {}, because some overlap", self.unit.label())
+                format!(
+                    "; GPU busy for {one} and {two} {}, because some events overlap",
+                    self.unit.label()
+                )
             }
         };
         let rows = counted(self.analysis.rows().len() as u64, "row");
@@ -259,7 +262,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes the lowest common node, and the ops below it at which the traces diverge.
+    /// Writes the lowest common node, and the ops below that node at which the traces diverge.
     fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
         let columns = self.width.columns();
         let mut texts = Vec::new();
@@ -285,7 +288,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// A name shortened to `room` characters, or in full if nothing may be cut.
+    /// A name shortened to `room` characters, or the full name if names may not be shortened.
     fn short(&self, name: &str, room: usize) -> String {
         match self.width.is_whole() {
             true => one_line(name).into_owned(),
@@ -310,7 +313,7 @@ fn input(summary: &Summary, side: Side) -> &SideSummary {
     }
 }
 
-/// The terms of a side's time, and their total.
+/// The terms that add up to a side's time, and the total.
 fn parts(totals: &Totals) -> [Nanos; 4] {
     [totals.paired, totals.one_sided, totals.unlinked, totals.time]
 }
@@ -327,7 +330,7 @@ pub(super) fn note_line(summary: &Summary, note: &SideNote) -> String {
     format!("{style}{}{style:#}: {side}{}{hint}", note.note.code, one_line(&note.note.message))
 }
 
-/// The style of a time: red for more time, blue for less.
+/// The color of a time difference: red for more time, blue for less.
 fn colour(time: Nanos) -> Style {
     match time > Nanos::ZERO {
         true => AnsiColor::Red.on_default(),

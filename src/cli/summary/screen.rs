@@ -8,23 +8,23 @@ use tracetree::report::{Layer, Line, Narrative};
 /// Maximum number of lines on the screen.
 const LINES: usize = 24;
 
-/// How much of the result is written.
+/// The amount of detail written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// As much of the result as fits on a screen.
+    /// As much as fits on one screen.
     Screen,
     /// Everything.
     Whole,
 }
 
-/// How many lines of each layer of the narrative are written.
+/// Limits on the number of lines written for each layer of the narrative.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     /// Maximum number of changes to show.
     changes: usize,
     /// Maximum number of lines below each change.
     details: usize,
-    /// Maximum number of entries in each layer that does not list changes.
+    /// Maximum number of entries in each layer other than the list of changes.
     others: usize,
 }
 
@@ -123,7 +123,7 @@ struct Page {
 }
 
 impl Page {
-    /// Adds a text as wrapped lines; all lines after the first are indented by two more columns.
+    /// Adds wrapped lines; all lines after the first are indented by two more columns.
     fn text(&mut self, style: &str, text: &str, indent: usize) {
         self.hanging(style, &" ".repeat(indent), text);
     }

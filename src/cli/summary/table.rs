@@ -8,11 +8,11 @@ use tracetree::report::Width;
 use tracetree::report::{LargeDifference, Unit, one_line, times};
 
 const TITLE: &str = "largest differences";
-/// Minimum line width for the columns with kernel counts.
+/// Minimum line width at which the kernel count columns are shown.
 const WITH_KERNELS: usize = 96;
-/// Minimum width of the column for names. On a narrower terminal, names go above their figures.
+/// Minimum width of the name column. On a narrower terminal, names go above their figures.
 const LEAST_NAME: usize = 24;
-/// Indentation of figures below their name.
+/// Indentation of figures that are written below their name.
 const INDENT: usize = 4;
 
 /// Widths of the columns of the table.
@@ -21,7 +21,7 @@ pub(super) struct Columns {
     width: Width,
     times: [String; 2],
     calls: usize,
-    /// Width of the counts of GPU events; `None` on a narrow terminal or without GPU events.
+    /// Width of the GPU event counts; `None` on a narrow terminal or without GPU events.
     events: Option<usize>,
     time: [usize; 2],
     has_ratio: bool,
@@ -56,7 +56,7 @@ impl Columns {
         columns
     }
 
-    /// Total width of the columns of figures, including the spaces between columns.
+    /// Total width of the number columns, including the spaces between columns.
     fn figures(&self) -> usize {
         let events = self.events.map_or(0, |events| events + 2);
         let ratio = if self.has_ratio { 7 } else { 0 };

@@ -1,9 +1,9 @@
-//! Splits the pending pairs into independent pieces that several cores align at once.
+//! Splits the pending pairs into independent pieces that several cores align in parallel.
 //!
-//! Aligning the children of a pair reads and writes only links of calls inside the two subtrees. So
-//! the order in which two pairs are aligned matters only if one is inside the other: the contents
-//! of an opened wrapper are matched before the wrapper itself. Each piece keeps its pairs in order,
-//! so the result does not depend on the number of cores.
+//! Aligning the children of a pair reads and writes only the matches of calls inside the two subtrees. So the order in
+//! which two pairs are aligned matters only if one pair is inside the other: the contents of an opened wrapper are
+//! matched before the wrapper itself. Each piece keeps its pairs in order, so the result does not depend on the number
+//! of cores.
 //!
 //! ```text
 //! trace1   a    b    c        trace2   A    C    B      pairs aA, bB and cC, two of which cross:
@@ -29,7 +29,7 @@ struct Waiting {
 }
 
 impl<'a> Aligner<'a> {
-    /// Aligns the children of all pending pairs, including pairs that are added meanwhile.
+    /// Aligns the children of all pending pairs, including pairs that are added during the alignment.
     pub(super) fn descend(&mut self) {
         if !self.pending.is_empty() {
             rayon::scope(|scope| self.descend_within(scope));
@@ -43,7 +43,7 @@ impl<'a> Aligner<'a> {
     where
         'a: 's,
     {
-        // Copied results of earlier pairs may be outdated.
+        // Stored results of earlier pairs may be outdated.
         self.recurring = Recurring::default();
         while let Some((a, b)) = self.pending.pop() {
             self.recurring.close(self.pending.len());
@@ -68,7 +68,7 @@ impl<'a> Aligner<'a> {
         self.outlines.baseline.size(a).min(self.outlines.candidate.size(b)) >= 2 * PIECE
     }
 
-    /// The pending pairs in pieces of at least [`PIECE`] calls; the last piece may be smaller.
+    /// Splits the pending pairs into pieces of at least [`PIECE`] calls; the last piece may be smaller.
     fn pieces(&mut self) -> Vec<Vec<(u32, u32)>> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let waiting = |(at, (a, b)): (usize, (u32, u32))| Waiting {
@@ -84,8 +84,8 @@ impl<'a> Aligner<'a> {
     }
 }
 
-/// Splits the pending pairs into pieces of at least `least` calls. On both sides, every pair of a
-/// piece precedes every pair of the next piece, and a piece keeps the order of its pairs.
+/// Splits the pending pairs into pieces of at least `least` calls. On both sides, every pair of a piece precedes every
+/// pair of the next piece. The pairs of a piece keep their order.
 fn cut(mut waiting: Vec<Waiting>, least: u32) -> Vec<Vec<Waiting>> {
     waiting.sort_by_key(|waiting| waiting.spans.baseline.start);
     let starts = waiting.iter().rev().map(|waiting| waiting.spans.candidate.start);

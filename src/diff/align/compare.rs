@@ -6,8 +6,8 @@ use std::ops::Range;
 /// Two sequences whose elements are compared by position.
 pub(super) trait Compare {
     fn lengths(&self) -> (usize, usize);
-    /// Whether two elements are equal beyond doubt. Equal elements at the ends of the sequences are
-    /// matched without a search.
+    /// Whether two elements are certainly equal. Equal elements at the ends of the sequences are matched without a
+    /// search.
     fn equal(&mut self, a: usize, b: usize) -> bool;
     /// The score for aligning two elements opposite each other; 0 without any evidence for a match.
     fn score(&mut self, a: usize, b: usize) -> i64;
@@ -21,8 +21,8 @@ pub(super) trait Compare {
     fn scores(&mut self, a: usize, b: usize) -> bool {
         self.score(a, b) > 0
     }
-    /// Whether either element belongs to a row of layers that is longer on one side. At the end of
-    /// such a row, equality is not enough for a match.
+    /// Whether either element belongs to a run of layers that is longer on one side. At the end of such a run, equality
+    /// is not enough for a match.
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }
@@ -30,8 +30,8 @@ pub(super) trait Compare {
     /// wrapper around it are not a match, but they must be aligned opposite each other so that the
     /// gap includes both.
     fn is_pair(&self, a: usize, b: usize) -> bool;
-    /// Whether two equal elements also agree in every exact name, including volatile parts. This
-    /// decides between several possible positions of an inserted run.
+    /// Whether two equal elements also agree in every exact name, including volatile parts. Exact names decide between
+    /// several possible positions of an inserted run.
     fn same_to_the_letter(&mut self, _a: usize, _b: usize) -> bool {
         true
     }
@@ -44,10 +44,10 @@ pub(super) trait Compare {
     fn is_a_thread(&self, _side: Side, _first: usize, _length: usize) -> bool {
         false
     }
-    /// Returns tokens of the elements in a range of each side, for the plain alignment of long
-    /// lists. Returns a list for each kind of token if several kinds may be suitable.
+    /// The tokens of the elements in one range per side, for the plain alignment of long lists. If several kinds of
+    /// tokens may be suitable, the list has an entry for each kind.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens>;
 }
 
-/// The tokens of the baseline's and the candidate's elements, one token per element.
+/// One token per element, for the baseline's and the candidate's elements.
 pub(super) type Tokens = (Vec<u64>, Vec<u64>);

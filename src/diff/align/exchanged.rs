@@ -1,8 +1,7 @@
-//! Matches siblings that swapped places, and that the alignment therefore put opposite unlike
-//! calls.
+//! Matches siblings that swapped places and were therefore aligned opposite dissimilar calls.
 //!
 //! ```text
-//! trace1  to(int)    to(float)        in order, both pairs have the same name and nearly the same
+//! trace1  to(int)    to(float)        in this order, both pairs have equal names and nearly equal
 //! trace2  to(float)  to(int)          contents; the arguments show that they were swapped
 //!
 //! trace1  t          addmm            t was renamed to u and is on the other side of addmm; addmm is
@@ -17,21 +16,21 @@ use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// The similarity that two swapped calls must have, strongest first.
+/// The degrees of similarity by which swapped calls are matched, strongest first.
 #[derive(Debug, Clone, Copy)]
 enum Likeness {
     /// The whole subtree is equal, in order.
     Whole,
     /// The whole subtree is equal, in any order.
     Content,
-    /// Key and arguments are equal. For a call without arguments, those of the first nested call
-    /// with arguments count.
+    /// Key and arguments are equal. A call without arguments is compared by the arguments of the first nested call that
+    /// has arguments.
     Itself,
 }
 
 impl Aligner<'_> {
-    /// Matches calls that swapped places with similar unmatched calls of the lists. `unlike`
-    /// contains pairs of unmatched calls that are aligned opposite each other.
+    /// Matches calls in the lists that swapped places. `unlike` contains pairs of unmatched calls that are aligned
+    /// opposite each other.
     pub(super) fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
         if lists.baseline.len() < 2 || lists.candidate.len() < 2 {
             return;
@@ -48,9 +47,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Dissolves matches between calls with swapped instance numbers (such as `Linear_1` and
-    /// `Linear_2`) if both calls with the right numbers are unmatched. All four calls are then
-    /// matched as moved.
+    /// Dissolves matches between calls with swapped instance numbers (such as `Linear_1` and `Linear_2`) if the calls
+    /// with the matching numbers are both unmatched. All four calls are then matched as moved.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
         let (outlines, trees) = (self.outlines, self.trees);
         let key = |side: Side, call: u32| outlines[side].keys[call as usize];
@@ -77,8 +75,7 @@ impl Aligner<'_> {
             let (true, (Some(&twin), Some(&other))) = (differ(&(a, b)), twins) else {
                 return true;
             };
-            // Equal subtrees are stronger evidence than instance numbers, which only give the order
-            // of creation.
+            // Equal subtrees are stronger evidence than instance numbers, which only reflect the order of creation.
             let is_exchange = self.is_equal(other, twin) && !self.is_equal(a, twin);
             let is_renumbered =
                 !is_exchange && self.hold_the_same(a, twin) && self.hold_the_same(other, b);
@@ -95,9 +92,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Whether two calls have nearly the same contents, in any order. Two modules still count as
-    /// the same if one lacks a call or runs its calls in a different order, but not if shapes
-    /// differ.
+    /// Whether two calls have nearly the same contents, in any order. Modules still count as the same if one of them
+    /// lacks a call or runs its calls in a different order, but not if shapes differ.
     fn hold_the_same(&mut self, a: u32, b: u32) -> bool {
         let larger = self.outlines.baseline.weight(a).max(self.outlines.candidate.weight(b));
         10 * self.bags.shared(PerSide::new(a, b)) >= 9 * larger
@@ -137,8 +133,8 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// Whether each side has a second unmatched call that may be similar to a call of one of the
-    /// pairs. Only calls with equally many tokens can have the same content.
+    /// Whether each side has a second unmatched call that may be similar to a call in one of the pairs. Only calls with
+    /// equally many tokens can have the same contents.
     fn may_exchange(
         &self,
         likeness: Likeness,

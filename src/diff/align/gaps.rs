@@ -5,9 +5,9 @@
 //! trace1   miopen(k k)     trace2   cudnn(k k)     renamed: same position, same work below
 //! ```
 //!
-//! A call is opened if opening it matches more tokens than keeping it. If a call is opened, its
-//! contents can match everything on the opposite side of the gap. If a call is kept, its contents
-//! can only match those of its best counterpart under a different name.
+//! A call is opened if opening the call matches more tokens than keeping it. The contents of an opened call can match
+//! everything on the opposite side of the gap. The contents of a kept call can match only the contents of its best
+//! counterpart under a different name.
 
 use super::inner::first_arguments;
 use super::renames::{Renames, are_out_of_proportion};
@@ -40,10 +40,10 @@ struct Held {
 }
 
 impl<'a, 'b> Gap<'a, 'b> {
-    /// Replaces each wrapper in the runs by its children; returns `None` if there is no wrapper.
+    /// Replaces each wrapper in the runs with its children; returns `None` if there is no wrapper.
     ///
-    /// A call that gains nothing by being opened is opened only if no call of the gap gains,
-    /// because it may turn out to be a match once other calls are opened.
+    /// A call with a gain of 0 is opened only if no call in the gap has a larger gain, because the call may find a
+    /// match once other calls are opened.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let runs = self.runs;
         let mut held = PerSide::from_fn(|side| Held {
@@ -67,8 +67,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         }))
     }
 
-    /// How many more tokens match if the call is opened than if it is kept and renamed; `None` if
-    /// the call must not be opened.
+    /// The gain of opening a call: how many more tokens match if the call is opened than if it is matched as renamed.
+    /// `None` if the call must not be opened.
     fn gain_of_opening(
         &mut self,
         side: Side,
@@ -80,7 +80,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         if !outline.is_op_or_frame(call) || !outline.has_children(call) {
             return None;
         }
-        // The work of one layer is not that of another.
+        // A numbered layer is never a wrapper around a different layer's work.
         if self.words.is_numbered(outline.keys[call as usize]) {
             return None;
         }
@@ -93,9 +93,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         let mut opened = self.bags.common(inner, wanted);
         let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
         if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
-            // A compiled call launches its own kernels instead of the kernels that the ops on the
-            // opposite side launch. So launches on both sides do not show that a compiled call
-            // wraps the opposite ops.
+            // A compiled call launches its own kernels instead of the kernels that the ops on the opposite side launch.
+            // So the fact that both sides launch kernels does not show that the compiled call wraps these ops.
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
@@ -128,8 +127,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
-    /// Whether a call wraps a query: the opposite run contains the same query as one of the call's
-    /// children, and contains no call that may be a rename of this call.
+    /// Whether a call wraps a query: one of the call's children is the same query as a call of the opposite run, and no
+    /// call of the opposite run may be a rename of this call.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         let is_there = |query: u32| {
@@ -150,9 +149,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         wrappers
     }
 
-    /// Whether most of a call's contents is inside an op with the name of `other`, and both the
-    /// call and `other` launch GPU work. An example is a `conv2d` that casts its inputs and calls
-    /// `convolution`, whichever kernels `convolution` runs.
+    /// Whether most of a call's contents is inside an op with the same name as `other`, and both the call and `other`
+    /// launch GPU work. An example is a `conv2d` that casts its inputs and calls `convolution`. Which kernels
+    /// `convolution` runs does not matter.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
@@ -174,8 +173,8 @@ impl<'a, 'b> Gap<'a, 'b> {
             && others.iter().filter(named).any(|&other| self.holds_by_name(side, call, other))
     }
 
-    /// Whether a call of the opposite run contains a call with the same name as `call`. If so, the
-    /// opposite call is a wrapper around this call.
+    /// Whether a call of the opposite run contains a call with the same name as `call`. If so, the opposite call is a
+    /// wrapper around `call`.
     fn is_wrapped_by_name(&mut self, side: Side, at: usize, call: u32, others: &Held) -> bool {
         let key = self.outlines[side].keys[call as usize];
         let Some(wrappers) = others.wrappers.get(&key) else { return false };
@@ -187,8 +186,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// Whether `call` shares more tokens with the contents of a single call of the opposite run
-    /// than opening `call` would match.
+    /// Whether `call` shares more tokens with the contents of a single call in the opposite run than opening `call`
+    /// would match.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
@@ -199,8 +198,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// The positions in the opposite run that are about as far along as position `at` is in its own
-    /// run.
+    /// The positions in the opposite run that correspond approximately to position `at` in its own run.
     fn near(&self, side: Side, at: usize) -> Range<usize> {
         let others = self.runs[side.other()].len();
         let middle = at * others / self.runs[side].len();
@@ -208,10 +206,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         from..(from + PARTNERS).min(others)
     }
 
-    /// Pairs of calls that are variants of one op, such as `miopen_convolution` and
-    /// `cudnn_convolution`, in order. A call inside one variant may be a sibling of the opposite
-    /// variant, as with a bias add. So both variants are opened, and their contents are aligned
-    /// with the rest of the gap.
+    /// Pairs of calls that are variants of one op, such as `miopen_convolution` and `cudnn_convolution`, in order. A
+    /// call inside one variant may be a sibling of the opposite variant, as with a bias add. Both variants are
+    /// therefore opened, and their contents are aligned with the rest of the gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
         let works = PerSide::from_fn(|side| self.working_ops(side));
         let as_many = works.baseline.len() == works.candidate.len();
@@ -233,7 +230,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         found
     }
 
-    /// Positions in a run of the ops that launch GPU work.
+    /// The positions of a run's ops that launch GPU work.
     fn working_ops(&self, side: Side) -> Vec<usize> {
         let outline = self.outlines[side];
         let works = |&call: &u32| outline.kind(call) == CallKind::Op && outline.is_gpu_path(call);
@@ -241,9 +238,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         run.filter(|(_, call)| works(call)).map(|(at, _)| at).collect()
     }
 
-    /// Whether two calls have related names and also agree in contents, arguments or position. An
-    /// equal position counts as evidence only if both sides of the gap have equally many ops that
-    /// launch GPU work.
+    /// Whether two calls have related names and also agree in contents, arguments or position. Equal positions count as
+    /// evidence only if both sides of the gap have equally many ops that launch GPU work.
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
@@ -282,8 +278,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
     }
 
-    /// Number of tokens that would match if `call` (with contents `inner`) were matched with
-    /// `other` (with contents `below`) as renamed. Computes `below` if it is not known yet.
+    /// Number of tokens that would match if `call` (with contents `inner`) and `other` (with contents `below`) were
+    /// matched as renamed. Computes `below` if it is not known yet.
     fn rename_worth(
         &mut self,
         side: Side,
@@ -303,15 +299,15 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.bags.common(inner, below) + bonus
     }
 
-    /// Pairs of calls that are the same call under two names.
+    /// Pairs of calls that are the same call under different names.
     pub(super) fn renamed(&mut self) -> Vec<(u32, u32)> {
         let runs = self.runs;
         let aligned = sequence::align(&mut self.renames());
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
-    /// Whether each side of the gap is a single call, and the two are the same call under two names
-    /// even though the alignment did not put them opposite each other.
+    /// For a gap with one call on each side: whether the two calls are the same call under different names, even though
+    /// the alignment did not put them opposite each other.
     pub(super) fn is_renamed(&mut self) -> bool {
         let arguments = PerSide::from_fn(|side| {
             self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))

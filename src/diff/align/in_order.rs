@@ -4,10 +4,9 @@
 //! trace1  y  x₁ x₂ x₃ z  x₄         One x that moved from the end to the front explains these lists as
 //! trace2  x₁ y  x₂ x₃ x₄ z          well as y and z that each swapped places with an adjacent x.
 //! ```
-//! The alignment of siblings picks the first explanation, which shifts the matches of all calls
-//! named x by one. Equal calls differ only in their order, so their counterparts are swapped until
-//! equal calls are matched in order. There are two exceptions: calls that moved together with their
-//! neighbors stay with them, and one moved call must not be reported as three.
+//! The alignment of siblings picks the first explanation, which shifts the matches of all calls named x by one. Equal
+//! calls differ only in their order, so their counterparts are swapped until equal calls are matched in order. There
+//! are two exceptions: calls that moved together stay together, and one moved call must not be reported as three.
 
 use super::Aligner;
 use crate::diff::Relation;
@@ -46,9 +45,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Swaps the counterparts of equal calls and returns whether any was swapped. `alone` contains
-    /// pairs of unmatched calls that may become matches by such a swap; if `alone` is not empty,
-    /// only groups with one of its pairs are considered.
+    /// Swaps the counterparts of equal calls and returns whether any counterparts were swapped. `alone` contains pairs
+    /// of unmatched calls that may become matches by such a swap; if `alone` is not empty, only groups that contain one
+    /// of these pairs are considered.
     fn turn_equal(
         &mut self,
         lists: &[PerSide<Vec<u32>>],
@@ -59,7 +58,7 @@ impl Aligner<'_> {
         let calls = lists.iter().flat_map(|lists| lists.baseline.iter().copied());
         let partners = calls.filter_map(|a| Some((a, links.partner(Side::Baseline, a)?)));
         let mut pairs: Vec<(u32, u32)> = partners.chain(alone.iter().copied()).collect();
-        // An unmatched call is in its own list and also in the list with the opened wrappers.
+        // An unmatched call occurs twice: in its own list, and in the list with the opened wrappers.
         pairs.sort_unstable();
         pairs.dedup();
         let mut row = Row::new(&pairs, |a| match self.is_free(Side::Baseline, a) {
@@ -78,9 +77,9 @@ impl Aligner<'_> {
             let groups = self
                 .groups(&row, |a, b| both_are(exact(Side::Baseline, a), exact(Side::Candidate, b)));
             row.keep_in_order(&groups, |_, _| 0, of_one_op);
-            // If calls of one side equal each other, each shares equally many tokens with any
-            // counterpart, so they may swap counterparts too. The contents of opened variants are
-            // already matched, so pairs with children qualify only if they are still pending.
+            // Calls of one side that equal each other share equally many tokens with any counterpart, so they may swap
+            // counterparts too. The contents of opened variants are already matched, so pairs with children qualify
+            // only if they are still pending.
             let waiting: FxHashSet<u32> = self.pending[first..].iter().map(|&(a, _)| a).collect();
             let is_open = |a: u32, b: u32| self.have_children(a, b) && !waiting.contains(&a);
             for side in Side::BOTH {
@@ -90,7 +89,7 @@ impl Aligner<'_> {
                 row.keep_in_order(&groups, |_, _| 0, of_one_op);
             }
         }
-        // A change inside one of several similar calls must not make them swap counterparts.
+        // Similar calls must not swap counterparts only because the contents of one of them changed.
         let mut groups =
             self.groups(&row, |a, b| both_are(own(Side::Baseline, a), own(Side::Candidate, b)));
         groups.retain(|group| alone.is_empty() || row.holds_one_alone(group));
@@ -112,8 +111,8 @@ impl Aligner<'_> {
         !turned.is_empty()
     }
 
-    /// Pairs of calls whose whole subtrees are unmatched, for each kind of which both lists have
-    /// equally many such calls. If the matches of a row are shifted by one, these pairs are the
+    /// Pairs of calls of the same kind whose whole subtrees are unmatched. Only kinds with equally many such calls on
+    /// both sides are included. If the matches in a row of equal calls are shifted by one, these pairs are the
     /// leftovers at the two ends.
     fn lone_twins(&self, lists: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let mut of_kinds: BTreeMap<(u64, &str), PerSide<Vec<u32>>> = BTreeMap::new();
@@ -137,7 +136,7 @@ impl Aligner<'_> {
         row: &Row<'_>,
         kind: impl Fn(u32, u32) -> Option<Kind<'k>>,
     ) -> Vec<Vec<usize>> {
-        // A row also contains the contents of opened wrappers.
+        // The calls include the contents of opened wrappers, so the parent may be unmatched.
         let around = |side: Side, call: u32| {
             let mut above = self.trees[side].ancestors(CallId(call));
             above.find(|above| !self.is_free(side, above.0))
@@ -156,7 +155,7 @@ impl Aligner<'_> {
     }
 }
 
-/// The kind that two calls share, if they do.
+/// The kind of two calls if both have the same kind.
 fn both_are<'a>(one: Kind<'a>, two: Kind<'a>) -> Option<Kind<'a>> {
     (one == two).then_some(one)
 }
@@ -180,7 +179,7 @@ struct Row<'a> {
     pairs: &'a [(u32, u32)],
     /// The calls of the candidate, in preorder.
     candidate: Vec<u32>,
-    /// For each pair, its call's position in `candidate`.
+    /// For each pair, the position of its candidate call in `candidate`.
     to: Vec<usize>,
     /// The pairs that did not move: position in `pairs` and position in `candidate`.
     in_place: BTreeMap<usize, usize>,
@@ -221,7 +220,7 @@ impl<'a> Row<'a> {
         group.iter().any(|at| self.alone.contains(at))
     }
 
-    /// The baseline calls whose counterpart changed, each with its new counterpart and relation.
+    /// The baseline calls whose counterparts changed, each with its new counterpart and relation.
     fn turned(&self) -> impl Iterator<Item = (u32, (u32, Relation))> {
         self.pairs.iter().enumerate().filter(|&(at, &(_, b))| self.partner(at) != b).map(
             |(at, &(a, _))| {
@@ -231,8 +230,7 @@ impl<'a> Row<'a> {
         )
     }
 
-    /// Matches the equal calls of each group in order, unless that lowers the number of tokens that
-    /// matched calls share.
+    /// Matches the equal calls of each group in order, unless matched calls would then share fewer tokens.
     fn keep_in_order(
         &mut self,
         groups: &[Vec<usize>],
@@ -270,7 +268,7 @@ impl<'a> Row<'a> {
         parts
     }
 
-    /// Joins adjacent turns whose calls moved together.
+    /// Merges adjacent swaps whose calls moved together.
     fn joined(&self, turns: Vec<Turn>) -> Vec<Turn> {
         let calls = turns.iter().enumerate();
         let calls = calls.flat_map(|(of, turn)| turn.0.iter().map(move |&(at, _)| (at, of)));
@@ -295,8 +293,8 @@ impl<'a> Row<'a> {
         joined.into_values().collect()
     }
 
-    /// Applies a turn unless it makes too many calls count as moved (see [`MUCH_NEARER`] and
-    /// [`MANY_MORE`]) or separates calls that moved together.
+    /// Applies a swap unless too many calls would then count as moved (see [`MUCH_NEARER`] and [`MANY_MORE`]) or calls
+    /// that moved together would be separated.
     fn turn(&mut self, turn: &Turn, of_one_op: impl Fn(u32, u32) -> bool) {
         let calls = || turn.0.iter().copied();
         let before: Vec<(usize, usize)> = calls().map(|(at, _)| (at, self.to[at])).collect();
@@ -314,8 +312,8 @@ impl<'a> Row<'a> {
         calls().for_each(|(at, to)| self.to[at] = to);
         let alone = calls().any(|(at, _)| self.alone.contains(&at));
         let explains = match (alone, together) {
-            // Unmatched pairs take part only if counterparts get much nearer to each other. Without
-            // this limit, one removed call and one added call would shift all matches between them.
+            // Unmatched pairs are included only if the swap brings counterparts much nearer to each other. Without this
+            // limit, one removed call and one added call would shift all matches between them.
             (true, _) => much_nearer,
             (false, true) => self.beside(&turn.0) >= kept_beside,
             (false, false) => {
@@ -371,7 +369,7 @@ impl Turn {
     }
 }
 
-/// Sum of the distances between matched calls.
+/// The sum of the distances between matched calls.
 fn distance(pairs: &[(usize, usize)]) -> usize {
     pairs.iter().map(|&(at, to)| at.abs_diff(to)).sum()
 }
@@ -380,9 +378,9 @@ fn distance(pairs: &[(usize, usize)]) -> usize {
 mod tests {
     use super::*;
 
-    /// Swaps the counterparts of the equal calls `x` and returns them; `of_x` contains the initial
-    /// counterpart of each baseline `x`, as an index among the candidate's `x`. All other letters
-    /// keep their counterparts. Pairs more than 3 positions apart start unmatched.
+    /// Swaps the counterparts of the equal calls `x` and returns the new counterparts. `of_x` contains the initial
+    /// counterpart of each baseline `x`, as an index among the candidate's calls `x`. All other letters keep their
+    /// counterparts. Pairs more than 3 positions apart start unmatched.
     fn partners(baseline: &str, candidate: &str, of_x: &[usize]) -> Vec<usize> {
         let places = |text: &str, wanted: bool| -> Vec<u32> {
             let all = text.chars().zip(0..);

@@ -1,12 +1,12 @@
-//! Compares properties that identify a call besides its name: its first arguments, and nested calls
-//! that have the same name.
+//! Compares properties other than the name that identify a call: its first arguments, and nested calls with the same
+//! name.
 
 use crate::diff::outline::Outline;
 use crate::diff::weights::WRAPPERS;
 use crate::side::{PerSide, Side};
 
-/// The arguments of a call; for a call that never has arguments, such as an autograd node or a
-/// module, those of the first nested call with arguments.
+/// The arguments of a call. For a call that never has arguments, such as an autograd node or a module, the arguments of
+/// the first nested call that has arguments.
 pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
     let calls = outline.subtree(call).take(WRAPPERS).filter(|&call| outline.is_op_or_frame(call));
     calls
@@ -18,8 +18,8 @@ pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
 /// Whether one of two calls with the same name equals a call inside the other, as when `aten::view`
 /// calls `aten::view`. If so, the outer call is a wrapper.
 ///
-/// Returns false if the outer call has the same arguments and no other contents. In that case, the
-/// missing call may just as well be the inner call, so the two calls are matched.
+/// Returns false if the outer call has the same arguments and no other contents. In that case the other side may just
+/// as well lack the inner call, so the two calls are matched.
 pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
     let same_arguments =
         outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];

@@ -1,25 +1,23 @@
-//! Computes how much each layer falls short of a full score, for rows of similar siblings that are
-//! longer on one side.
+//! Computes how much each layer falls short of a full score, for runs of similar siblings that are longer on one side.
 //!
 //! ```text
 //! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide
 //! trace2   L₀ L₁′ L₂ L₃        the changed layer (′) among the new ones
 //! ```
-//! A layer without an equal counterpart scores less than other layers do, whichever layer it is
-//! matched with. Adding the missing amount to all scores of such a layer makes it as costly to
-//! leave out as any other layer. The choice of unmatched layers then depends only on instance
-//! numbers and on the number of holes.
+//! A layer without an equal counterpart scores less than other layers, whichever layer it is matched with. Adding the
+//! missing amount to all scores of such a layer makes leaving it unmatched as costly as leaving any other layer
+//! unmatched. The choice of unmatched layers then depends only on instance numbers and on the number of holes.
 
 use crate::diff::keys::Key;
 use crate::diff::weights::{LAYER_CELLS, LAYERS};
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 
-/// Positions of the elements of each side that have one key.
+/// For each side, the positions of the elements that have a given key.
 pub(super) type Row = PerSide<Vec<usize>>;
 
-/// Finds the rows of layers that are longer on one side. `layers` contains the positions and keys
-/// of the elements that may be layers.
+/// Finds the runs of layers that are longer on one side. `layers` contains the positions and keys of the elements that
+/// may be layers.
 pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec<Row> {
     let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
     for (side, layers) in Side::BOTH.into_iter().zip([layers.baseline, layers.candidate]) {
@@ -32,9 +30,9 @@ pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec
     rows.into_values().filter(is_uneven).collect()
 }
 
-/// For each element of a row, the difference between its best score and the full score of the best
-/// counterpart. The difference is `None` if the element lacks so much that it is a different layer.
-/// `full` contains the score that each element has with an equal counterpart.
+/// For each element of a run, the difference between the element's best score and the full score of its best
+/// counterpart. The difference is `None` if the best score is so low that the element is a different layer. `full`
+/// contains the score that each element would have with an equal counterpart.
 pub(super) fn lacking(
     row: &Row,
     full: PerSide<&[i64]>,

@@ -1,21 +1,20 @@
 //! Finds an exact longest common subsequence of two lists of tokens.
 //!
-//! Lists of moderate length are solved 64 cells at a time. In the table of lengths `L(i, j)`, a row
-//! increases by 0 or 1 from column to column, so one bit per column describes the row: 0 where it
-//! increases. If `V` is a row and `M` marks the columns that contain the token of the next row, the
-//! next row is `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*,
-//! 2004). All rows are kept, and the matches are found by tracing back through the rows.
+//! Lists of moderate length are solved 64 cells at a time. In the table of lengths `L(i, j)`, the length increases by 0
+//! or 1 from column to column, so one bit per column describes a row: the bit is 0 where the length increases. If `V`
+//! is a row and `M` marks the columns that contain the token of the next row, then the next row is
+//! `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*, 2004). All rows are kept, and
+//! the matches are found by tracing back through the rows.
 //!
-//! Longer lists are solved match by match if their tokens are rare (Hunt and Szymanski, *A fast
-//! algorithm for computing longest common subsequences*, 1977). For each length, the algorithm
-//! knows the common subsequence that ends first. A new match extends the longest of these
-//! subsequences that ends before the match.
+//! Longer lists are solved match by match if their tokens are rare (Hunt and Szymanski, *A fast algorithm for computing
+//! longest common subsequences*, 1977). For each length, the algorithm keeps the common subsequence that ends earliest.
+//! A new match extends the longest of these subsequences that ends before the match.
 
 use crate::diff::weights::{LCS_MATCHES, LCS_WORDS};
 use rustc_hash::FxHashMap;
 
-/// The matched positions in a longest common subsequence, ascending on both sides. Returns `None`
-/// if the table would exceed [`LCS_WORDS`] and the tokens are not rare.
+/// Returns the matched positions in a longest common subsequence, ascending on both sides. The result is `None` if the
+/// table would exceed [`LCS_WORDS`] and the tokens are not rare.
 pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     let front = a.iter().zip(b).take_while(|(x, y)| x == y).count();
     let rest = a[front..].iter().rev().zip(b[front..].iter().rev());
@@ -58,7 +57,7 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     // ends.
     let mut ends: Vec<usize> = Vec::new();
     for (i, token) in a.iter().enumerate() {
-        // Later positions come first, so no subsequence uses two matches of one element.
+        // Later positions are visited first, so no subsequence uses two matches of the same element.
         for &j in standing(token) {
             let length = ends.partition_point(|&end| found[end].pair.1 < j);
             let before = length.checked_sub(1).map(|shorter| ends[shorter]);
@@ -125,9 +124,8 @@ struct Columns {
     of: FxHashMap<u64, Standing>,
 }
 
-/// The columns that contain one token: a list of positions if it is shorter than the bits of a row,
-/// otherwise bits. So the columns of all tokens together need at most a few times as much memory as
-/// the list.
+/// The columns that contain a given token, as a list of positions or, if the bits of a row are shorter, as bits. The
+/// columns of all tokens together therefore need at most a few times as much memory as the list of tokens.
 enum Standing {
     Seldom(Vec<usize>),
     Often(Vec<u64>),

@@ -1,4 +1,4 @@
-//! Matches calls that are unmatched because their contents moved elsewhere on one side.
+//! Matches calls that were left behind: calls that are unmatched because their contents moved elsewhere on one side.
 //!
 //! ```text
 //! trace1  p          trace2  p
@@ -52,13 +52,13 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches two unmatched ops or frames with a key that is unique in a gap, if every call inside
-    /// them is matched or was itself left behind.
+    /// Matches two unmatched ops or frames with a key that is unique in a gap, if every call inside them is either
+    /// matched or left behind as well.
     pub(super) fn pair_left_behind(&mut self) {
         let me = &*self;
         let left = PerSide::from_fn_at_once(|side| me.left_behind(side));
-        // The parents of such calls are visited outermost first, because a call that was left
-        // behind may contain other calls that were left behind.
+        // Outer calls are visited first, because a call that was left behind may contain other calls that were left
+        // behind.
         let parents: BTreeSet<u32> =
             left.baseline.iter().filter_map(|&call| self.parent(Side::Baseline, call)).collect();
         for a in parents {
@@ -74,12 +74,11 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unmatched ops and frames whose children are all matched or left behind themselves.
+    /// The unmatched ops and frames whose children are all either matched or left behind as well.
     fn left_behind(&self, side: Side) -> FxHashSet<u32> {
         let outline = self.outlines[side];
         let mut left = FxHashSet::default();
-        // In preorder, children come after their parents, so the reverse order visits children
-        // first.
+        // Children come after their parents in preorder, so the reverse order visits children first.
         for call in (0..outline.len() as u32).rev() {
             let mut children = outline.each_child(call);
             let is_left = self.is_free(side, call)
@@ -100,7 +99,7 @@ impl Aligner<'_> {
         above.find(|&above| !self.outlines[side].is_hidden(above))
     }
 
-    /// The calls of a gap whose key occurs exactly once on each side.
+    /// The calls of a gap whose keys occur exactly once on each side.
     fn alone_of_their_key(&self, gap: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let of_keys = PerSide::from_fn(|side| {
             let mut of_keys: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
@@ -119,9 +118,9 @@ impl Aligner<'_> {
         alone.collect()
     }
 
-    /// Marks matched calls with equal keys as moved if their nearest matched callers do not match
-    /// each other. Most moved calls are marked when they are matched. The exception is a wrapper
-    /// that was matched after it was opened: its former contents are then elsewhere.
+    /// Marks matched calls with equal keys as moved if their nearest matched callers do not match each other. Most
+    /// moved calls are marked when they are matched. The exception is a wrapper that was matched after it was opened,
+    /// so its former contents have been matched elsewhere.
     pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {

@@ -1,9 +1,8 @@
-//! The matching while it is being computed, shared by the threads that align different parts of the
-//! traces.
+//! Stores the matching during the alignment, shared by all threads that align parts of the traces.
 //!
-//! While a pair is being aligned, only one aligner writes to the links of calls below the pair. So
-//! the order in which threads and `apart` pieces are aligned does not affect the result. The
-//! columns are atomic so that several threads can share them.
+//! While a pair is being aligned, only one aligner writes the matches of calls below the pair. The result therefore
+//! does not depend on the order in which threads and pieces (see `apart`) are aligned. The columns are atomic so that
+//! several threads can share them.
 
 use crate::diff::pairing::Pairing;
 use crate::diff::passes::Pass;
@@ -11,7 +10,7 @@ use crate::diff::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// The possible relations of matched calls; an unmatched call is baseline only or candidate only.
+/// The possible relations of matched calls. Unmatched calls are not included: they are baseline only or candidate only.
 const OF_PARTNERS: [Relation; 3] = [Relation::Same, Relation::Renamed, Relation::Moved];
 
 /// The counterpart and the relation of each call.
@@ -98,7 +97,7 @@ impl Links {
         self.cut_blocks.fetch_add(count, Relaxed);
     }
 
-    /// Counts threads that were not compared with every thread of the other side.
+    /// Counts threads that were not compared with all threads of the other side.
     pub(super) fn add_cut_threads(&self, count: u64) {
         self.cut_threads.fetch_add(count, Relaxed);
     }

@@ -78,7 +78,7 @@ pub(super) fn align(
     links.into_pairing()
 }
 
-/// The two trees and everything shared by the aligners of all threads.
+/// The two trees and everything else that the aligners on all threads share.
 #[derive(Clone, Copy)]
 struct Both<'a> {
     programs: PerSide<&'a Program>,
@@ -124,7 +124,7 @@ struct Aligner<'a> {
     pass: Pass,
     /// Stack of matched pairs whose children are still to be aligned; the last pair is next.
     pending: Vec<(u32, u32)>,
-    /// Results for earlier pairs, which are copied to later, equal pairs.
+    /// The results for earlier pairs, which are copied to later pairs that are equal.
     recurring: Recurring,
     /// The subtrees whose children are being aligned, without their roots.
     scope: PerSide<Range<u32>>,
@@ -154,7 +154,7 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Runs a pass unless it is to be skipped.
+    /// Runs a pass unless the options skip it.
     fn run<T: Default>(&mut self, pass: Pass, work: impl FnOnce(&mut Self) -> T) -> T {
         if self.both.without.contains(pass) {
             return T::default();
@@ -207,8 +207,7 @@ impl<'a> Aligner<'a> {
     fn align_below(&mut self, a: u32, b: u32) {
         let is_identical = self.run(Pass::Identical, |me| me.pair_identical(a, b));
         if !is_identical && !self.pair_as_before(a, b) {
-            // A call that was matched late, as moved, may contain calls that already have
-            // counterparts.
+            // A call that was matched late as moved may contain calls that already have counterparts.
             let lists = self.free_of(&self.children(a, b));
             self.scope = PerSide::new(
                 a + 1..self.outlines.baseline.end(a),
@@ -221,9 +220,9 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The calls to align below a matched pair, usually the children of both calls. If the capture
-    /// of only one of two graph launches is known, only their GPU events are aligned, because
-    /// captured calls put the events at different depths.
+    /// The calls to align below a matched pair, usually the children of both calls. If the capture of only one of two
+    /// graph launches is known, only the GPU events of the launches are aligned, because captured calls put the events
+    /// at different depths.
     fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
@@ -275,8 +274,8 @@ impl<'a> Aligner<'a> {
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
-            // Swaps are detected before wrappers are opened, because a call that only swapped
-            // places with its neighbor is not a wrapper.
+            // Swaps are detected before wrappers are opened, because a call that swapped places with its neighbor is
+            // not a wrapper.
             self.note_crowds(&found);
             self.run(Pass::Neighbours, |me| me.pair_moved(&joined(&found), Likeness::Beside));
             for gap in found {
@@ -309,7 +308,7 @@ impl<'a> Aligner<'a> {
     /// Matches the siblings that keep their order; returns the runs of unmatched calls between the
     /// matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
-        // Equal order is evidence only for GPU events of the same launch.
+        // Order is evidence only for GPU events of the same launch.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
@@ -368,7 +367,7 @@ impl<'a> Aligner<'a> {
         first.is_some_and(|call| tree.launch(call).is_none())
     }
 
-    /// Matches variants of one op and returns the gap with all variants opened.
+    /// Matches variants of the same op and returns the gap with all variants opened.
     fn pair_variants(
         &mut self,
         gap: &PerSide<Vec<u32>>,
@@ -386,8 +385,8 @@ impl<'a> Aligner<'a> {
         })
     }
 
-    /// Opens calls of a gap once: matches and opens variants of one op or, if there are no
-    /// variants, opens wrappers. `None` if nothing opens.
+    /// Opens calls of a gap, one level deep. If the gap contains variants of the same op, they are matched and opened;
+    /// otherwise wrappers are opened. `None` if nothing opens.
     fn opened(&mut self, gap: &PerSide<Vec<u32>>) -> Option<PerSide<Vec<u32>>> {
         if gap.baseline.is_empty() || gap.candidate.is_empty() {
             return None;
@@ -415,11 +414,10 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Matches the launches in a gap, separately for each kind of launch. If both sides have
-    /// equally many launches, they are matched in order. If one side has a single launch and the
-    /// opposite side has several, as when a matrix product is split, the single launch is matched
-    /// with the longest. The matched calls around the gap are sufficient evidence, whatever the
-    /// kernel names.
+    /// Matches the launches in a gap, separately for each kind of launch. If both sides have equally many launches,
+    /// they are matched in order. If one side has a single launch and the opposite side has several, as when a matrix
+    /// product is split, the single launch is matched with the launch of the longest kernel. The matched calls around
+    /// the gap are sufficient evidence, so kernel names do not matter.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {
@@ -431,8 +429,8 @@ impl<'a> Aligner<'a> {
         }
         for of_kind in launches.into_values() {
             if of_kind.baseline.len() != of_kind.candidate.len() {
-                // Kernel durations may influence this match. Durations may differ below the next
-                // equal pair, so the result must not be copied to that pair.
+                // This match may depend on kernel durations. The next equal pair may have different durations, so the
+                // result must not be copied to that pair.
                 self.recurring.forget_open();
             }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {

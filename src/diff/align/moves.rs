@@ -1,9 +1,9 @@
-//! Matches moved calls: calls below the same matched pair that are unmatched and out of order.
+//! Matches moved calls: unmatched calls below the same matched pair that are in a different order.
 //!
-//! Equal subtrees are matched first, then subtrees that differ only in kernel names, then calls
-//! with the same key that share at least half of their contents. Among several possible
-//! counterparts the nearest wins. Nearby similar calls come before distant equal ones, because a
-//! trace of repeated steps always has an equal call somewhere.
+//! Equal subtrees are matched first, then subtrees that differ only in kernel names, then calls with the same key that
+//! share at least half of their contents. Among several possible counterparts, the nearest is chosen. Nearby similar
+//! calls are matched before distant equal calls, because a trace of repeated steps always contains an equal call
+//! somewhere.
 //!
 //! The last pass matches unmatched calls below different pairs, such as a module that has a new
 //! caller.
@@ -20,8 +20,8 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// An unmatched call and its position in baseline preorder. A candidate call has the position at
-/// which the baseline would make it.
+/// An unmatched call and its position in baseline preorder. The position of a candidate call is where the call would be
+/// in the baseline.
 #[derive(Clone, Copy)]
 struct Lost {
     call: u32,
@@ -30,7 +30,7 @@ struct Lost {
     crowd: usize,
 }
 
-/// How similar and how near two calls must be to be matched as moved.
+/// How similar and how close two calls must be to be matched as moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
     /// Adjacent calls: first equal subtrees, then calls with equal keys that share at least half of
@@ -40,10 +40,10 @@ pub(super) enum Likeness {
     EqualNear,
     /// Calls with equal keys near each other that share at least half of their contents.
     SimilarNear,
-    /// Adjacent calls with equal key and arguments, if one call lost its contents.
+    /// Adjacent calls with equal keys and arguments, one of which lost its contents.
     Emptied,
-    /// Unique equal subtrees at any distance, then unique calls of one key that share half of their
-    /// contents. In a short list, where no distance is far, equal subtrees need not be unique.
+    /// Unique equal subtrees at any distance, then unique calls with equal keys that share half of their contents. In a
+    /// short list, equal subtrees need not be unique, because no distance in the list is large.
     Far,
 }
 
@@ -61,7 +61,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches the unmatched calls of two lists that moved.
+    /// Matches the unmatched calls that moved between two lists.
     pub(super) fn pair_moved(&mut self, left_over: &PerSide<Vec<u32>>, likeness: Likeness) {
         if left_over.baseline.is_empty() || left_over.candidate.is_empty() {
             return;
@@ -107,8 +107,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches calls with equal tokens that are near each other. Launches take part only if the
-    /// token covers their kernels.
+    /// Matches calls with equal tokens that are near each other. Launches are included only if the token covers their
+    /// kernels.
     pub(super) fn pair_near(
         &mut self,
         calls: &PerSide<Vec<u32>>,
@@ -143,7 +143,8 @@ impl Aligner<'_> {
         self.scope = outlines.map(|outline| 0..outline.len() as u32);
         let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         for (mine, theirs) in self.groups_by(&lost, shape_of) {
-            // Such calls are not siblings, so "near" is decided by the distance in preorder alone.
+            // These calls are not siblings, so only the distance in preorder determines whether they are near each
+            // other.
             self.row.clear();
             self.pair_group(&mine, &theirs, NEAR);
             self.descend();
@@ -159,8 +160,8 @@ impl Aligner<'_> {
         self.lost(&self.that_may_move(left_over, launches), key_of)
     }
 
-    /// The unmatched calls that may have moved, in preorder. GPU events and queries are only
-    /// matched in place; so are launches, unless they launch equal GPU work.
+    /// The unmatched calls that may have moved, in preorder. GPU events and queries are excluded, because they are only
+    /// matched in place. Launches are excluded unless they launch equal GPU work.
     fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
@@ -177,7 +178,7 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether a call is in an unmatched numbered layer. Its work is not that of a different layer.
+    /// Whether a call is in an unmatched numbered layer. Such a call cannot have moved to a different layer.
     fn is_in_free_layer(&self, side: Side, call: u32) -> bool {
         let (tree, keys) = (self.trees[side], &self.outlines[side].keys);
         let mut above = tree.ancestors(CallId(call)).map(|above| above.0);
@@ -187,7 +188,7 @@ impl Aligner<'_> {
             })
     }
 
-    /// The calls whose token also occurs on the opposite side, with their positions.
+    /// The calls whose tokens also occur on the opposite side, with their positions.
     fn lost(
         &self,
         calls: &PerSide<Vec<u32>>,
@@ -210,10 +211,9 @@ impl Aligner<'_> {
         })
     }
 
-    /// Drops calls that equal a call inside an unmatched call of the opposite side, because the
-    /// enclosing call may be a wrapper, and wrappers are opened before their contents count as
-    /// moved. If no calls match when kernel names are compared, as between platforms, kernel names
-    /// are ignored.
+    /// Drops calls that equal a call inside an unmatched call of the opposite side, because the enclosing call may be a
+    /// wrapper, and wrappers are opened before their contents count as moved. Kernel names are ignored if no call
+    /// matches with kernel names, as when the platforms differ.
     fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         let known = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
@@ -236,9 +236,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// The positions of one side's calls in baseline preorder. A candidate call gets the position
-    /// directly after the subtree of the previous call's counterpart, or at the start of its
-    /// caller's counterpart.
+    /// The positions of one side's calls in baseline preorder. The position of a candidate call is directly after the
+    /// subtree of the previous call's counterpart, or at the start of its caller's counterpart.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
         let baseline = self.outlines.baseline;
         if side == Side::Baseline {
@@ -286,10 +285,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches unmatched calls whose token is unique on both sides among all calls of the scope. A
-    /// call can be unique among the unmatched calls by chance, so this kind of uniqueness is not
-    /// enough. Only for large calls, such as a step, is uniqueness among the unmatched calls
-    /// enough.
+    /// Matches unmatched calls whose token is unique on both sides among all calls of the scope. Uniqueness among only
+    /// the unmatched calls is not enough, because it may arise by chance. The exception is a large call, such as a
+    /// step.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -328,7 +326,7 @@ impl Aligner<'_> {
             .collect()
     }
 
-    /// Matches adjacent calls with equal key and arguments, whatever their contents.
+    /// Matches adjacent calls with equal keys and arguments, regardless of their contents.
     fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
         let own = |me: &Self, side: Side, call: u32| own_token(me.outlines[side], call);
         for (mine, theirs) in self.groups_by(lost, own) {
@@ -367,7 +365,7 @@ impl Aligner<'_> {
         counts
     }
 
-    /// Matches two unmatched calls if their arguments are equal, whatever their contents.
+    /// Matches two unmatched calls if their arguments are equal, regardless of their contents.
     fn pair_by_arguments(&mut self, a: u32, b: u32) {
         let arguments = PerSide::new(
             self.outlines.baseline.arguments[a as usize],
@@ -406,8 +404,8 @@ impl Aligner<'_> {
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
         let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
-        // A call only considers its nearest candidates, which may all be taken by other calls.
-        // Calls that are still unmatched then try again.
+        // Only the nearest possible counterparts of a call are considered, and other calls may already have been
+        // matched with all of them. The search is therefore repeated for calls that are still unmatched.
         for _ in 0..ROUNDS {
             if self.pair_nearest(&mine, &theirs, reach) == 0 {
                 break;
@@ -417,8 +415,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches calls with one of their nearest candidates and returns the number of new matches.
-    /// Both lists are sorted by position.
+    /// Matches calls with one of their nearest possible counterparts and returns the number of new matches. Both lists
+    /// are sorted by position.
     fn pair_nearest(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) -> usize {
         let near = |a: Lost| nearest(a, theirs).iter().map(move |&b| (a, b));
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
@@ -444,8 +442,8 @@ impl Aligner<'_> {
         chosen.len()
     }
 
-    /// Swaps the counterparts of equal calls if their matches cross. Equal calls that moved did not
-    /// pass each other, even if crossed matches would be shorter.
+    /// Swaps the counterparts of equal calls if their matches cross. Equal calls that moved are assumed not to have
+    /// passed each other, even if crossed matches would be shorter.
     fn uncross(&self, pairs: &mut [(Lost, Lost)], reach: u32) {
         let exact = &self.outlines.baseline.exact;
         pairs.sort_by_key(|(a, _)| a.call);
@@ -469,9 +467,8 @@ impl Aligner<'_> {
         a.place.abs_diff(b.place) <= reach || self.stand_beside(a.place, b.place)
     }
 
-    /// Whether at most one sibling lies between two positions. The size of a sibling in between
-    /// does not matter: a call that swapped places with a whole forward pass is still next to that
-    /// pass.
+    /// Whether at most one sibling lies between two positions. The size of the sibling in between does not matter: a
+    /// call that swapped places with a whole forward pass is still next to that pass.
     fn stand_beside(&self, one: u32, two: u32) -> bool {
         let baseline = self.outlines.baseline;
         let behind = baseline.position(self.scope.baseline.end);
@@ -493,15 +490,14 @@ impl Aligner<'_> {
     }
 }
 
-/// Whether calls in crowded gaps may have moved: the moved calls must fill a substantial part of
-/// the gap that they move to. Without this rule, a removed call would match one of many added
-/// layers, because a call always shares some tokens with a layer.
+/// Whether calls in crowded gaps may have moved: the gaps must be of similar size. Without this rule, a removed call
+/// would match one of many added layers, because a call always shares some tokens with a layer.
 fn fills(a: Lost, b: Lost) -> bool {
     let (small, large) = (a.crowd.min(b.crowd), a.crowd.max(b.crowd));
     large == 0 || PART_OF_CROWD * small >= large
 }
 
-/// The few calls in `others` (sorted by position) that are nearest to `call`.
+/// The calls in `others` (sorted by position) that are nearest to `call`.
 fn nearest(call: Lost, others: &[Lost]) -> &[Lost] {
     let at = others.partition_point(|other| other.place < call.place);
     &others[at.saturating_sub(NEAREST)..(at + NEAREST).min(others.len())]

@@ -14,8 +14,8 @@ pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     }
 }
 
-/// Aligns two very long lists. No near-linear method is best for all lists: the Myers algorithm
-/// gives up early on long unlike lists, and the other methods need rare tokens.
+/// Aligns two very long lists. No near-linear method is best for all lists: the Myers algorithm gives up early on long
+/// lists that differ a lot, and the other methods need rare tokens.
 fn near_linear_alignment(a: &[u64], b: &[u64]) -> Vec<DiffOp> {
     let equal = |ops: &[DiffOp]| -> usize {
         let equal = ops.iter().filter(|op| matches!(op, DiffOp::Equal { .. }));
@@ -65,7 +65,7 @@ pub(super) struct Block {
     pub(super) b: Range<usize>,
 }
 
-/// Divides two lists into blocks at the given matches.
+/// Splits two lists into blocks at the given matches.
 fn blocks_around(pairs: &[(usize, usize)], n: usize, m: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut end = (0, 0);
@@ -134,7 +134,7 @@ mod tests {
         let blocks = merge_blocks(&near_linear_alignment(&[1, 2, 3], &[4, 5]));
         cover(&blocks, 3, 2);
         assert_eq!((blocks.len(), kept(&blocks)), (1, 0));
-        // Two equal lists are aligned by the first method.
+        // For two equal lists, the first method suffices.
         let blocks = merge_blocks(&near_linear_alignment(&a, &a));
         assert_eq!((blocks.len(), kept(&blocks)), (1, a.len()));
     }

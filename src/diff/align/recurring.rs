@@ -5,17 +5,17 @@
 //! trace2   LAYER₀(A B C)   LAYER₁(A B C)   LAYER₂(A B C)   …      are copied to all later layers
 //! ```
 //!
-//! A copy requires that everything that influences the alignment is equal. All calls of both
-//! subtrees must be equal in every detail and still unmatched, and each subtree must lie within one
-//! step. Results that depend on recorded times are not copied.
+//! Matches are copied only if everything that influences the alignment is equal. All calls of both subtrees must be
+//! equal in every detail and still unmatched, and each subtree must be within one step. Matches that depend on recorded
+//! times are not copied.
 
 use super::Aligner;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 
-/// Maximum number of kinds of matched pairs (32 bytes each) to remember. When the limit is reached,
-/// all kinds are forgotten.
+/// Maximum number of remembered kinds of matched pairs (32 bytes each). When the limit is reached, all kinds are
+/// forgotten.
 const MOST_KINDS: usize = 1 << 13;
 
 /// The fingerprints of the two calls of a matched pair.
@@ -26,11 +26,11 @@ type Kind = (u64, u64);
 struct Open {
     kind: Kind,
     pair: (u32, u32),
-    /// The pair is finished when fewer than this many pairs are pending.
+    /// Number of pending pairs when the pair was opened. The pair is finished when fewer pairs are pending.
     waiting: usize,
 }
 
-/// The results of pairs whose contents this aligner has aligned completely.
+/// The pairs whose contents this aligner has aligned completely, so their matches can be copied.
 #[derive(Debug, Default)]
 pub(super) struct Recurring {
     /// For each kind seen so far, the pair whose matches can be copied, if any.
@@ -48,15 +48,14 @@ impl Recurring {
         }
     }
 
-    /// Discards the open pairs if their result depends on more than the calls inside them.
+    /// Discards the open pairs, whose results turned out to depend on more than the calls inside them.
     pub(super) fn forget_open(&mut self) {
         self.open.clear();
     }
 }
 
 impl Aligner<'_> {
-    /// Copies the matches below an earlier pair that equals this pair. Returns `false` if no
-    /// earlier pair equals this one.
+    /// Copies the matches below an earlier pair that equals this pair. Returns `false` if there is no such pair.
     pub(super) fn pair_as_before(&mut self, a: u32, b: u32) -> bool {
         if self.are_graph_launches(a, b) {
             // Matches below graph launches are not copied: they may depend on the times of the

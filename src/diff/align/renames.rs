@@ -10,7 +10,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::ops::Range;
 
-/// The two runs of a gap in which renamed calls are searched.
+/// The two runs of a gap, which are searched for renamed calls.
 pub(super) struct Renames<'s, 'a> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'s mut Bags<'a>,
@@ -26,7 +26,7 @@ struct Known {
     kind: CallKind,
     arguments: u32,
     is_generated: bool,
-    /// Whether the number in its name identifies the call.
+    /// Whether the number in the name identifies the call.
     is_numbered: bool,
     weight: u32,
     /// Number of tokens below the call.

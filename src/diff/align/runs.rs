@@ -6,8 +6,8 @@
 //! trace2   step(conv bn relu …)  conv bn relu …           its contents are aligned opposite the step
 //! ```
 //!
-//! If a wrapper is missing on one side, its former children, taken individually, share too little
-//! with it to keep the wrapper's position in a row of similar siblings.
+//! If a wrapper is missing on one side, its former children each share too little with the wrapper to keep the
+//! wrapper's position in a run of similar siblings.
 
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
@@ -17,7 +17,7 @@ use crate::side::{PerSide, Side};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// Divides two lists of siblings into the elements to align, as ranges of the lists.
+/// Splits two lists of siblings into the elements to align, as ranges of the lists.
 pub(super) fn elements(
     outlines: PerSide<&Outline<'_>>,
     bags: &mut Bags<'_>,
@@ -67,9 +67,8 @@ fn lost_contents(
     runs
 }
 
-/// Whether a call contains, at any depth, at least half of the tokens of a run of siblings. The
-/// contents of a missing call may be two levels deep, as when a step and the loader in it are both
-/// missing.
+/// Whether a call contains, at any depth, at least half of the tokens of a run of siblings. The contents of a missing
+/// call may be two levels deep, as when a step and the loader inside the step are both missing.
 fn holds_most(
     outline: &Outline<'_>,
     bags: &mut Bags<'_>,

@@ -1,4 +1,4 @@
-//! Scores a possible match of two siblings by the number of tokens that they share.
+//! Scores possible matches of siblings by the number of tokens that the two siblings share.
 
 use super::Both;
 use super::compare::{Compare, Tokens};
@@ -41,7 +41,7 @@ pub(super) struct Siblings<'a, 'b> {
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
 }
 
-/// Properties of an element that do not depend on the element it is compared with.
+/// Properties of an element that are independent of the element it is compared with.
 #[derive(Debug, Clone, Copy)]
 struct Element {
     /// For a single call, the call itself; for a run, its first call.
@@ -62,10 +62,9 @@ struct Element {
     /// Whether the opposite list has an element with a new name that contains a call with this
     /// element's key. Such an element may be a wrapper around this element's counterpart.
     may_be_wrapped: bool,
-    /// Whether the element is in a row of layers that is longer on one side.
+    /// Whether the element is in a run of layers that is longer on one side.
     in_row: bool,
-    /// How much the element's score falls short of that of an equal pair, if the element is a layer
-    /// in such a row.
+    /// How much the element's score falls short of the score of an equal pair, if the element is a layer in such a run.
     lacks: Option<i64>,
     /// The tokens of the element's subtree, computed on demand.
     bag: Option<Bag>,
@@ -96,7 +95,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// The calls of two elements. For a run, the first call represents it.
+    /// The calls of two elements. A run is represented by its first call.
     pub(super) fn calls(&self, i: usize, j: usize) -> (u32, u32) {
         let first = |side: Side, at: usize| self.lists[side][self.elements[side][at].start];
         (first(Side::Baseline, i), first(Side::Candidate, j))
@@ -146,7 +145,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.credit_layers();
     }
 
-    /// Computes how much the layers of uneven rows fall short of a full score.
+    /// Computes how much the layers in uneven runs fall short of a full score.
     fn credit_layers(&mut self) {
         let (one, two) = self.lengths();
         if one.min(two) < LAYERS {
@@ -228,7 +227,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             return AFFINITY * self.shared(i, j);
         }
         let (a, b) = (one.call, two.call);
-        // Two elements that both have equal counterparts elsewhere have swapped places.
+        // Two elements that both have equal counterparts elsewhere swapped places.
         let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
             return match one.key == two.key {
@@ -283,8 +282,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// How much the score of two layers in one row falls short of that of an equal pair. Both
-    /// layers may lack the same tokens, so only the larger amount counts.
+    /// How much the score of two layers in one run falls short of the score of an equal pair. Both layers may lack the
+    /// same tokens, so only the larger amount counts.
     fn lacks(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         match (one.lacks, two.lacks) {
@@ -298,8 +297,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         match (self.launched_together, x.place(a) == y.place(b)) {
             (false, _) => 0,
             (true, true) => TOKEN / 4,
-            // A memory copy may be opposite a kernel, because ROCm 7.1 recorded copies as kernels
-            // and ROCm 7.2 records them as copies.
+            // A memory copy may correspond to a kernel, because ROCm 7.1 recorded copies as kernels, unlike ROCm 7.2.
             (true, false) => TOKEN / 8,
         }
     }
@@ -352,17 +350,17 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 // guess than leaving both unmatched.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
-            // If one side has a bare launch where the opposite side has an op around the launch,
-            // the bare launch is aligned with the op.
+            // A launch without an enclosing op on one side is aligned with the op around the launch on the opposite
+            // side.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
             (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
             _ => 0,
         }
     }
 
-    /// The score of a call opposite a wrapper that contains a call with the same name. A call
-    /// opposite a wrapper matches a call inside it, one level deeper, so the call must keep its
-    /// position in a row of similar siblings as a match does.
+    /// The score of a call opposite a wrapper that contains a call with the same name. The call will be matched with a
+    /// call inside the wrapper, one level deeper, so it must keep its position in a run of similar siblings just as a
+    /// match does.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| match outer.wraps(inner) {
             true => self.bags.inside(side, outer.call, inner.key),
@@ -375,8 +373,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         Some(WRAPPED * self.common(a, b))
     }
 
-    /// The score of an op that has `weight` tokens and a bare launch, if they share nearly
-    /// everything except kernel names.
+    /// The score for an op opposite a launch without an enclosing op. The score is 0 unless the two share nearly
+    /// everything except kernel names. `weight` is the number of tokens of the launch.
     fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
         let shared = self.common(a, b);
         if 3 * shared >= 2 * i64::from(weight) { AFFINITY * shared } else { 0 }
@@ -462,17 +460,16 @@ impl Compare for Siblings<'_, '_> {
         self.plain_most(i, j) + self.lacks(i, j)
     }
 
-    /// Ops and frames of one key share at least that key, so their score is positive.
+    /// Ops and frames with equal keys share at least the key, so their score is positive.
     fn scores(&mut self, i: usize, j: usize) -> bool {
         let (a, _) = self.calls(i, j);
         let is_op_or_frame = self.outlines.baseline.is_op_or_frame(a);
         (is_op_or_frame && self.is_pair(i, j)) || self.score(i, j) > 0
     }
 
-    /// The most specific kind of token of which the two lists share enough: exact tokens, otherwise
-    /// shapes, otherwise keys. Exact tokens include kernel names, which differ between platforms.
-    /// If the next kind of token is shared by more elements, but not by more than twice as many,
-    /// both kinds are returned and the weighted alignment decides.
+    /// The most specific kind of tokens of which the two lists share enough: exact tokens, otherwise shapes, otherwise
+    /// keys. Exact tokens include kernel names, which differ between platforms. If more elements share the next kind of
+    /// tokens, but not more than twice as many, both kinds are returned and the weighted alignment decides.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
@@ -515,8 +512,8 @@ fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
 }
 
-/// For each call of a list, whether the list has more calls with the call's token than the opposite
-/// list has. If so, some of these calls have no counterpart with that token.
+/// For each call of a list, whether the list has more calls with the call's token than the opposite list has. If the
+/// list has more, some of these calls have no counterpart with that token.
 fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for &call in lists[side] {

@@ -14,9 +14,8 @@
 //!  a₃        ░  ░  ╲  ░
 //! ```
 //!
-//! The corridor corrects the errors of a plain alignment. A plain alignment only counts equal
-//! tokens, so in a row of equal siblings it may put the hole far from the changed sibling that
-//! should fill it.
+//! The corridor corrects the errors of a plain alignment. A plain alignment only counts equal tokens, so in a run of
+//! equal siblings it may leave the wrong sibling unmatched, far from the sibling that changed.
 
 use super::compare::{Compare, Tokens};
 use super::plain::plain_alignment;
@@ -26,7 +25,7 @@ use crate::diff::weights::{
 };
 use std::ops::Range;
 
-/// The matches of two sequences, and how often a limit cut the search short.
+/// The matches between two sequences, and how often a limit cut the search short.
 #[derive(Debug, Default)]
 pub(super) struct Aligned {
     /// Matched positions, ascending on both sides.
@@ -54,8 +53,7 @@ pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     let (a, b) = (front..n - back, front..m - back);
     if !a.is_empty() && !b.is_empty() {
         let inner = if (a.len(), b.len()) == (1, 1) {
-            // One element on each side is by far the most common case, because most calls have few
-            // children.
+            // Sequences with one element each are by far the most common case, because most calls have few children.
             compare.scores(front, front).then_some((0, 0)).into_iter().collect()
         } else {
             let paths = corridors(compare, a, b).into_iter().map(|corridor| {
@@ -92,8 +90,7 @@ struct Corridor {
     cut_blocks: u64,
 }
 
-/// Returns all cells for short lists; for long lists, a corridor around the path of each kind of
-/// token.
+/// Short lists are searched completely; in long lists, a corridor around the path of each kind of tokens is searched.
 fn corridors(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Vec<Corridor> {
     let (n, m) = (a.len(), b.len());
     if n.saturating_mul(m) <= EXACT_CELLS {
@@ -160,8 +157,8 @@ struct Path {
     weight: i64,
 }
 
-/// The path through `rows` with the highest total score. The third argument of `score` is the
-/// lowest score that can change the path; a score below it may be returned inexactly.
+/// The path through `rows` with the highest total score. The third argument of `score` is the lowest score that can
+/// change the path; lower scores need not be exact.
 fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize, i64) -> i64) -> Path {
     const OUTSIDE: i64 = i64::MIN / 2;
     let offsets: Vec<usize> = rows
@@ -303,7 +300,7 @@ mod tests {
         assert_eq!(pairs(&a, &b), expected);
     }
 
-    /// Numbers as elements: only equal numbers score, and their tokens mislead the plain path.
+    /// Numbers as elements: only equal numbers score, and the tokens mislead the plain path.
     struct Misled {
         numbers: (Vec<u64>, Vec<u64>),
         kinds: Vec<Tokens>,
@@ -327,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Tokens that match each number of a shared range to the number `shift` positions later.
+    /// Tokens that match each number in a shared range to the number `shift` positions later.
     fn shifted(length: u64, shift: u64) -> (Vec<u64>, Tokens) {
         let tokens = ((shift..length + shift).collect(), (0..length).collect());
         ((0..length).collect(), tokens)
@@ -380,7 +377,7 @@ mod tests {
         assert_eq!((large.rows[0], large.rows[last]), ((0, 3), (last - 3, last)));
         assert!(large.rows.iter().all(|(from, to)| to - from <= 7));
         assert!(small.rows.iter().all(|&row| row == (0, last - 2)));
-        // A block that is empty on one side does not count as cut.
+        // A block that is empty on one side does not count as a block whose search was cut short.
         let one_sided = corridor(&((0..9).collect(), (0..9 + 2 * side * side).collect()), 3);
         assert_eq!(one_sided.cut_blocks, 0);
     }

@@ -1,5 +1,4 @@
-//! Slides gaps that only one side has to the position with the best agreement of the surrounding
-//! elements.
+//! Slides gaps that only one side has to the position where the surrounding elements agree best.
 //!
 //! ```text
 //!  a  1 2 3          the inserted step may be 2 3' or 3' 3, where 3' equals 3 except for details that
@@ -38,10 +37,9 @@ struct Hole {
 }
 
 impl Hole {
-    /// Whether two holes have the same contents, like the old and the new position of a moved
-    /// block. Only their first and last elements are compared. The shorter hole may also equal only
-    /// the beginning or the end of the longer one, if more elements were removed or inserted next
-    /// to the moved block.
+    /// Whether two holes have the same contents, as the old and the new position of a moved block do. Only their first
+    /// and last elements are compared. If more elements were removed or inserted next to the moved block, the shorter
+    /// hole only has to equal the beginning or the end of the longer hole.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
         let (mine, theirs) = match self.side {
             Side::Baseline => (self, other),
@@ -64,7 +62,7 @@ impl Hole {
 /// criteria, the first that differs between two positions decides which position is better:
 /// 1. more of the matched elements have the same exact names;
 /// 2. the gap joins a second gap of the same side;
-/// 3. the opposite side has the gap's elements unmatched elsewhere;
+/// 3. the opposite side contains the gap's elements elsewhere, unmatched;
 /// 4. the gap begins a step;
 /// 5. the gap is the end of the list;
 /// 6. the gap meets a gap of the opposite side.
@@ -88,8 +86,7 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
-    /// Finds the gaps that only one side has. Returns no gaps if there are so many that some equal
-    /// each other by chance.
+    /// Finds the gaps that only one side has. Returns no gaps if there are so many gaps that some are equal by chance.
     fn holes(&self) -> Vec<Hole> {
         let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
         let holes = gaps.filter_map(|(first, gap)| match gap {
@@ -209,8 +206,8 @@ fn best_slide(
     best
 }
 
-/// The evidence for a hole's position: whether the opposite side has the same contents unmatched,
-/// in these lists or as a whole thread, and whether the hole begins a step.
+/// The evidence for a hole's position: whether the opposite side contains the same elements unmatched (in these lists
+/// or as a whole thread), and whether the hole begins a step.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
     let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
         || compare.is_a_thread(hole.side, hole.first - 1, hole.length);
@@ -252,7 +249,7 @@ mod tests {
         }
     }
 
-    /// Slides the holes of two texts; checks that swapping the sides gives the mirrored result.
+    /// Slides the holes of two strings; checks that swapping the sides gives the mirrored result.
     fn slid(a: &'static str, b: &'static str, pairs: &[Pair]) -> Vec<Pair> {
         let texts = |a: &'static str, b: &'static str| Letters(a.as_bytes(), b.as_bytes());
         let exchanged = |pairs: &[Pair]| pairs.iter().map(|&(i, j)| (j, i)).collect::<Vec<Pair>>();
@@ -280,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_gap_joins_another_one_of_its_side() {
-        // The unmatched letters of the first text, `x y z` and `u`, are replaced by `y z x u` as one run.
+        // The unmatched letters of the first string, `x y z` and `u`, become one run: `y z x u`.
         assert_eq!(slid("kxyzxu", "kx", &[(0, 0), (4, 1)]), [(0, 0), (1, 1)]);
     }
 
@@ -303,8 +300,7 @@ mod tests {
 
     #[test]
     fn a_gap_slides_to_what_the_other_side_has_alone_elsewhere() {
-        // `mn` moved to after `k`. If `mn` had not moved, the hole of the second text might as well
-        // be `nm`.
+        // `mn` moved to after `k`. If `mn` had not moved, the hole in the second string might as well be `nm`.
         let pairs = [(2, 0), (3, 1)];
         assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
         // If only one side has a hole, nothing can have moved.

@@ -1,12 +1,11 @@
 //! Matches the threads of both sides by their contents, not by their numbers.
 //!
-//! Threads can swap roles between runs, and the work of one thread can be split over two. The
-//! threads with the most in common are matched first. The calls of a thread without a counterpart
-//! are then searched for among the unmatched calls of the opposite side.
+//! Threads can swap roles between runs, and the work of one thread can be split over two. The threads with the most in
+//! common are matched first. Counterparts for the calls of an unmatched thread are then searched among the unmatched
+//! calls of the opposite side.
 //!
-//! Comparing thousands of threads with each other would be too slow. If there are many threads,
-//! equal threads are matched in order first, and each remaining thread is only compared with the
-//! threads that share its rarest tokens.
+//! Comparing thousands of threads with each other would be too slow. If there are many threads, equal threads are
+//! matched in order first. Each remaining thread is then only compared with the threads that share its rarest tokens.
 
 use super::Aligner;
 use crate::diff::bags::Bags;
@@ -25,7 +24,7 @@ use std::cmp::Reverse;
 pub(in crate::diff) struct ThreadPairs {
     /// The roots of each matched pair.
     pub(in crate::diff) pairs: Vec<(u32, u32)>,
-    /// Number of threads that were not compared with all threads of the opposite side.
+    /// Number of threads that were compared with only some threads of the opposite side.
     pub(in crate::diff) cut: u64,
 }
 
@@ -84,11 +83,10 @@ struct Root {
     call: u32,
     /// Position of the thread among the roots of its side.
     at: usize,
-    /// Whether the thread has an op or a frame. A thread without ops and frames is never considered
-    /// unrelated to a different thread.
+    /// Whether the thread has an op or a frame. A thread without ops and frames is never treated as unrelated to a
+    /// different thread.
     tells: bool,
-    /// Number of runtime calls and GPU events on the thread. Each runtime call or GPU event adds at
-    /// most one token to [`Bags::launches`].
+    /// Number of runtime calls and GPU events on the thread. Each of them adds at most one token to [`Bags::launches`].
     launches: u32,
 }
 
@@ -124,9 +122,8 @@ impl Roots {
         self.of.baseline.len().saturating_mul(self.of.candidate.len()) > THREAD_PAIRS
     }
 
-    /// Matches equal threads in order if there are many threads. Returns the matched pairs. If too
-    /// many threads remain for a comparison of all pairs, also returns the number of remaining
-    /// threads.
+    /// Matches equal threads in order if there are many threads. Returns the matched pairs. If too many threads remain
+    /// to compare all pairs, also returns the number of remaining threads.
     fn take_equal(&mut self, outlines: PerSide<&Outline<'_>>) -> (Vec<(u32, u32)>, u64) {
         if !self.are_many() {
             return (Vec::new(), 0);
@@ -241,8 +238,8 @@ impl Threads<'_, '_> {
         }
     }
 
-    /// Whether both threads make a runtime call of the same kind without GPU work. A shared kind of
-    /// runtime call counts only if there is no better evidence.
+    /// Whether both threads make a runtime call of the same kind without GPU work. A runtime call that both threads
+    /// make counts only if there is no better evidence.
     fn ask_the_same(&self, a: u32, b: u32) -> bool {
         let queries = PerSide::new(a, b);
         let queries = PerSide::from_fn(|side| {
@@ -283,9 +280,8 @@ impl Aligner<'_> {
         self.tell_what_moved_out();
     }
 
-    /// Searches for the calls of unmatched threads among the unmatched calls of the other side,
-    /// largest thread first. The search stops after looking at so many calls that it would dominate
-    /// the run time.
+    /// Searches for counterparts of the calls on unmatched threads among the unmatched calls of the other side, largest
+    /// thread first. The number of visited calls is limited, so that the search does not dominate the run time.
     fn rescue_split_threads(&mut self, side: Side) {
         let outlines = self.outlines;
         let roots = PerSide::from_fn(|side| {
@@ -318,9 +314,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unmatched calls, at any depth, of the opposite-side thread that has the most in common
-    /// with `root`, because half of a loop may run on a different thread. The number of calls
-    /// looked at is deducted from `left`. If `left` is used up, returns `None` and sets it to 0.
+    /// The unmatched calls, at any depth, of the opposite thread that has the most in common with `root`. Calls at any
+    /// depth are needed because half of a loop may run on a different thread. The number of visited calls is deducted
+    /// from `left`. If `left` is used up, returns `None` and sets it to 0.
     fn best_left_over(
         &mut self,
         side: Side,

@@ -24,9 +24,9 @@ pub(in crate::diff) struct Vocabulary {
     words: Vec<String>,
     /// For each word, the number of distinct names in each tree that contain it.
     names_with: PerSide<Vec<u32>>,
-    /// The split names, indexed by key; `None` for keys of calls that are neither ops nor frames.
+    /// The names split into words, indexed by key; `None` for keys of calls that are neither ops nor frames.
     names: Vec<Option<Name>>,
-    /// Whether the number in any name identifies the call.
+    /// Whether there are names in which the number identifies the call.
     has_numbered: bool,
 }
 
@@ -37,7 +37,7 @@ struct Name {
     words: Vec<u32>,
     /// The first word of the distinctive part, without leading underscores.
     stem: Option<u32>,
-    /// For a frame, the file name without its folder, and the function name.
+    /// For a frame, the file name without the folder, and the function name.
     code: Option<u32>,
     /// Whether a compiler generated the call to replace other calls.
     generated: bool,
@@ -61,8 +61,8 @@ impl Vocabulary {
         for side in Side::BOTH {
             let keys = outlines[side].keys.iter().map(|key| key.0 as usize + 1).max();
             let mut seen = vec![false; keys.unwrap_or(0)];
-            // An op and the autograd step that runs it have the same distinctive part, which counts
-            // as one name.
+            // An op and the autograd step that runs the op have the same distinctive part, so their names count as one
+            // name.
             let mut parts: FxHashSet<&str> = FxHashSet::default();
             for (call, &key) in (0..).zip(&outlines[side].keys) {
                 let tells = outlines[side].is_op_or_frame(call) && !outlines[side].is_hidden(call);
@@ -128,9 +128,8 @@ impl Vocabulary {
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
     }
 
-    /// The weight of a word as evidence: the fewer names contain the word, the greater its weight.
-    /// Each tree may have its own variant of each op, so the counts of the two trees are not added
-    /// up.
+    /// The weight of a word as evidence: the fewer names contain the word, the greater its weight. The counts of the
+    /// two trees are not added up, because each tree may have its own variant of each op.
     fn weight(&self, word: u32) -> f64 {
         let of = |side: Side| self.names_with[side].get(word as usize).copied().unwrap_or(0);
         f64::from(TELLING_NAMES) / f64::from(of(Side::Baseline).max(of(Side::Candidate)).max(1))
@@ -153,17 +152,18 @@ impl Vocabulary {
         self.agree(a, b, |name| name.code)
     }
 
-    /// Whether there are calls of which [`Vocabulary::is_numbered`] is true.
+    /// Whether there are calls for which [`Vocabulary::is_numbered`] is true.
     pub(super) fn has_numbered(&self) -> bool {
         self.has_numbered
     }
 
-    /// Whether a call is a layer that its number identifies, so that another one is never its counterpart.
+    /// Whether a call is a layer that its number identifies, so a layer with a different number is never its
+    /// counterpart.
     pub(super) fn is_numbered(&self, key: Key) -> bool {
         self.name(key).is_some_and(|name| name.numbered)
     }
 
-    /// Whether a compiler generated a call, as it generates `triton_poi_fused_add_mul_0` from two
+    /// Whether a compiler generated a call. For example, a compiler generates `triton_poi_fused_add_mul_0` from two
     /// ops.
     pub(super) fn is_generated(&self, key: Key) -> bool {
         self.name(key).is_some_and(|name| name.generated)

@@ -1,5 +1,5 @@
-//! Finds the backward steps that a compiled backward region replaced: those of the forward ops that
-//! the matching forward region replaced.
+//! Finds the backward steps that a compiled backward region replaced: the backward steps of the forward ops that the
+//! matching forward region replaced.
 
 use super::super::NONE;
 use super::Finder;
@@ -15,9 +15,9 @@ pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
 }
 
 impl Finder<'_> {
-    /// The calls that a backward region replaced: the backward steps of the forward ops that its
-    /// forward region replaced, and the steps between them that have no forward op. If no backward
-    /// step is known, the backward region replaced the unmatched calls opposite it.
+    /// The calls that a backward region replaced: the backward steps of the forward ops that its forward region
+    /// replaced, and steps without a forward op between these backward steps. If no backward step is known, the
+    /// backward region replaced the unmatched calls opposite it.
     pub(super) fn backward_steps(
         &self,
         side: Side,
@@ -63,7 +63,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The outermost autograd engine step around a backward op.
+    /// The outermost autograd engine step that encloses a backward op.
     fn outermost_step(&self, side: Side, op: CallId) -> CallId {
         let tree = self.trees[side];
         let above =

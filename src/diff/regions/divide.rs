@@ -1,8 +1,8 @@
-//! Divides replaced calls among several regions that lie between the same two matched pairs.
+//! Assigns replaced calls to regions if several regions are between the same two matched pairs.
 //!
-//! The regions keep their order, so each region gets a run of consecutive calls. The runs are
-//! chosen so that the kernels of each region name as many as possible of the ops in its run. On a
-//! tie, runs whose lengths are proportional to the work of their regions are preferred.
+//! The regions keep their order, so each region gets a run of consecutive calls. The runs are chosen so that the
+//! kernels of each region name as many ops in its run as possible. On a tie, the run lengths that are closest to
+//! proportional to the work of the regions are chosen.
 
 use super::names::{is_fused, named_ops};
 use super::{Finder, WRAPPER};
@@ -10,7 +10,7 @@ use crate::program::Words;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// If the search would take more steps than this limit, only the amount of work in the regions
+/// Maximum number of search steps. If the search would take more steps, only the amount of work in the regions
 /// determines the lengths of the runs.
 const LONGEST_SEARCH: usize = 4_000_000;
 
@@ -31,7 +31,7 @@ impl Named {
 }
 
 impl Finder<'_> {
-    /// Divides calls among regions; both stay in order.
+    /// Assigns calls to regions. Calls and regions keep their order.
     pub(super) fn divided(
         &self,
         side: Side,
@@ -65,8 +65,7 @@ impl Finder<'_> {
         unnamed * WRAPPER < ops.len()
     }
 
-    /// For each call, the amount of its work that the region names minus the amount that it does
-    /// not name.
+    /// For each call, the amount of its work that the region names minus the amount that the region does not name.
     fn explained(&self, side: Side, region: CallId, calls: &[CallId]) -> Vec<i64> {
         let named = self.named(side, region);
         let of_call = |&call: &CallId| {
@@ -76,7 +75,7 @@ impl Finder<'_> {
         calls.iter().map(of_call).collect()
     }
 
-    /// The ops named by the kernels and ops in a region.
+    /// The ops that the kernels and ops in a region name.
     pub(super) fn named(&self, side: Side, region: CallId) -> Named {
         let tree = self.trees[side];
         let kernels = tree.subtree(region).filter_map(|call| named_ops(tree.name(call))).collect();
@@ -120,7 +119,7 @@ fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> 
         ends[regions - 1] = calls;
         return ends;
     }
-    // One additional named op outweighs all deviations from the expected lengths taken together.
+    // One more named op outweighs the sum of all deviations from the expected lengths.
     let scale = 2 * calls as i64 * regions as i64 + 1;
     let mut best = vec![i64::MIN / 2; calls + 1];
     best[0] = 0;

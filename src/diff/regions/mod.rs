@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! trace1                     trace2
-//! mm                         mm                          the matched calls with work before it
+//! mm                         mm                          the matched call with work before the region
 //! add, mul, mean             Torch-Compiled Region       the region replaced add, mul and mean
-//! softmax                    softmax                     the matched calls with work after it
+//! softmax                    softmax                     the matched call with work after the region
 //! ```
-//! A region replaced the unmatched calls between its nearest matched neighbors with GPU work, below
-//! the same matched pair. If several regions have the same neighbors, the names of their kernels
-//! decide which calls each one replaced (`divide`). A backward region replaced the backward steps
-//! of the forward ops that its forward region replaced, wherever those steps are (`backward`).
+//! A region replaced the unmatched calls between its nearest matched neighbors with GPU work, below the same matched
+//! pair. If several regions have the same neighbors, the names of their kernels decide which calls each region replaced
+//! (`divide`). A backward region replaced the backward steps of the forward ops that its forward region replaced,
+//! regardless of where these steps are (`backward`).
 //!
 //! Calls inside a region have no counterparts. A region runs its work in its own order, so a
 //! similar call elsewhere is not its counterpart.
@@ -29,14 +29,14 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use place::Stretch;
 
-/// A region can have replaced calls only if neither the region nor the calls have more than `RATIO`
-/// times the other's GPU work plus `FEW`. Names in the region that match the names of the calls
-/// override this limit.
+/// Limit on the difference in GPU work between a region and the calls that it replaced: the larger amount is at most
+/// `RATIO` times the smaller amount plus `FEW`. The limit does not apply if names in the region match the names of the
+/// calls.
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
-/// A region is only a wrapper if at most one in this many of its GPU events is unmatched, or if its
-/// amount of GPU work differs from the opposite side's by at most this fraction.
+/// A region is merely a wrapper if at most one in this many of its GPU events is unmatched, or if its amount of GPU
+/// work differs from the opposite side's amount by at most one part in this many.
 const WRAPPER: usize = 5;
 
 /// A compiled region or a graph launch, and the calls of the opposite trace that it replaced.
@@ -54,8 +54,8 @@ pub struct Region {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Regions {
     pub(super) list: Vec<Region>,
-    /// For each call, the position in the list of the region that contains or replaced it; `NONE`
-    /// for calls without a region.
+    /// For each call, the position in `list` of the region that contains or replaced the call; `NONE` for calls without
+    /// a region.
     of: PerSide<Vec<u32>>,
 }
 
@@ -114,8 +114,7 @@ struct Finder<'a> {
     /// Calls of steps that are not compared; empty if all steps are compared.
     left_out: PerSide<&'a Vec<bool>>,
     measure: Measure,
-    /// For each call of each side, the position of its region in the list; `NONE` outside of
-    /// regions.
+    /// For each call on each side, the position of its region in the list; `NONE` outside of regions.
     taken: PerSide<Vec<u32>>,
     list: Vec<Region>,
 }
@@ -182,14 +181,13 @@ impl<'a> Finder<'a> {
         roots
     }
 
-    /// Whether a region does GPU work itself. A region whose ops are matched is only a wrapper
-    /// around ops that the opposite side runs without it. A few ops inside a wrapper may still be
-    /// renamed or missing. A single unmatched generated kernel shows that a region is not a
-    /// wrapper, because it replaces several ops.
+    /// Whether a region does GPU work itself. A region whose ops are matched is merely a wrapper around ops that the
+    /// opposite side runs without the wrapper. A few ops inside a wrapper may still be renamed or missing. A single
+    /// unmatched generated kernel shows that a region is not a wrapper, because such a kernel replaces several ops.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
-        // Launches and kernels may have been matched by their order alone. For a launch or kernel
-        // inside an op of the region, the match of that op decides.
+        // Launches and kernels may have been matched only because of their order. A launch or kernel inside an op of
+        // the region therefore counts as matched if the op is matched.
         let is_paired = |call: CallId| {
             let mut path = std::iter::once(call).chain(tree.ancestors(call));
             let is_op =
@@ -204,7 +202,7 @@ impl<'a> Finder<'a> {
             || alone.len() * WRAPPER > self.work(side, region).count()
     }
 
-    /// Whether a compiler named a call after the ops that it was generated from.
+    /// Whether a compiler generated a call from ops and named the call after these ops.
     fn is_generated(&self, side: Side, call: CallId) -> bool {
         names::is_fused(self.trees[side].name(call))
     }
@@ -230,8 +228,8 @@ impl<'a> Finder<'a> {
             let replaced = self.backward_steps(side, root, &links);
             self.add(side, root, replaced);
         }
-        // The matches inside the regions were already dissolved. Matches are restored if their
-        // region turned out to replace no calls.
+        // All matches inside regions were dissolved above. The matches inside a region that replaced no calls are now
+        // restored.
         for (one, other, relation) in inner {
             let is_free = self.partner(side, one).is_none()
                 && self.partner(side.other(), other).is_none()
@@ -259,8 +257,8 @@ impl<'a> Finder<'a> {
         if less == 0 || is_far_apart() && !self.is_named(side, call, &replaced) {
             return;
         }
-        // If both sides have about the same amount of GPU work and the region has no generated
-        // kernel, it only wraps the same ops and replaced none.
+        // A region without generated kernels that does about as much GPU work as the opposite calls only wraps the same
+        // ops and replaced no calls.
         let has_generated = || self.work(side, call).any(|work| self.is_generated(side, work));
         if more > FEW && more - less <= more / WRAPPER && !has_generated() {
             return;
@@ -307,7 +305,7 @@ impl<'a> Finder<'a> {
         self.pairing.relations[side.other()][partner.index()] = Relation::only(side.other());
     }
 
-    /// Gives all unmatched calls of regions the relation *replaced*.
+    /// Sets the relation of all unmatched calls in regions to *replaced*.
     fn finish(self) -> Regions {
         let mut of = self.trees.map(|tree| vec![NONE; tree.len()]);
         for (at, region) in self.list.iter().enumerate() {

@@ -15,25 +15,24 @@ const TRITON: [&str; 6] =
 pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Op => begins(last_part(tree.name(call)), &REGIONS),
-        // If the capture is known, the calls below the launch are aligned like eager code.
+        // If the capture is known, the captured calls below the launch are aligned like eager code.
         CallKind::Runtime => tree.is_bare_replay(call),
         CallKind::Frame | CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => false,
     }
 }
 
-/// Whether an op has a name that a compiler gives to generated code which replaces other ops.
-/// Hand-written Triton kernels do not have such names.
+/// Whether an op has a name that compilers give to generated code that replaces other ops. Hand-written Triton kernels
+/// do not have such names.
 pub(crate) fn is_generated(name: &str) -> bool {
     begins(last_part(name), &REGIONS) || is_fused(name)
 }
 
-/// Whether a compiler named a kernel, or the op that launches it, after the ops that it was
-/// generated from.
+/// Whether a compiler generated a kernel from ops and named the kernel, or the op that launches it, after these ops.
 pub(crate) fn is_fused(name: &str) -> bool {
     begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
 }
 
-/// The words after `fused` in a name: the ops that a generated kernel replaces.
+/// The words after `fused` in a name. These words name the ops that a generated kernel replaces.
 pub(super) fn named_ops(name: &str) -> Option<Words> {
     is_fused(name).then(|| Words::of(name).behind("fused")).flatten()
 }

@@ -1,13 +1,12 @@
-//! Finds the stretch of the opposite side that a region may have replaced: the calls between two
-//! matched pairs.
+//! Finds the calls between two matched pairs that a region of the opposite side may have replaced.
 
 use super::super::{NONE, Relation};
 use super::Finder;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// A stretch: the calls of the opposite side between two matched pairs with GPU work, from `start`
-/// up to but not including `end`, in preorder.
+/// A stretch: the calls on the opposite side between two matched pairs with GPU work, from `start` up to but not
+/// including `end`, in preorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
     start: CallId,
@@ -15,9 +14,9 @@ pub(super) struct Stretch {
 }
 
 impl Finder<'_> {
-    /// The stretch of the other side that is opposite a region. The stretch is below the
-    /// counterpart of the region's nearest common ancestor, between the counterparts of the nearest
-    /// matched calls with GPU work before and after the region.
+    /// The stretch on the other side that is opposite a region. The stretch is below the counterpart of the region's
+    /// nearest common ancestor, between the counterparts of the nearest matched calls with GPU work before and after
+    /// the region.
     pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
@@ -76,9 +75,8 @@ impl Finder<'_> {
         is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
     }
 
-    /// The outermost calls of a stretch whose subtrees are entirely unmatched. The list ranges from
-    /// the first to the last call with GPU work, plus adjacent calls without GPU work before and
-    /// after.
+    /// The outermost calls in a stretch whose subtrees are entirely unmatched: the calls from the first to the last
+    /// call with GPU work, plus adjacent calls without GPU work before and after.
     pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut calls: Vec<Option<CallId>> = Vec::new();
@@ -92,8 +90,7 @@ impl Finder<'_> {
             next = if is_free { tree.end(call) } else { CallId(call.0 + 1) };
             match is_free {
                 true => calls.push(Some(call)),
-                // A matched call is a boundary: calls without GPU work beyond it do not belong to
-                // the region.
+                // A matched call is a boundary: calls without GPU work beyond the boundary do not belong to the region.
                 false if is_structure && self.partner(side, call).is_some() => calls.push(None),
                 false => {}
             }

@@ -1,4 +1,4 @@
-//! The changes and causes of all ranks → each once, with the ranks that share it.
+//! Merges the changes and causes of all ranks: each is listed once, with the ranks that share it.
 
 use super::Compared;
 use super::roles::{Role, list};
@@ -12,17 +12,17 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Minimum size of a cause on a rank to count, as a share of the wall time of a step.
+/// Minimum size that a cause must have to count on a rank, as a share of a step's wall time.
 const NOTABLE_CAUSE: f64 = 0.005;
 
-/// This share of some ranks counts as nearly all of them.
+/// Minimum share of the ranks that counts as nearly all ranks.
 const NEARLY_ALL: f64 = 0.9;
 
-/// What makes changes of several ranks the same: kind, sentence and place; for causes: reason, call site and
-/// module.
+/// The properties by which changes or causes on several ranks are the same. For changes: kind, sentence and call site.
+/// For causes: reason, call site and module.
 type Key<'s> = (&'s Arc<str>, &'s Arc<str>, &'s Arc<str>);
 
-/// Changes that more ranks share come first; of these, the more expensive ones.
+/// The changes of all ranks, sorted by the number of ranks that share them, then by cost.
 pub(super) fn changes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<ChangeRow> {
     let mut found: BTreeMap<Key<'_>, Vec<(usize, Nanos)>> = BTreeMap::new();
     for (at, one) in whole.iter().enumerate() {
@@ -88,8 +88,8 @@ fn cause_row(
     }
 }
 
-/// The ranks that share differences, and the position in `found` of the largest one. A rank may have
-/// several of them.
+/// The ranks that share a change or cause, and the position of the largest difference in `found`. A rank may have
+/// several differences.
 fn shared(found: &[(usize, Nanos)], whole: &[&Compared<'_>], roles: &[Role]) -> (Shared, usize) {
     let members: BTreeSet<usize> = found.iter().map(|&(at, _)| at).collect();
     let differences: Vec<f64> = found.iter().map(|(_, time)| time.as_micros()).collect();
@@ -110,7 +110,7 @@ fn shared(found: &[(usize, Nanos)], whole: &[&Compared<'_>], roles: &[Role]) -> 
     (shared, worst)
 }
 
-/// Which ranks share a cause, and the roles that share it.
+/// How widely a change or cause is shared, and which roles share it.
 fn spread(members: &BTreeSet<usize>, all: usize, roles: &[Role]) -> (Spread, String) {
     let is_nearly = |some: usize, of: usize| some as f64 >= NEARLY_ALL * of as f64;
     if is_nearly(members.len(), all) && all > 1 {

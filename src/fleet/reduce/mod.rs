@@ -1,4 +1,4 @@
-//! A plan and the shards of its pairs → the [`Fleet`]: what all ranks have in common, and what few have.
+//! Reduces a plan and its shards to the [`Fleet`]: what all ranks have in common, and what is specific to a few ranks.
 //!
 //! ```text
 //! shards ─read─▶ pairs ─┬─ work by role ─────────▶ parts, outliers
@@ -7,8 +7,8 @@
 //!                       └─ failures ─────────────▶ pairs
 //!                                    all of it ──▶ findings
 //! ```
-//! Pairs are in the order of the plan and file times are ignored, so the same shards give the same
-//! bytes, no matter who wrote them in which order.
+//! Pairs are in the order of the plan, and file times are ignored. So the same shards give the same bytes, regardless
+//! of the order in which they were written.
 
 mod causes;
 mod parts;
@@ -35,7 +35,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Number of shards to read at once; after that, equal texts are shared with earlier shards.
+/// Number of shards to read at once. After each batch, strings that equal a string in an earlier shard are shared.
 const AT_ONCE: usize = 256;
 
 /// Pairs that an engine could not process, by key: a code and a message.
@@ -44,7 +44,7 @@ pub type Lost = BTreeMap<String, (String, String)>;
 /// Reads the pairs that an engine could not process: a JSON object of `key: [code, message]`.
 ///
 /// # Errors
-/// If the file cannot be read or is malformed.
+/// Fails if the file cannot be read or is malformed.
 pub fn read_lost(path: &Path) -> Result<Lost> {
     let text =
         std::fs::read(path).map_err(|error| Error::io(path, "read the lost pairs", error))?;
@@ -54,7 +54,7 @@ pub fn read_lost(path: &Path) -> Result<Lost> {
     })
 }
 
-/// A pair with figures.
+/// A pair that was compared.
 struct Compared<'p> {
     pair: &'p PlannedPair,
     facts: Facts,
@@ -72,11 +72,11 @@ impl Compared<'_> {
 }
 
 impl Fleet {
-    /// Combines the shards in `folder`. Pairs without a shard have failed, either with their entry
-    /// in `lost` or with `NO_SHARD`; those whose shard cannot be read with `SHARD_UNREADABLE`.
+    /// Combines the shards in `folder`. A pair without a shard has failed, with its entry in `lost` or with the code
+    /// `NO_SHARD`. A pair whose shard cannot be read has failed with the code `SHARD_UNREADABLE`.
     ///
     /// # Errors
-    /// If the shards cannot be listed, or none of 256 in a row can be read.
+    /// Fails if the shards cannot be listed, or if none of 256 consecutive shards can be read.
     pub fn reduce(plan: &Plan, folder: &Path, lost: &Lost) -> Result<Fleet> {
         let listed = storage::list_or_nothing(&folder.join(SHARDS))?;
         let listed: BTreeSet<&OsStr> =
@@ -123,16 +123,16 @@ impl Fleet {
     }
 }
 
-/// How many planned pairs and traces have which outcome: `ok + failed + unmatched = planned`.
+/// Number of planned pairs and traces, by outcome: `ok + failed + unmatched = planned`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Pairs and unmatched traces.
+    /// Pairs plus unmatched traces.
     pub planned: usize,
-    /// Pairs that were compared and have usable figures.
+    /// Pairs that were compared and whose traces are undamaged.
     pub ok: usize,
     /// Pairs that failed or are damaged.
     pub failed: usize,
-    /// Traces without a match.
+    /// Traces without a counterpart.
     pub unmatched: usize,
 }
 
@@ -143,7 +143,7 @@ impl Counts {
     }
 }
 
-/// The shard of a pair, or a failed one with the reason why there is none.
+/// The shard of a pair. If the pair has no usable shard, returns a failed shard with the reason.
 fn read(
     pair: &PlannedPair,
     folder: &Path,
@@ -163,8 +163,8 @@ fn read(
         (None, None) => Status::failed(
             NO_SHARD,
             format!(
-                "no shard in {}: not compared yet, or compared by a machine that does not share \
-                 this folder; run `tracetree fleet map` here, or pass --shards",
+                "no shard in {}: the pair was not compared yet, or was compared on a machine that \
+                 does not share this folder; run `tracetree fleet map` here, or pass --shards",
                 folder.display()
             ),
         ),
@@ -172,7 +172,7 @@ fn read(
     Ok(Shard::failed(pair.rank, status))
 }
 
-/// A note about shards of other plans, versions or options, which are ignored.
+/// A note about shards that are ignored because they belong to a different plan, version or set of options.
 fn other_shards(plan: &Plan, folder: &Path, listed: &BTreeSet<&OsStr>) -> Option<String> {
     let known: BTreeSet<String> = plan.pairs.iter().map(shard_name).collect();
     let names = listed.iter().map(|name| name.to_string_lossy());
@@ -180,14 +180,14 @@ fn other_shards(plan: &Plan, folder: &Path, listed: &BTreeSet<&OsStr>) -> Option
         names.filter(|name| name.ends_with(".parquet") && !known.contains(&**name)).count();
     (others > 0).then(|| {
         format!(
-            "{} in {} ignored: written for other inputs, options or versions",
+            "{} in {} ignored: written for different inputs, options or versions",
             counted(others as u64, "shard"),
             folder.join(SHARDS).display()
         )
     })
 }
 
-/// Keeps texts that occur in many shards only once.
+/// Stores strings that occur in many shards only once.
 #[derive(Default)]
 struct Texts(BTreeSet<Arc<str>>);
 
@@ -219,7 +219,7 @@ impl Texts {
     }
 }
 
-/// Names of ranks: their numbers if these are distinct, otherwise their folders.
+/// Names of ranks: their numbers if the numbers are distinct, otherwise their folders.
 fn names(ranks: &[&PlannedPair]) -> String {
     let numbers: BTreeSet<u64> =
         ranks.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
@@ -280,7 +280,7 @@ fn ranks(
     let stragglers = waits.as_ref().map(|waits| straggler(waits));
     let mut places = whole.iter().enumerate().peekable();
     let row = |one: &Compared<'_>| {
-        // Damaged pairs take no part in the matching of collectives.
+        // Damaged pairs are excluded from the matching of collectives.
         let at = places.next_if(|(_, other)| std::ptr::eq(**other, one)).map(|(at, _)| at);
         let facts = &one.facts;
         RankRow {

@@ -1,4 +1,4 @@
-//! Compared ranks of each role → their work by name, and the ranks that are outliers.
+//! Summarizes the work of the ranks in each role by name, and finds the ranks that are outliers.
 
 use super::Compared;
 use super::roles::Role;
@@ -13,10 +13,10 @@ use std::sync::Arc;
 /// Minimum distance of an outlier from the median, as a share of the median.
 const NOTABLE: f64 = 0.05;
 
-/// Minimum distance of an outlier from the median, as a share of all work of a rank of its role.
+/// Minimum distance of an outlier from the median, as a share of all work that a rank of the role does.
 const NOTABLE_OF_ALL: f64 = 0.005;
 
-/// The name of a part.
+/// Identifies a part of the work: kind, name, and number of the layer.
 type PartKey<'s> = (PartKind, &'s Arc<str>, Option<i64>);
 
 pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, Vec<OutlierRow>) {

@@ -1,14 +1,14 @@
-//! Compared ranks → groups of ranks that run the same ops.
+//! Groups compared ranks that run the same ops.
 
 use super::{Compared, names};
 use crate::fleet::rows::RoleRow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The ranks of one outline.
+/// The ranks that have the same outline.
 pub(super) struct Role {
     pub(super) hash: Arc<str>,
-    /// Positions among the pairs that were compared without damage.
+    /// Positions of the ranks among the pairs that were compared and are undamaged.
     pub(super) members: Vec<usize>,
 }
 
@@ -35,8 +35,8 @@ pub(super) fn list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     names(&members.iter().map(|&at| whole[at].pair).collect::<Vec<_>>())
 }
 
-/// The roles in the baseline, by their first rank. The baseline is used because the change does not
-/// affect it.
+/// The roles, ordered by their first rank. Roles are determined in the baseline, because the change does not affect the
+/// baseline.
 pub(super) fn roles(whole: &[&Compared<'_>]) -> Vec<Role> {
     let mut roles: Vec<Role> = Vec::new();
     let mut known: BTreeMap<&Arc<str>, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Matched collectives → which rank waited for which, in each collective and process group.
+//! Determines which ranks waited for which rank, in each collective and process group.
 
 use super::Compared;
 use super::roles::list;
@@ -9,10 +9,11 @@ use crate::side::Side;
 use crate::trace::Nanos;
 use std::collections::BTreeMap;
 
-/// Minimum gap between the waits of a straggler and of the next rank, as a share of the median wait.
+/// Minimum difference between the wait of a straggler and the next longer wait, as a share of the median wait.
 const ALONE: f64 = 0.25;
 
-/// For each member of a numbered collective, its index among all ranks, and its wait.
+/// For each rank in a numbered collective, the number of the collective, the index of the rank among all ranks, and its
+/// wait.
 pub(super) fn waited(
     one: &Matched<'_>,
     whole: &[&Compared<'_>],
@@ -97,7 +98,7 @@ pub(super) fn groups(
     of_group.into_iter().map(row).collect()
 }
 
-/// Rejects a straggler if another rank waits almost as little, because then both waited for other ranks.
+/// Rejects a straggler if a second rank waited for almost as short a time, because then both waited for other ranks.
 fn alone(waits: &[f64], straggler: Option<usize>) -> Option<usize> {
     let at = straggler?;
     let others = waits.iter().enumerate().filter(|&(other, _)| other != at);

@@ -1,17 +1,19 @@
-//! A compared pair → its shard: one Parquet file of a few kilobytes with all that the reduction needs.
+//! Converts a compared pair to its shard: one Parquet file of a few kilobytes with everything that the reduction needs.
 //!
-//! A single file is either complete or absent. It contains one table whose rows are of several kinds:
+//! A shard is a single file, so it is either complete or absent. The file contains one table with several kinds of
+//! rows:
 //!
 //! | kind | a row is |
 //! |---|---|
-//! | `status` | the pair: `name` is `ok`, `damaged` or `failed`, `place` the code, `detail` the reason |
-//! | `fact` | one fact of the pair, by `name`: `points`, `exact`, `comparable`, `role`, `notes`, `steps`, `identical` |
+//! | `status` | the outcome of the pair: `name` is `ok`, `damaged` or `failed`, `place` is the code, `detail` is the
+//! reason | | `fact` | one fact about the pair; `name` is `points`, `exact`, `comparable`, `role`, `notes`, `steps` or
+//! `identical` |
 //! | `account` | the totals |
-//! | `op`, `category`, `layer` | work of one name, without communication |
+//! | `op`, `category`, `layer` | the work of one op, category or layer, without communication |
 //! | `step` | a step |
-//! | `change` | a change of the program: `name` is its kind, `detail` the sentence |
+//! | `change` | a change to the program: `name` is the kind of change, `detail` is the sentence |
 //! | `cause` | a cause: `name` is the reason |
-//! | `collective` | a communication kernel of one side |
+//! | `collective` | a communication kernel on one side |
 
 mod read;
 
@@ -58,7 +60,7 @@ pub(super) struct Facts {
     pub(super) collectives: PerSide<Collectives>,
 }
 
-/// Total time, union of the intervals, and number of events.
+/// Total time, union of the time intervals, and number of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Sum {
     pub(super) time: Nanos,
@@ -66,7 +68,7 @@ pub(super) struct Sum {
     pub(super) events: u64,
 }
 
-/// How a part of the work is named.
+/// Whether a part of the work is an op, a category or a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum PartKind {
     Op,
@@ -86,18 +88,18 @@ impl PartKind {
     }
 }
 
-/// Work of one name.
+/// The work of one op, category or layer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Part {
     pub(super) kind: PartKind,
     pub(super) name: Arc<str>,
-    /// Number of the layer in its stack; `None` for other kinds.
+    /// Number of the layer in its stack; `None` for ops and categories.
     pub(super) number: Option<i64>,
     pub(super) time: PerSide<Nanos>,
     pub(super) count: PerSide<u64>,
 }
 
-/// A step on both sides.
+/// One step, with its times on both sides.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Step {
     pub(super) number: i64,
@@ -105,11 +107,11 @@ pub(super) struct Step {
     pub(super) busy: PerSide<Nanos>,
 }
 
-/// A change of the program.
+/// A change to the program.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Change {
     pub(super) kind: Arc<str>,
-    /// Where it is first.
+    /// The first call site of the change.
     pub(super) place: Arc<str>,
     pub(super) sentence: Arc<str>,
     /// Candidate − baseline, per step.
@@ -121,16 +123,16 @@ pub(super) struct Change {
 pub(super) struct Cause {
     pub(super) reason: Arc<str>,
     pub(super) place: Arc<str>,
-    /// Class of the module around it.
+    /// Class of the enclosing module.
     pub(super) module: Arc<str>,
     /// Candidate − baseline, per step.
     pub(super) difference: Nanos,
-    /// Whether all its kernels are communication.
+    /// Whether all kernels of the cause are communication.
     pub(super) is_communication: bool,
     pub(super) evidence: Arc<str>,
 }
 
-/// A row of the table.
+/// A row of a shard's table.
 #[derive(Debug, Clone, Default)]
 struct Row {
     kind: &'static str,
@@ -204,7 +206,7 @@ impl Shard {
             )
     }
 
-    /// The content of its file.
+    /// The content of the shard's file.
     pub(super) fn to_parquet(&self, pair: &PlannedPair) -> io::Result<Vec<u8>> {
         let mut origin = Origin::new(FLEET_SCHEMA).with("key", &*pair.key);
         for (name, file) in [("baseline", &pair.baseline), ("candidate", &pair.candidate)] {
@@ -230,7 +232,7 @@ impl Shard {
         [status].into_iter().chain(facts).collect()
     }
 
-    /// Reads a shard. The error status says why it is not a shard of this pair and version.
+    /// Reads a shard. Reads a shard. If it is not a shard of this pair and version, the error status names the reason.
     pub(super) fn read(bytes: Vec<u8>, pair: &PlannedPair) -> Result<Shard, Status> {
         let broken = |why: &str| {
             Status::failed(
@@ -246,8 +248,9 @@ impl Shard {
         let schema = file.origin("schema_version").unwrap_or_default();
         if version != env!("CARGO_PKG_VERSION") || schema != FLEET_SCHEMA.to_string() {
             let message = format!(
-                "the shard was written by tracetree {version} (schema {schema}), this is {} \
-                 (schema {FLEET_SCHEMA}); compare the pair again with `tracetree fleet map`",
+                "the shard was written by tracetree {version} (schema {schema}), but this is \
+                 tracetree {} (schema {FLEET_SCHEMA}); compare the pair again with `tracetree \
+                 fleet map`",
                 env!("CARGO_PKG_VERSION")
             );
             return Err(Status::failed("OTHER_VERSION", message));
@@ -255,8 +258,8 @@ impl Shard {
         if file.origin("key") != Some(&pair.key) {
             return Err(Status::failed(
                 "OTHER_VERSION",
-                "the shard was written for other inputs or options; compare the pair again with \
-                 `tracetree fleet map`",
+                "the shard was written for different inputs or options; compare the pair again \
+                 with `tracetree fleet map`",
             ));
         }
         read_rows(&file).ok_or_else(|| broken("columns are missing"))

@@ -1,4 +1,4 @@
-//! The table of a shard → its values.
+//! Reads the values in the table of a shard.
 
 use super::{Cause, Change, Facts, Part, PartKind, Shard, Step, Sum};
 use crate::fleet::collectives::Kind;

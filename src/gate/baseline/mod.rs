@@ -3,7 +3,7 @@
 //! A baseline file is JSON, compressed with zstd. The file contains the calls of the median run's
 //! steps, and the times, counts and evidence of all runs. The [stored calls](crate::tree::StoredTree)
 //! can be aligned with the calls of any trace. File names, machine names and metadata of the traces
-//! are not included; Python functions are named by file without installation folders.
+//! are not included; Python file names are stored without installation folders.
 
 mod steady;
 
@@ -33,7 +33,7 @@ const FORMAT: &str = "tracetree baseline";
 /// Maximum size of an unpacked baseline, in bytes.
 const MOST: u64 = 256 << 20;
 
-/// Minimum duration of a Python frame without nested calls whose time is stored.
+/// Python frames without nested calls have their time stored only if they last at least this long.
 const LONG: Nanos = Nanos(50_000);
 
 /// Compression level: high, because a baseline is written once and kept.
@@ -70,7 +70,7 @@ struct StoredRun {
     evidence: Evidence,
 }
 
-/// A count that never varies, or its minimum, median and maximum over the steps.
+/// A count that is the same in every step, or the minimum, median and maximum over the steps.
 #[derive(Serialize, Deserialize, Clone, Copy)]
 #[serde(untagged)]
 enum Count {
@@ -96,13 +96,13 @@ impl From<Count> for Range {
     }
 }
 
-/// Index of the enclosing call site + 1 (or 0), index of the word, name, phase, category, and time per step
-/// of each run in ns.
+/// The fields of a call site: index of the enclosing call site + 1 (or 0), index of the kind word, name, phase,
+/// category, and each run's time per step in ns.
 #[derive(Serialize, Deserialize)]
 struct StoredPlace(u32, u8, String, String, String, Vec<u64>);
 
 impl Recording {
-    /// The bytes of a baseline file for a recording.
+    /// Encodes the recording as the bytes of a baseline file.
     pub fn to_baseline(&self) -> Vec<u8> {
         let stored = Stored {
             format: FORMAT.into(),
@@ -237,12 +237,12 @@ fn stored_place(place: &TimedPlace) -> StoredPlace {
     )
 }
 
-/// The calls of all steps, each step with the times of the representative step, or all calls if no
-/// steps were recorded.
+/// The calls in all steps, where steps that repeat the representative step have its times; all calls if no steps were
+/// recorded.
 fn calls(tree: &Arc<CallTree>) -> StoredTree {
     let program = Program::of(tree.clone());
     let steps = program.steps();
-    // Steps found by repetition are detected by the number of calls, so all calls are kept.
+    // Detecting steps from repetition depends on the number of calls, so all calls are kept.
     let is_repeat = |span: &StepSpan| span.origin == StepOrigin::Repeat;
     let mut is_kept = vec![steps.is_empty() || steps.spans().iter().any(is_repeat); tree.len()];
     // The 2021 profiler also recorded each step as an operator.
@@ -256,7 +256,7 @@ fn calls(tree: &Arc<CallTree>) -> StoredTree {
         }
     }
     let times = Times::of(&program);
-    // A frame around steps, or at the edge of a step, is assigned to a step by its time.
+    // A frame around steps, or at a step boundary, is assigned to a step according to the frame's time.
     let step = |call: Option<CallId>| call.and_then(|call| steps.step(call));
     let is_timed = |call: CallId| {
         step(Some(call)).is_none()

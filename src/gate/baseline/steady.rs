@@ -1,5 +1,4 @@
-//! Replaces the times of a run's steps by the times of the representative step, wherever a step makes the
-//! same calls.
+//! Replaces a step's times with the times of the representative step if both steps make the same calls.
 //!
 //! Equal steps with equal times compress well. The gate does not need the original times of these
 //! calls, because the measured times of each run are stored separately.
@@ -37,12 +36,12 @@ impl Times {
     }
 }
 
-/// Consecutive steps, with a mark for each step that makes the same calls as the representative step.
+/// Consecutive steps. `is_like` marks each step that makes the same calls as the representative step.
 struct Steady<'p> {
     program: &'p Program,
     representative: usize,
     is_like: Vec<bool>,
-    /// Recorded start and new start of each step.
+    /// The recorded start and the new start of each step.
     starts: Vec<(Nanos, Nanos)>,
     lengths: Vec<Nanos>,
 }
@@ -97,7 +96,7 @@ impl<'p> Steady<'p> {
         }
     }
 
-    /// The time of a moment after the steps have moved.
+    /// The time to which a moment moves when the steps are replaced.
     fn moved(&self, moment: Nanos) -> Nanos {
         let at = self.starts.partition_point(|(start, _)| *start <= moment);
         let Some(step) = at.checked_sub(1) else {

@@ -1,4 +1,4 @@
-//! Determines which rules a change violates, from its kind and from what its calls do on both sides.
+//! Determines which rules a change violates, given the kind of change and what the changed calls do on both sides.
 
 use super::sites::ChangeSite;
 use super::work::Work;
@@ -7,7 +7,7 @@ use crate::gate::rules::StructureRule;
 use crate::side::PerSide;
 use std::cmp::Ordering;
 
-/// Counts per step, and which kinds of events were recorded.
+/// The number of steps on each side, and which kinds of events were recorded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     pub(super) steps: PerSide<u64>,
@@ -41,7 +41,8 @@ impl Scale {
         if self.has_runtime { work.waits } else { work.reads }
     }
 
-    /// How much worse the calls are according to a rule, per step: in the unit of the rule, or in call sites.
+    /// How much worse the candidate's calls are per step, in the rule's unit, or 1 per call site if the rule has no
+    /// unit.
     pub(super) fn worse(self, rule: StructureRule, work: &PerSide<Work>) -> f64 {
         let of = |count: fn(&Work) -> u64| self.difference(work.as_ref().map(count));
         match rule {
@@ -117,7 +118,7 @@ impl Scale {
             | ChangeKind::HostRead
             | ChangeKind::InputPipeline
             | ChangeKind::Collectives => self.add_ops(kind, work, &mut rules),
-            // An added wait is reported through its count, and a removed wait is not a finding.
+            // The count already reports an added wait, and a removed wait is not a finding.
             ChangeKind::Synchronization
             | ChangeKind::Environment
             | ChangeKind::Arguments
@@ -151,7 +152,7 @@ impl Scale {
             && is_equal(|work| work.copies)
     }
 
-    /// Adds the rules about ops that are called more often, less often, or in place of other ops.
+    /// Adds the rules for ops that are called more often, less often, or in place of other ops.
     fn add_ops(self, kind: ChangeKind, work: &PerSide<Work>, rules: &mut Vec<StructureRule>) {
         let ops = work.as_ref().map(|work| work.ops);
         let kernels = work.as_ref().map(|work| work.kernels);

@@ -1,7 +1,7 @@
 //! Checks a comparison against the limit of `diff --fail-on`: passed, exceeded, or inconclusive.
 //!
-//! The limit is checked like a hard time rule of a gate. If each side has a single run with several steps,
-//! the limit counts as exceeded only if the steps also show a significant slowdown.
+//! The limit is checked like a hard time rule of a gate. If each side has a single run with several steps, the limit is
+//! treated as exceeded only if the steps also show a significant slowdown.
 
 use super::outcome::{Outcome, measured_by};
 use super::shift::{Decision, Scale, Shift, chance};
@@ -15,7 +15,7 @@ use crate::side::{PerSide, Side};
 pub struct Checked {
     /// Whether the limit is exceeded (`Fail`), not exceeded (`Pass`), or undecided (`Inconclusive`).
     pub outcome: Outcome,
-    /// The measure with both values, the limit and the evidence, or each reason why the result is
+    /// One line with the measure, both values, the limit and the evidence, or one line per reason why the result is
     /// inconclusive.
     pub messages: Vec<String>,
 }
@@ -30,7 +30,7 @@ impl FailOn {
     /// Checks a comparison against the limit.
     ///
     /// The result is inconclusive if a trace is incomplete or the two traces do not record the same work.
-    /// Different devices are accepted, because a comparison of two devices is about exactly that difference.
+    /// Different devices are accepted, because the difference between devices may be what the user wants to measure.
     pub fn check(&self, analysis: &Analysis) -> Checked {
         let obstacles = analysis.obstacles();
         let refused: Vec<String> = obstacles
@@ -63,7 +63,7 @@ impl FailOn {
         self.checked(shift, decision, &evidence(analysis))
     }
 
-    /// Checks the mean step times of both sides, given one run per side and complete traces.
+    /// Checks the mean step times, given one run per side and complete traces.
     pub fn check_means(&self, means: PerSide<StepMeans>) -> Checked {
         let [before, after] = Side::BOTH.map(|side| self.value(means[side]));
         let shift = Shift { before: &[before], after: &[after] };
@@ -93,13 +93,13 @@ impl FailOn {
         Checked { outcome, messages: vec![format!("{message}{separator}{measured}")] }
     }
 
-    /// The value of the measure for each run of a side, in µs; `None` if it was not measured.
+    /// The value of the measure for each run on a side, in µs; `None` if the measure was not recorded.
     fn of_runs(&self, analysis: &Analysis, side: Side) -> Option<Vec<f64>> {
         let runs = analysis.means_of_runs(side)?;
         runs.into_iter().map(|means| self.of(analysis, means)).collect()
     }
 
-    /// Decides, given a single run per side, whether the shift exceeds the noise between steps.
+    /// Decides whether the shift exceeds the step-to-step noise, given a single run per side.
     fn within_one_run(&self, analysis: &Analysis, mut evidence: Vec<String>) -> Decision {
         let [before, after] = Side::BOTH.map(|side| self.of_steps(analysis, side));
         let count = before.len();
@@ -117,13 +117,13 @@ impl FailOn {
             }
             Verdict::Faster | Verdict::Similar | Verdict::WithinNoise | Verdict::NotTested => {
                 Decision::Unknown(format!(
-                    "it is not significant {tested}; record 3 runs per side to decide"
+                    "the difference is not significant {tested}; record 3 runs per side to decide"
                 ))
             }
         }
     }
 
-    /// The value of the measure for each step of a side's median run, in µs.
+    /// The value of the measure for each step in a side's median run, in µs.
     fn of_steps(&self, analysis: &Analysis, side: Side) -> Vec<f64> {
         let steps = analysis.means_of_steps(side).into_iter();
         steps.filter_map(|means| self.of(analysis, means)).collect()

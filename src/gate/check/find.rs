@@ -58,7 +58,7 @@ pub(super) fn launches(side: &Recording, scope: &Scope) -> Range {
     Range::of(counts)
 }
 
-/// Why a scope matches nothing on either side; `None` if it matches something.
+/// Why a scope matches nothing on either side; `None` if the scope matches something.
 pub(super) fn speaks_of_nothing(sides: [&Recording; 2], scope: &Scope) -> Option<String> {
     if let Some(query) = &scope.path
         && sides.iter().all(|side| query.find(&side.tree).is_empty())

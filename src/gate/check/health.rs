@@ -1,4 +1,4 @@
-//! Finds reasons why two recordings cannot be compared, and writes notes for the reader.
+//! Finds reasons why two recordings cannot be compared, and writes notes about differences in how they were recorded.
 
 use super::Context;
 use crate::analysis::{Analysis, ChangeKind};
@@ -12,11 +12,12 @@ use std::collections::BTreeMap;
 /// Maximum number of names in a note.
 const EXAMPLES: usize = 4;
 
-/// Maximum share of ops that may be unmatched without being explained by a change with a known
-/// cause. If a larger share is unmatched, the sides are considered different programs.
+/// Maximum share of ops that may be unmatched and not part of a change with a known cause. If a larger share is
+/// unmatched, the sides are considered different programs.
 const OTHER_PROGRAM: f64 = 0.5;
 
-/// The reasons why the sides cannot be compared; empty if they can, or if the rules tolerate every obstacle.
+/// The reasons why the sides cannot be compared; empty if they can be compared, or if the rules tolerate every
+/// obstacle.
 pub(super) fn reasons(context: &Context<'_>) -> Vec<String> {
     let footings = PerSide::new(context.baseline.footing(), context.candidate.footing());
     let obstacles = Obstacle::between(footings.as_ref(), context.rules.lost_launches);
@@ -28,19 +29,19 @@ fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
     context.rules.tolerate.iter().any(|code| code == obstacle.code())
 }
 
-/// Why the sides are considered different programs, if they are. Ops that a compiled region or a
-/// graph replaced, and the ops of a different optimizer, do not make a program different.
+/// Why the sides are considered different programs; `None` if they are not. Ops that were replaced by a compiled
+/// region, a graph or a different optimizer do not make a program different.
 pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
     let unknown = unknown_share(analysis);
     let other = Obstacle::OtherProgram(format!(
-        "different programs: {:.0}% of the ops of a step have no counterpart. Compare different programs with \
+        "different programs: {:.0}% of the ops in a step have no counterpart. Compare different programs with \
          `tracetree diff`",
         100.0 * unknown
     ));
     (unknown > OTHER_PROGRAM && !is_tolerated(context, &other)).then(|| other.to_string())
 }
 
-/// Share of the ops in compared steps that are unmatched calls of the program itself.
+/// The fraction of the ops in compared steps that are unmatched and not part of an explained change.
 fn unknown_share(analysis: &Analysis) -> f64 {
     let diff = analysis.diff();
     let (mut all, mut unmatched) = (0_u64, 0_u64);
@@ -69,7 +70,7 @@ fn unknown_share(analysis: &Analysis) -> f64 {
     if all == 0 { 0.0 } else { unmatched as f64 / all as f64 }
 }
 
-/// Differences between the two sides that the reader should know about.
+/// Notes about differences between the two recordings.
 pub(super) fn notes(baseline: &Recording, candidate: &Recording) -> Vec<String> {
     let mut notes = Vec::new();
     let steps = |side: &Recording| side.steps() as f64 / side.runs.len().max(1) as f64;
@@ -107,24 +108,23 @@ fn graphs_note(baseline: &Recording, candidate: &Recording) -> Option<String> {
     let sides = [baseline, candidate];
     let words = |side: &Recording| match side.setup.captured {
         Captured::No => "without captures",
-        Captured::Partly => "with captures of some launches",
+        Captured::Partly => "with captures for some launches",
         Captured::Wholly => "with captures",
     };
     let [one, two] = sides.map(|side| (launches_graphs(side), side.setup.captured));
     match (one, two) {
         ((true, one), (true, two)) if one != two => Some(format!(
-            "graphs {} | {}: kernels are compared at the graph launches. Pass the captures of both sides to \
-             compare the captured calls",
+            "graphs {} | {}: kernels are compared at the graph launches. Pass captures for both sides to compare \
+             the captured calls",
             words(baseline),
             words(candidate)
         )),
         ((true, Captured::Wholly), (false, _)) | ((false, _), (true, Captured::Wholly)) => Some(
-            "only one side launches graphs: its captured calls are compared with the eager calls of the \
-             other side"
+            "only one side launches graphs; the captured calls are compared with the other side's eager calls"
                 .to_owned(),
         ),
         ((true, Captured::No), (false, _)) | ((false, _), (true, Captured::No)) => Some(
-            "only one side launches graphs, and the ops in them are unknown. Pass the traces recorded while the \
+            "only one side launches graphs, and the ops in the graphs are unknown. Pass the traces recorded while the \
              graphs were captured (--new-capture, --base-capture, `baseline record --capture`)"
                 .to_owned(),
         ),
@@ -132,7 +132,7 @@ fn graphs_note(baseline: &Recording, candidate: &Recording) -> Option<String> {
     }
 }
 
-/// A note if arguments could not be compared because shapes are missing.
+/// A note that arguments could not be compared; `None` if both sides have shapes.
 pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     let has_shapes = [context.baseline, context.candidate].map(|side| side.setup.has_shapes);
     (has_shapes != [true, true]).then(|| {
@@ -142,8 +142,8 @@ pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// Why the counts of a side cannot be trusted: some of its steps lack calls that every step of the other
-/// side has.
+/// Why the counts of a side cannot be trusted: some of the side's steps lack calls that every step on the other side
+/// has.
 pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     let sides = [context.baseline, context.candidate];
     // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, but
@@ -164,14 +164,14 @@ pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     missing.retain(|name| name != "copy bytes");
     (!missing.is_empty()).then(|| {
         format!(
-            "some steps lack calls that every step of the other side has: {}; events may not have been recorded. \
+            "some steps lack calls that every step on the other side has: {}; events may not have been recorded. \
              Record again",
             listed(&missing)
         )
     })
 }
 
-/// Whether some steps of `two`, but not all, have fewer calls than every step of `one`.
+/// Whether some, but not all, steps of `two` have fewer calls than every step of `one`.
 fn lacks(one: Range, two: Range) -> bool {
     !one.is_variable() && two.least < one.usual && two.most >= one.usual
 }

@@ -1,4 +1,4 @@
-//! Memory rules → checks. Programs allocate the same in each run, so nothing is tested against noise.
+//! Checks memory rules. A program makes the same allocations in each run, so nothing is tested against noise.
 
 use super::{Check, Context, Finding, State};
 use crate::analysis::bytes;
@@ -32,7 +32,7 @@ fn check(context: &Context<'_>, rule: &MemoryRule) -> (Check, Option<Finding>) {
     let [Some(before), Some(after)] = sides.map(|side| rule.measure.of(side)) else {
         check.state = State::Inconclusive;
         check.message =
-            "not both sides have memory events. Record both using profile_memory".to_owned();
+            "at least one side has no memory events. Record both using profile_memory".to_owned();
         return (check, None);
     };
     let is_one_device = sides[0].setup.vendor == sides[1].setup.vendor
@@ -41,7 +41,7 @@ fn check(context: &Context<'_>, rule: &MemoryRule) -> (Check, Option<Finding>) {
         check.state = State::Inconclusive;
         check.message =
             "the sides ran on different devices, whose allocators round sizes differently. \
-                         Record both on one kind of device"
+                         Record both sides on the same kind of device"
                 .to_owned();
         return (check, None);
     }

@@ -1,5 +1,5 @@
-//! Checks two recordings against rules: the resulting [`Gate`] lists what changed, which rules each change
-//! violates, and whether the sides are comparable at all.
+//! Checks two recordings against rules. The resulting [`Gate`] lists what changed, which rules each change violates,
+//! and whether the sides are comparable at all.
 
 mod effects;
 mod fail_on;
@@ -35,7 +35,7 @@ impl Gate {
         let remarks = [baseline, candidate].map(|side| side.remarks.iter().cloned());
         notes.extend(remarks.into_iter().flatten());
         let (mut findings, mut checks) = (Vec::new(), Vec::new());
-        // If the sides are not comparable, no check would be meaningful.
+        // If the sides are not comparable, the checks would be meaningless.
         if reasons.is_empty() {
             let diff = TraceDiff::new(baseline.tree.clone(), candidate.tree.clone());
             let analysis = Analysis::new(diff);
@@ -61,8 +61,8 @@ impl Gate {
         for allow in rules.allow.iter().filter(|allow| allow.is_over(today)) {
             let until = allow.until.map(|until| until.to_string()).unwrap_or_default();
             notes.push(format!(
-                "the `allow` entry for {} expired after {until} ({}), so its findings count again. Renew \
-                 or remove it",
+                "the `allow` entry for {} expired after {until} ({}), so the findings that it \
+                 covers count again. Renew or remove the entry",
                 allow.rule, allow.reason
             ));
         }
@@ -99,9 +99,8 @@ fn broken(severity: Severity) -> State {
 }
 
 impl Context<'_> {
-    /// Whether an `allow` entry covers the violation of a rule with one of the given names, and
-    /// whether that entry has expired. The function `is_there` returns whether the path of an
-    /// entry, given its index, covers the violation.
+    /// Whether an `allow` entry covers the violation of a rule with one of the given names, and whether the entry has
+    /// expired. The function `is_there` returns whether the path of an entry, given its index, covers the violation.
     fn permission(&self, names: &[&str], is_there: impl Fn(usize) -> bool) -> Permission {
         let mut found = Permission::None;
         for (at, allow) in self.rules.allow.iter().enumerate() {
@@ -125,7 +124,7 @@ enum Permission {
 }
 
 impl Permission {
-    /// The state of a finding and the remark to print with it.
+    /// The state of a finding, and the remark to print with the finding.
     fn state(self, severity: Severity) -> (State, String) {
         match self {
             Permission::None => (broken(severity), String::new()),

@@ -28,8 +28,8 @@ impl Outcome {
         }
     }
 
-    /// Combines two outcomes: a failure takes precedence over an inconclusive result, which takes precedence
-    /// over a pass.
+    /// Combines two outcomes. A failure takes precedence over an inconclusive result, and an inconclusive result over a
+    /// pass.
     #[must_use]
     pub fn and(self, other: Outcome) -> Outcome {
         match (self, other) {
@@ -49,7 +49,7 @@ impl Outcome {
     }
 }
 
-/// The result of one rule, or of one of its findings.
+/// The result of a rule or of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -78,18 +78,18 @@ impl State {
     }
 }
 
-/// One change, or one time or count that exceeds its limit.
+/// A change that violates a rule, or a time or count that exceeds a limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     /// The kind of the change, as in `changes.csv`; empty for a time or a count.
     pub kind: String,
     /// The rules that the finding violates.
     pub rules: Vec<String>,
-    /// The finding in one line.
+    /// A one-line description of the finding.
     pub what: String,
-    /// Baseline value, with unit; empty for a change.
+    /// Baseline value with its unit; empty for a change.
     pub before: String,
-    /// Candidate value, with unit; empty for a change.
+    /// Candidate value with its unit; empty for a change.
     pub after: String,
     /// The limit that was exceeded; empty for a change.
     pub limit: String,
@@ -97,9 +97,9 @@ pub struct Finding {
     pub evidence: Vec<String>,
     /// The call sites at which the finding occurs.
     pub sites: Vec<FindingSite>,
-    /// Whether the finding is an error, a warning, allowed or undecided.
+    /// Whether the finding is an error, is a warning, is allowed, or is undecided.
     pub state: State,
-    /// Why the finding is or was allowed.
+    /// The reason given in the `allow` entry for the finding, even if the entry has expired.
     pub remark: String,
 }
 
@@ -108,20 +108,20 @@ pub struct Finding {
 pub struct FindingSite {
     /// Modules and ops that lead to the call site.
     pub place: Place,
-    /// What changed at the call site; empty if the finding already says it.
+    /// What changed at the call site; empty if the finding already says what changed.
     pub what: String,
     /// Number of calls in all compared steps.
     pub calls: u64,
-    /// The line of Python that makes the call, if the trace has Python frames.
+    /// The Python source line that makes the call, if the trace has Python frames.
     pub line: Option<Site>,
 }
 
-/// The check of one rule, with its result.
+/// A checked rule and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
     /// Name of the checked rule.
     pub rule: String,
-    /// Where the rule applies, in words; empty means everywhere.
+    /// A description of where the rule applies; empty means everywhere.
     pub scope: String,
     /// The severity of a violation.
     pub severity: Severity,
@@ -159,14 +159,14 @@ pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
     order.into_iter().find(|state| *state == two || Some(*state) == one)
 }
 
-/// How much the runs of one side differ; any smaller difference is noise.
+/// How much runs on the same side differ; any smaller difference is noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
     /// The measure, for example `gpu_time`.
     pub measure: String,
-    /// The largest difference between two runs of one side, in µs.
+    /// The largest difference between two runs on either side, in µs.
     pub micros: f64,
-    /// The largest difference as a percentage of the median.
+    /// `micros` as a percentage of the median.
     pub percent: f64,
 }
 
@@ -191,12 +191,12 @@ pub struct Gate {
     pub runs: [u64; 2],
     /// Number of steps of the baseline and of the candidate.
     pub steps: [u64; 2],
-    /// File name of the candidate's median run, which is the one to inspect.
+    /// File name of the candidate's median run, which is the run to inspect.
     pub candidate: String,
 }
 
 impl Gate {
-    /// The findings with the given state.
+    /// Iterates over the findings with the given state.
     pub fn with_state(&self, state: State) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.state == state)
     }
@@ -211,7 +211,7 @@ impl Gate {
     }
 }
 
-/// Describes what the runs recorded in a number of steps, such as `785 GPU events in 5 steps, nothing lost`.
+/// Describes what the runs recorded, such as `785 GPU events in 5 steps, nothing lost`.
 pub(in crate::gate) fn measured_by(runs: &[Evidence], steps: u64) -> String {
     let gpu: u64 = runs.iter().map(|run| run.gpu_events).sum();
     let events: u64 = runs.iter().map(|run| run.events).sum();

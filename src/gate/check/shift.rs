@@ -19,17 +19,17 @@ pub(super) struct Shift<'a> {
     pub(super) after: &'a [f64],
 }
 
-/// The settings of a significance test between the two sides.
+/// Settings for a significance test between the two sides.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale<'a> {
     pub(super) family: &'a Family,
-    /// The clock tick in µs; 0 if every event is measured more finely.
+    /// The clock resolution in µs; 0 if every event has a finer resolution.
     pub(super) resolution_us: f64,
     pub(super) thresholds: Thresholds,
 }
 
 impl Scale<'_> {
-    /// Tests a single planned question, so the p-value is not corrected for hundreds of other tests.
+    /// Tests a single planned hypothesis, so the p-value is not corrected for multiple comparisons.
     pub(super) fn judge(self, before: &[f64], after: &[f64]) -> Judgement {
         let question = Question {
             samples: PerSide::new(before.to_vec(), after.to_vec()),
@@ -44,9 +44,9 @@ impl Scale<'_> {
 /// The result of checking whether a shift exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// The shift is within the limit, or exceeds it but is within noise for the given reason.
+    /// The shift is within the limit, or exceeds the limit but is within noise for the given reason.
     Within(Option<String>),
-    /// The shift exceeds the limit; the texts are the evidence.
+    /// The shift exceeds the limit; the strings are the evidence.
     Exceeds(Vec<String>),
     /// The shift exceeds the limit, but run-to-run noise is unknown for the given reason.
     Unknown(String),
@@ -63,7 +63,7 @@ impl Shift<'_> {
         after - before
     }
 
-    /// Both medians and their relative difference, as shown to people.
+    /// Both medians and their relative difference, formatted for people.
     pub(super) fn words(self) -> String {
         let (before, after) = self.medians();
         match before > 0.0 {
@@ -100,14 +100,14 @@ impl Shift<'_> {
         if self.size() <= floor {
             let apart = micros(floor);
             return Decision::Within(Some(format!(
-                "within noise: runs of one side differ by up to {apart}{chance}"
+                "within noise: runs on the same side differ by up to {apart}{chance}"
             )));
         }
         if judgement.verdict != Verdict::Slower {
             return Decision::Within(Some(format!("not significant{chance} ({runs})")));
         }
         Decision::Exceeds(vec![
-            format!("{runs}; runs of one side differ by at most {}", micros(floor)),
+            format!("{runs}; runs on the same side differ by at most {}", micros(floor)),
             format!("moderated t test{chance}"),
         ])
     }
@@ -131,7 +131,7 @@ pub(super) fn chance(p: Option<f64>) -> String {
     }
 }
 
-/// Formats a time given in µs for people.
+/// Formats a time in µs for people.
 pub(in crate::gate) fn micros(micros: f64) -> String {
     match micros.abs() {
         1e6.. => format!("{:.3} s", micros / 1e6),

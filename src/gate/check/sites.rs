@@ -12,10 +12,10 @@ use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of ops that name a call site.
+/// Maximum number of ops named in a call site.
 const NAMED: usize = 4;
 
-/// The op argument that a kind of change concerns.
+/// The property of op arguments that a kind of change affects.
 pub(super) fn argument(kind: ChangeKind) -> Option<Argument> {
     let of_kinds = [
         (ChangeKind::Precision, Argument::Type),
@@ -25,7 +25,7 @@ pub(super) fn argument(kind: ChangeKind) -> Option<Argument> {
     of_kinds.into_iter().find_map(|(known, argument)| (known == kind).then_some(argument))
 }
 
-/// A call site of a change, with its calls in all compared steps.
+/// A call site that a change affects, with its calls in all compared steps.
 #[derive(Debug, Clone)]
 pub(super) struct ChangeSite {
     pub(super) place: Place,
@@ -48,8 +48,8 @@ impl<'a> Finder<'a> {
         Finder { analysis, upward: PerSide::from_fn(|side| Upward::of(analysis.tree(side))) }
     }
 
-    /// The call sites of a change, in the order of the merged tree. Calls inside another call of the change
-    /// belong to that call's call site.
+    /// The call sites that a change affects, in the order of the merged tree. A call nested inside another changed call
+    /// belongs to the call site of the outer call.
     pub(super) fn sites(&self, change: &Change) -> Vec<ChangeSite> {
         let merged = self.analysis.diff().merged();
         let mut nodes = change.nodes.clone();
@@ -82,20 +82,21 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        // Python code that only surrounds the ops of a change is a consequence of these ops.
+        // Changed Python code that only encloses changed ops is a consequence of the changed ops.
         let is_working =
             |site: &ChangeSite| Side::BOTH.into_iter().any(|side| !site.work[side].is_empty());
         if list.iter().any(is_working) {
             list.retain(is_working);
         }
-        // Forward calls come before backward calls, and modules before their ops, because they are the cause.
+        // Forward calls come before backward calls, and modules before their ops, because causes come before
+        // consequences.
         list.sort_by_key(|site| {
             (site.place.phase == Phase::TrainBackward.label(), !site.what.contains(" module "))
         });
         list
     }
 
-    /// Whether a call is inside another call of the change and therefore counted there.
+    /// Whether a call is nested inside another changed call and therefore counted with the outer call.
     fn is_inside(&self, side: Side, call: CallId, roots: &PerSide<FxHashSet<CallId>>) -> bool {
         let diff = self.analysis.diff();
         let is_matched =
@@ -121,14 +122,14 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A call of a node, preferably the candidate's, since that is the code the user has now.
+    /// A node's call, preferably in the candidate, because the candidate is the user's current code.
     fn either(&self, node: MergedId) -> (Side, CallId) {
         let node = self.analysis.diff().merged().node(node);
         let call = |side: Side| node.call(side).map(|call| (side, call));
         call(Side::Candidate).or_else(|| call(Side::Baseline)).expect("every node has a call")
     }
 
-    /// The modules and ops that lead to a node, including a matched op itself.
+    /// The modules and ops that lead to a node, including the node if it is a matched op.
     fn place(&self, node: MergedId) -> Place {
         let (side, call) = self.either(node);
         let tree = self.analysis.tree(side);

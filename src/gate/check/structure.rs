@@ -1,4 +1,4 @@
-//! Applies the structural rules to the changes between two programs: one finding per change, and one check
+//! Applies the structural rules to the changes between two programs, and returns one finding per change and one check
 //! per rule.
 
 use super::effects::Scale;
@@ -15,16 +15,16 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The findings about changes of the structure, and one check per structural rule.
+/// The findings about structural changes, and one check per structural rule.
 pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding>, Vec<Check>) {
     let judge = Judge::new(context, analysis);
     let mut checks: Vec<Check> = judge.rules.iter().map(|rule| empty(context, rule)).collect();
     let mut findings = Vec::new();
     let mut explained: PerSide<Work> = PerSide::default();
-    // Changes of the recording are skipped: recording options say nothing about the program, and a
-    // baseline file stores only some of them.
+    // Changes in recording options are skipped: they say nothing about the program, and a baseline file stores only
+    // some of the options.
     let list = analysis.changes().list().iter();
-    // Rules of their own check memory; baselines do not keep what the allocator holds.
+    // Memory has its own rules, and baselines do not store the allocator's state.
     let is_of_memory =
         |change: &&Change| change.kind == ChangeKind::Allocator && change.nodes.is_empty();
     let is_of_program = |change: &&Change| change.kind != ChangeKind::Recording;
@@ -72,7 +72,7 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
             )
     );
     let is_asked = context.rules.structure.contains(rule);
-    // Without captures, kernels at a graph launch have no ops, so no shapes are missing.
+    // Without captures, kernels at a graph launch have no ops, so missing shapes are not a recording error.
     let has_some_shapes =
         !has_other_captures(context) && sides.iter().any(|side| side.setup.has_shapes);
     let of_modules = |query: &Query| query.words().any(|word| word == Word::Module);
@@ -177,7 +177,7 @@ impl<'a> Judge<'a> {
             && self.of_rules[at].as_ref().is_none_or(|found| self.finder.is_at(site, found))
     }
 
-    /// Adds a finding for a change, unless all rules that it violates are off or allow the change.
+    /// Adds a finding for a change, unless every rule that the change violates is off or allows the change.
     fn add(
         &self,
         change: &Change,
@@ -191,14 +191,14 @@ impl<'a> Judge<'a> {
             .steps_of(all)
             .or_else(|| self.varies(change.kind, all))
             .or_else(|| self.rearranged(&effects, work));
-        // A change without call sites is covered by rules without a scope.
+        // If a change has no call sites, the rules without a scope cover it.
         let sites: Vec<Option<&ChangeSite>> = match all.is_empty() {
             true => vec![None],
             false => all.iter().map(Some).collect(),
         };
         let mut of_rules: BTreeMap<Violation, Vec<usize>> = BTreeMap::new();
         for (number, site) in sites.iter().enumerate() {
-            // A user's rule about the kind of the change is more specific than a rule about its effects.
+            // A user's rule for a kind of change is more specific than a rule for the effects of a change.
             let kind = Some(StructureRule::Kind(change.kind));
             let kind = kind.filter(|kind| !StructureRule::ALL.contains(kind));
             let of_kind = kind.and_then(|kind| self.covering(kind, *site));
@@ -289,7 +289,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Reports that only some of the compared steps contain the calls of a change; `None` if all steps do.
+    /// A remark that only some compared steps contain the changed calls; `None` if all steps contain them.
     fn steps_of(&self, sites: &[ChangeSite]) -> Option<String> {
         if self.analysis.wall().basis() == WallBasis::Events {
             return None;
@@ -301,11 +301,10 @@ impl<'a> Judge<'a> {
         });
         let (with, all) = (with[0].max(with[1]), self.scale.steps.candidate);
         (0 < with && with < all)
-            .then(|| format!("in {with} of {all} steps, so it varies within a run"))
+            .then(|| format!("in {with} of {all} steps, so the change varies within a run"))
     }
 
-    /// Reports that the arguments of all changed ops also vary between the steps of a side; `None` if they
-    /// do not.
+    /// A remark that the arguments of all changed ops also vary between steps on the same side; `None` if they do not.
     fn varies(&self, kind: ChangeKind, sites: &[ChangeSite]) -> Option<String> {
         argument(kind)?;
         let mut names = Side::BOTH.into_iter().flat_map(|side| {
@@ -315,11 +314,10 @@ impl<'a> Judge<'a> {
         let sides = [self.context.baseline, self.context.candidate];
         let is_varying = |name: &str| sides.iter().any(|side| side.varying.contains(name));
         (!sites.is_empty() && names.all(is_varying))
-            .then(|| "the arguments also vary between the steps of a side".to_owned())
+            .then(|| "the arguments also vary between steps on the same side".to_owned())
     }
 
-    /// Reports that a change only calls the same ops in a different order or nesting; `None` if it
-    /// does more.
+    /// A remark that only the order or nesting of ops changed; `None` if the change does more.
     fn rearranged(&self, effects: &[StructureRule], work: &PerSide<Work>) -> Option<String> {
         if !self.scale.has_same_work(effects, work) {
             return None;
@@ -337,8 +335,7 @@ impl<'a> Judge<'a> {
         (is_equal || is_coarse && names.all(is_as_often)).then(|| REARRANGED.to_owned())
     }
 
-    /// The effect of a change alone on the baseline's step time, by replay; `None` if the runs cannot be
-    /// replayed.
+    /// The effect, by replay, of this change alone on the baseline's step time; `None` if the runs cannot be replayed.
     fn effect(&self, change: &Change) -> Option<String> {
         let mut changes = self.analysis.changes().list().iter();
         let at = changes.position(|known| std::ptr::eq(known, change))?;
@@ -355,7 +352,9 @@ impl<'a> Judge<'a> {
         let cost = signed(change.cost.as_micros());
         let mut evidence = vec![format!("cost {cost} per step")];
         evidence.extend(self.effect(change).filter(|effect| *effect != cost).map(|effect| {
-            format!("effect {effect} of the step, by replay: the rest overlaps with other work")
+            format!(
+                "effect on the step time {effect}, by replay: the rest overlaps with other work"
+            )
         }));
         evidence.extend(varies);
         for (one, several, count) in [

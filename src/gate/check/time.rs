@@ -1,4 +1,4 @@
-//! Checks time rules and budgets, using runs as the repeated measurement.
+//! Checks time rules and budgets, treating each run as one measurement.
 
 use super::find::{speaks_of_nothing, time};
 use super::health;
@@ -28,10 +28,10 @@ pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<
     of_rules.chain(of_budgets).map(settled).collect()
 }
 
-/// A check and the finding, if its rule is violated.
+/// A check, and a finding if the check's rule is violated.
 type Checked = (Check, Option<Finding>);
 
-/// The value of a time measure for each run, in µs; `None` if it was not measured.
+/// The value of a time measure for each run, in µs; `None` if the measure was not recorded.
 fn samples(side: &Recording, measure: TimeMeasure, scope: &Scope) -> Option<Vec<f64>> {
     let whole = side.times.get(measure.label())?;
     let group = match (&scope.path, &scope.phase, &scope.category) {
@@ -49,7 +49,7 @@ fn resolution(context: &Context<'_>) -> f64 {
     if runs.any(|run| run.evidence.is_coarse) { 1.0 } else { 0.0 }
 }
 
-/// The run-to-run spread of all call sites, as a prior for single tests.
+/// The run-to-run spread of all call sites, used as a prior for individual tests.
 fn family(context: &Context<'_>) -> Family {
     let (one, two) = (times_by_place(context.baseline), times_by_place(context.candidate));
     let questions: Vec<Question> = one
@@ -98,7 +98,7 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
         return unknown(check, message);
     }
     if rule.scope.category.is_some() && health::has_other_captures(context) {
-        // The category of a kernel depends on its op if that is known, and otherwise on the kernel's name.
+        // The category of a kernel depends on the kernel's op if the op is known, and otherwise on the kernel's name.
         let message = "only one side has graph captures, so categories of work cannot be compared. Record both \
                        sides with captures, or both without";
         return unknown(check, message.to_owned());
@@ -193,7 +193,7 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Checked {
 }
 
 impl Budget {
-    /// The budget's value on a side, as a number and as text.
+    /// The budgeted quantity on a side, as a number and as a string.
     fn value(&self, side: &Recording) -> Option<(f64, String)> {
         match self.quantity {
             Quantity::Time(measure) => {
@@ -212,7 +212,7 @@ impl Budget {
     }
 }
 
-/// Run-to-run noise of each measure of a whole step.
+/// Run-to-run noise for each whole-step measure.
 pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> {
     let mut floors = Vec::new();
     for measure in TimeMeasure::ALL {
@@ -230,7 +230,7 @@ pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> 
     floors
 }
 
-/// The phase of a scope in the form of a call site; empty for a whole step.
+/// The scope's phase as a call site; empty for a whole step.
 fn sites(scope: &Scope) -> Vec<FindingSite> {
     let Some(phase) = &scope.phase else { return Vec::new() };
     let place = Place { path: Vec::new(), phase: phase.clone() };

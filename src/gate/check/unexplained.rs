@@ -1,4 +1,4 @@
-//! Finds counts per step, such as launches, that increase by more than the changes explain.
+//! Finds per-step counts, such as launches, that increase by more than the changes explain.
 
 use super::find::launches;
 use super::structure::{Judge, rounded};
@@ -8,7 +8,8 @@ use crate::gate::recording::{Range, Recording};
 use crate::gate::rules::{Limit, Rule, Scope, StructureRule};
 use crate::side::PerSide;
 
-/// Tolerance for counts per step: a change in only some steps explains a fraction of a call per step.
+/// Tolerance for per-step counts, because a change that occurs only in some steps explains a fraction of a call per
+/// step.
 const HALF: f64 = 0.5;
 
 /// The name of a count, and the function that counts it.
@@ -89,7 +90,7 @@ impl Judge<'_> {
             after: after.to_string(),
             limit: rule.allowed.map_or_else(|| "none".to_owned(), more),
             evidence: vec![format!(
-                "{} explained by the changes of the program",
+                "{} explained by changes in the program",
                 rounded(explained.max(0.0))
             )],
             sites: Vec::new(),
@@ -104,7 +105,7 @@ fn more(limit: Limit) -> String {
     format!("{limit} more")
 }
 
-/// A count per step for whole steps; for a narrower scope, the launches per step.
+/// The count per step if the scope is whole steps; otherwise the launches per step within the scope.
 fn per_step(side: &Recording, name: &str, scope: &Scope) -> Range {
     if scope.is_all() {
         return side.counts.get(name).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Counts what the calls of one side do: ops, kernels, copies and waits.
+//! Counts the ops, kernels, copies and waits of calls on one side.
 
 use crate::analysis::AUTOGRAD_PREFIX;
 use crate::diff::TraceDiff;
@@ -8,17 +8,17 @@ use crate::trace::Category;
 use crate::tree::{CallId, CallKind};
 use std::collections::BTreeSet;
 
-/// Ops that read a value from the GPU, for which the host waits.
+/// Ops that make the host wait because they read a value from the GPU.
 const READS: [&str; 3] = ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"];
 
-/// Name of the op around each compiled region. More compiled regions mean more graph breaks.
+/// Name of the op that encloses each compiled region. More compiled regions mean more graph breaks.
 const REGION: &str = "Torch-Compiled Region";
 
-/// Counts of what a set of calls does in all compared steps.
+/// Counts of the work that a set of calls does in all compared steps.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
     pub(super) all_ops: u64,
-    /// Outermost forward ops. Ops of the backward pass follow from forward ops and do not count.
+    /// Outermost forward ops. Backward ops are not counted, because they follow from forward ops.
     pub(super) ops: u64,
     pub(super) op_names: BTreeSet<String>,
     pub(super) regions: u64,
@@ -36,8 +36,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Adds a call and the calls below it, except matched calls below an unmatched call, whose counterparts
-    /// are elsewhere.
+    /// Adds a call and the calls below it. Matched calls below an unmatched call are skipped, because their
+    /// counterparts are elsewhere.
     pub(super) fn add(&mut self, diff: &TraceDiff, side: Side, root: CallId) {
         let tree = diff.tree(side);
         let is_matched =
@@ -99,7 +99,7 @@ impl Work {
         self.kernel_names.insert(diff.plain_name(side, call).to_owned());
     }
 
-    /// Whether the calls are only Python code that calls no ops and does not use the GPU.
+    /// Whether the calls are Python code that calls no ops and does not use the GPU.
     pub(super) fn is_empty(&self) -> bool {
         self.all_ops + self.launches + self.waits + self.kernels + self.copies == 0
     }

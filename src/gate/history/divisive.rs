@@ -1,7 +1,7 @@
 //! Finds the points at which the level of a series changed: windowed E-divisive with a t-test, as in Apache
 //! Otava.
 //!
-//! A point splits an interval where its two parts differ most by energy distance (Matteson and
+//! An interval is split at the point where the energy distance between the two halves is largest (Matteson and
 //! James, *A nonparametric approach for multiple change point analysis of multivariate data*,
 //! Journal of the American Statistical Association 109 (2014) 334–345). With n values X before the
 //! point and m values Y from the point up to κ:
@@ -9,11 +9,11 @@
 //! ```text
 //! Q = 2/(m+n) Σ|X−Y|  −  2m/((m+n)(n−1)) Σ|X−X'|  −  2n/((m+n)(m−1)) Σ|Y−Y'|
 //! ```
-//! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is
-//! accepted if Student's t-test finds a difference between its two sides; the search stops at the first
-//! rejected candidate. Windows of the series are searched one after another with a weak test. Afterward,
-//! the points of all windows that fail the strong test are removed, weakest first (Fleming and
-//! others, *Hunter: using change point detection to hunt for performance regressions*, ICPE 2023).
+//! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is accepted if
+//! Student's t-test finds a difference between the values before and after it; the search stops at the first rejected
+//! candidate. The windows of the series are searched one after another with a weak test. Afterward, points in any
+//! window that fail the strong test are removed, weakest first (Fleming and others, *Hunter: using change point
+//! detection to hunt for performance regressions*, ICPE 2023).
 
 use crate::analysis::two_tails;
 use std::ops::Range;
@@ -40,16 +40,16 @@ impl Default for Search {
 pub struct ChangePoint {
     /// Position of the first value at the new level.
     pub at: usize,
-    /// Mean value from the previous change point, or from the start, up to this one.
+    /// Mean value from the previous change point, or from the start, up to this change point.
     pub before: f64,
-    /// Mean value from this change point to the next one, or to the end.
+    /// Mean value from this change point to the next change point, or to the end.
     pub after: f64,
     /// p-value of the t-test between the two levels.
     pub p: f64,
 }
 
 impl ChangePoint {
-    /// Size of the change: the larger of the relative differences in both directions, as a share.
+    /// Size of the change as a fraction: the difference relative to the smaller of the two means.
     pub fn magnitude(&self) -> f64 {
         let change = |from: f64, to: f64| if from == 0.0 { 0.0 } else { (to / from - 1.0).abs() };
         change(self.before, self.after).max(change(self.after, self.before))
@@ -113,7 +113,7 @@ fn intervals(points: &[usize], length: usize) -> Vec<Range<usize>> {
     starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
-/// The point with the largest Q in an interval, and its Q.
+/// The point with the largest Q in an interval, and that value of Q.
 fn candidate(values: &[f64]) -> (usize, f64) {
     let length = values.len();
     let distance = |one: usize, two: usize| (values[one] - values[two]).abs();
@@ -169,7 +169,7 @@ fn t_test(left: &[f64], right: &[f64]) -> f64 {
     }
 }
 
-/// Removes points until all remaining points pass the strong test and are large enough.
+/// Removes points until all remaining points pass the strong test and have a large enough change.
 fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<ChangePoint> {
     loop {
         let told = told(series, &points);
@@ -193,8 +193,8 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     parts.windows(2).map(point).collect()
 }
 
-/// The point to remove next: the point with the largest p-value if the p-value is too large,
-/// otherwise the point with the smallest change if the change is too small.
+/// The point to remove next: the point with the largest p-value if that p-value is too large, otherwise the point with
+/// the smallest change if that change is too small.
 fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
     let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {
         (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })

@@ -13,7 +13,7 @@ use crate::program::Word;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// One measure over time, or the time of one module.
+/// A measure, or the time of a module, over a sequence of baselines.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
     /// Name of the series, such as `step_wall`, `category:gemm`, or `place:Net_0.Block_1` for the time of a
@@ -34,10 +34,10 @@ pub struct History {
     pub series: Vec<Series>,
 }
 
-/// Minimum length of a series with change points: too few values say nothing about noise.
+/// Minimum length of a series in which change points are searched, because too few values say nothing about noise.
 const FEWEST: usize = 4;
 
-/// Maximum nesting depth of listed modules; the time of deeper modules is included in the enclosing ones.
+/// Maximum nesting depth of listed modules; the time of deeper modules is included in the enclosing modules.
 const DEEPEST: usize = 4;
 
 impl History {
@@ -64,14 +64,14 @@ impl History {
     pub fn read(files: &[PathBuf], search: &Search) -> Result<History> {
         if files.is_empty() {
             return Err(Error::usage("history", "no baseline was given")
-                .remedy("pass baseline files, oldest first, or a folder of them"));
+                .remedy("pass baseline files, oldest first, or a folder of baseline files"));
         }
         let read = |path: &PathBuf| Ok((name(path), Recording::read_baseline(path)?));
         let baselines: Vec<(String, Recording)> = files.iter().map(read).collect::<Result<_>>()?;
         Ok(History::of(&baselines, search))
     }
 
-    /// All change points: first those of whole steps, then those of modules, phases and categories.
+    /// All change points: change points of whole steps first, then change points of modules, phases and categories.
     /// Both groups are sorted by descending size.
     pub fn changes(&self) -> Vec<(&Series, &ChangePoint)> {
         let mut changes: Vec<(&Series, &ChangePoint)> = self
@@ -117,7 +117,7 @@ fn measures(recording: &Recording) -> Vec<(String, f64)> {
     found
 }
 
-/// Builds a series and finds its changes. The search skips baselines without a value.
+/// Builds a series and finds its change points. The search skips baselines without a value.
 fn series(name: String, values: Vec<Option<f64>>, search: &Search) -> Series {
     let known: Vec<(usize, f64)> =
         values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?))).collect();

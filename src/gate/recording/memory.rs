@@ -1,4 +1,4 @@
-//! The memory events of the runs of a side → peak and number of allocations of each step.
+//! Computes the peak memory and the number of allocations in each step from the memory events.
 
 use super::range::Range;
 use crate::analysis::{DeviceUsage, MemoryPlace, MemoryUsage};
@@ -7,11 +7,11 @@ use crate::program::Program;
 use crate::trace::Nanos;
 use std::collections::BTreeMap;
 
-/// The figures of all steps of the runs so far.
+/// The figures for all steps of the runs added so far.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     of_steps: BTreeMap<MemoryMeasure, Vec<u64>>,
-    /// A run had no memory events, so the others do not describe the side.
+    /// Whether a run had no memory events, in which case the other runs do not represent the side.
     is_incomplete: bool,
 }
 

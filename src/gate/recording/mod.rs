@@ -25,7 +25,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The conditions under which a side was recorded, and the data that it contains.
+/// The conditions under which a side was recorded, and the kinds of data that were recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setup {
     /// Vendor of the devices: `nvidia`, `amd`, …, or `cpu`.
@@ -68,14 +68,13 @@ impl Setup {
 /// [`Captures`](crate::program::Captures).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Captured {
-    /// No launch has captured calls: the kernels of a graph are directly below its launch, or no graph was
+    /// No launch has captured calls: the kernels of a graph are directly below the graph launch, or no graph was
     /// launched.
     #[default]
     No,
     /// Some launches have captured calls.
     Partly,
-    /// All launches have captured calls: the kernels of every graph are below the ops that launched them
-    /// during the capture.
+    /// All launches have captured calls: each graph kernel is below the op that launched the kernel during the capture.
     Wholly,
 }
 
@@ -109,12 +108,12 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
     }
 }
 
-/// Name, step count and recorded data of a run.
+/// A run's name, number of steps and counts of recorded events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
     /// The file name as the user passed it; empty in a baseline file.
     pub name: String,
-    /// Number of compared steps; 1 if the run has no steps and is treated as one.
+    /// Number of compared steps; 1 if the run has no steps, because the run is then treated as one step.
     pub steps: u64,
     /// Counts of recorded and missing events.
     pub evidence: Evidence,
@@ -125,15 +124,15 @@ pub struct RunFacts {
 pub struct Recording {
     /// The conditions under which the median run was recorded.
     pub setup: Setup,
-    /// Name, step count and recorded data of each run.
+    /// Each run's name, number of steps and counts of recorded events.
     pub runs: Vec<RunFacts>,
     /// The time of each run by measure, in µs. The measure `step_wall` is the step time that `diff` reports
     /// (a mean over the steps). All other measures are medians over the steps: `gpu_time`, `idle`,
     /// `exposed_communication`, `category:gemm`, `phase:decode`, ….
     pub times: BTreeMap<String, Vec<f64>>,
-    /// Counts per step by name: `launches`, `kernels`, `graph_launches`, ….
+    /// Per-step counts by name: `launches`, `kernels`, `graph_launches`, ….
     pub counts: BTreeMap<String, Range>,
-    /// Figures of memory per step, by the name of their rule: `peak_memory`, `allocations_per_step`. Empty if a
+    /// Memory figures per step, by rule name: `peak_memory`, `allocations_per_step`. Empty if a
     /// run has no memory events.
     pub memory: BTreeMap<String, Range>,
     /// Problems with graph captures, one line each; empty in a baseline file.
@@ -157,12 +156,12 @@ impl Recording {
         self.runs.iter().map(|run| run.steps).sum()
     }
 
-    /// The run with the median step time (the lower of two middle ones), whatever the order of the runs.
+    /// The run with the median step time (the lower of the two middle runs), independent of the order of the runs.
     pub fn median_run(&self) -> Option<&RunFacts> {
         median(&self.runs, &self.times).map(|at| &self.runs[at])
     }
 
-    /// The properties of a side that decide whether the side can be compared.
+    /// The properties of a side that determine whether the sides can be compared.
     pub fn footing(&self) -> Footing {
         Footing {
             vendor: self.setup.vendor.clone(),

@@ -1,4 +1,4 @@
-//! Collects the call sites of all runs of a side, with the time of each call site in each run.
+//! Collects the call sites in all runs of a side, and the time of each call site in each run.
 //!
 //! A call site is a path of modules and ops down to a measured call. Threads and Python frames are
 //! not part of the path, so renaming a function changes nothing.
@@ -14,11 +14,10 @@ use rustc_hash::FxHashMap;
 /// A call site with its time in each run.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::gate) struct TimedPlace {
-    /// Index of the enclosing call site, which precedes this one in the list.
+    /// Index of the enclosing call site, which precedes this call site in the list.
     pub(in crate::gate) above: Option<u32>,
     pub(in crate::gate) word: Word,
-    /// The call's name without details that vary between runs; for a module, the name of its
-    /// instance.
+    /// The call's name without details that vary between runs; for a module, the instance name.
     pub(in crate::gate) name: String,
     /// The phase and category of the call site's own measured work; empty without such work.
     pub(in crate::gate) phase: String,
@@ -34,7 +33,7 @@ pub(in crate::gate) struct Places {
 }
 
 impl Places {
-    /// For each call site, the instances of the enclosing modules and its own instance, joined by dots.
+    /// For each call site, the module instances from the outermost to its own, joined by dots.
     pub(in crate::gate) fn chains(&self) -> Vec<String> {
         let mut chains: Vec<String> = Vec::with_capacity(self.list.len());
         for place in &self.list {
@@ -48,7 +47,7 @@ impl Places {
     }
 }
 
-/// Collects the call sites of one run after another.
+/// Collects call sites, one run at a time.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     places: Places,
@@ -56,7 +55,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Adds a run of the side with its number.
+    /// Adds a run, given its number.
     pub(super) fn add(
         &mut self,
         program: &Program,
@@ -67,7 +66,7 @@ impl Collector {
         let tree: &CallTree = program.tree();
         let upward = Upward::of(tree);
         let steps = program.steps().len().max(1) as f64;
-        // The call sites of all calls that were already looked up.
+        // Caches the call site of every call that was already looked up.
         let mut of_calls: Vec<Option<Option<u32>>> = vec![None; tree.len()];
         for call in measure.calls(tree) {
             if step_of(program, call).is_none() {
@@ -84,7 +83,7 @@ impl Collector {
         }
     }
 
-    /// The call site of a call, or the nearest enclosing call site.
+    /// The call site of a call, or the nearest enclosing call site if the call is not a call site itself.
     fn place(
         &mut self,
         tree: &CallTree,

@@ -33,14 +33,15 @@ impl Range {
         self.least != self.most
     }
 
-    /// Whether the count in every step exceeds the count in every step of `other` by more than either range
-    /// varies. The margin is needed because among many variable counts a few are disjoint by chance.
+    /// Whether every count in this range exceeds every count in `other` by more than the width of either range. The
+    /// margin is needed because, among many varying counts, the ranges of a few are disjoint by chance.
     pub fn is_above(self, other: Range) -> bool {
         let varies = (self.most - self.least).max(other.most - other.least);
         self.least > other.most.saturating_add(varies)
     }
 
-    /// The range of the sum of two counts over the same steps; if both counts vary, its ends are only bounds.
+    /// The range of the sum of two counts over the same steps. If both counts vary, the minimum and maximum are only
+    /// bounds.
     #[must_use]
     pub fn plus(self, other: Range) -> Range {
         Range {

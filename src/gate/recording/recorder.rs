@@ -1,4 +1,4 @@
-//! Builds the [`Recording`] of one side from the call trees of its runs, which are added one at a time.
+//! Builds the [`Recording`] of one side from the call trees of the runs, which are added one at a time.
 
 use super::memory::Memory;
 use super::places::Collector;
@@ -28,8 +28,8 @@ pub struct Recorder {
     totals: Totals,
     memory: Memory,
     places: Collector,
-    /// The calls of each op in each step of all runs. An op without entries for the last steps is
-    /// not called in the last steps.
+    /// The calls to each op in each step of all runs. If an op has no entries for the last steps, the op is not called
+    /// in these steps.
     ops: BTreeMap<String, Vec<Calls>>,
     /// The category rules, built on first use while the first run is being read.
     categories: OnceLock<Categories>,
@@ -37,27 +37,27 @@ pub struct Recorder {
     remarks: Vec<String>,
 }
 
-/// The number of calls of an op in a step, and a hash of their arguments.
+/// The number of calls to an op in a step, and a hash of the call arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Calls {
     count: u64,
     arguments: u64,
 }
 
-/// Minimum similarity of the ops of two runs that are considered runs of one program.
+/// Minimum similarity of the ops in two runs for the runs to be considered runs of the same program.
 const ONE_PROGRAM: f64 = 0.5;
 
-/// The calls that both sides share as a fraction of all calls (a weighted Jaccard index, from 0 to 1).
+/// The calls that two runs share, as a fraction of all calls (a weighted Jaccard index, from 0 to 1).
 fn likeness(one: &BTreeMap<String, f64>, two: &BTreeMap<String, f64>) -> f64 {
     let of = |ops: &BTreeMap<String, f64>, name: &str| ops.get(name).copied().unwrap_or(0.0);
-    // The sum folds from 0 because `sum()` of no floats is −0.
+    // The fold starts from 0 because `sum()` of an empty iterator of floats is −0.
     let shared = one.iter().fold(0.0, |sum, (name, &calls)| sum + calls.min(of(two, name)));
     let all = one.values().sum::<f64>() + two.values().sum::<f64>() - shared;
     if all > 0.0 { shared / all } else { 1.0 }
 }
 
 impl Recorder {
-    /// Sets where to find the traces that were recorded while the graphs of each run were captured.
+    /// Sets where to find the traces that were recorded while each run's graphs were captured.
     #[must_use]
     pub fn captures(mut self, source: CaptureSource) -> Recorder {
         self.captures = source;
@@ -75,7 +75,7 @@ impl Recorder {
     /// Adds a run.
     ///
     /// # Errors
-    /// The run seems to be of a different program than the first run: fewer than half of their ops match.
+    /// The run seems to be a run of a different program than the first run: fewer than half of their ops match.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));
@@ -127,7 +127,7 @@ impl Recorder {
             100.0 * alike
         );
         Err(Error::new(ErrorKind::Usage, program.tree().trace().source(), message)
-            .remedy("pass only runs of one program per side"))
+            .remedy("pass only runs of the same program on each side"))
     }
 
     /// Finishes the recording of all added runs.
@@ -165,7 +165,7 @@ impl Recorder {
     }
 }
 
-/// The number and arguments of each op's calls in each step. Ops that ran during graph capture are
+/// The number of calls to each op in each step, and a hash of their arguments. Ops that ran during graph capture are
 /// excluded, because not every run records them.
 fn ops(program: &Program) -> BTreeMap<String, Vec<Calls>> {
     let tree: &CallTree = program.tree();

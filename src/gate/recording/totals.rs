@@ -10,7 +10,7 @@ use crate::tree::{CallId, CallKind, CallTree, names_graph_launch};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The sums of each step of one run, by measure.
+/// The totals of each step in one run, by measure.
 #[derive(Debug, Default)]
 pub(super) struct StepTotals {
     steps: usize,
@@ -34,8 +34,8 @@ enum Count {
     Collectives,
 }
 
-/// Names of the variants of [`Count`], in the same order. Every run has all counts, even if they
-/// are zero, so budgets may use them.
+/// Names of the variants of [`Count`], in the same order. Every run has every count, even if the count is zero, so
+/// budgets can use any count.
 pub(in crate::gate) const COUNTS: [&str; 8] = [
     "launches",
     "kernels",
@@ -170,7 +170,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Adds a run after `before` steps of earlier runs.
+    /// Adds a run; earlier runs had `before` steps in total.
     pub(super) fn add_run(&mut self, run: &StepTotals, before: usize) {
         let medians = run.times.iter().map(|(measure, steps)| (measure.as_str(), median(steps)));
         for (measure, time) in medians.chain([("step_wall", run.step_wall)]) {

@@ -1,4 +1,4 @@
-//! Finds the calls above a call, treating a backward op as if it were below the module of its forward op.
+//! Finds the calls above a call, treating a backward op as if it were below the module that contains the forward op.
 
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;

@@ -51,8 +51,7 @@ fn annotate(command: &str, finding: &Finding, out: &mut dyn Write) -> io::Result
     writeln!(out, "::{command} {place}title={title}::{}", data(&message))
 }
 
-/// The path of a file relative to the repository root, as annotations need it; the profiler often records
-/// full paths.
+/// A file's path relative to the repository root, which annotations require; the profiler often records absolute paths.
 fn relative(file: &str) -> &str {
     let folder = std::env::current_dir().ok();
     let folder = folder.as_deref().and_then(std::path::Path::to_str);
@@ -60,14 +59,14 @@ fn relative(file: &str) -> &str {
     inside.map_or(file, |inside| inside.trim_start_matches('/'))
 }
 
-/// Escapes text for a workflow command.
+/// Escapes text for use as a workflow command message.
 fn data(text: &str) -> String {
     let lines = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     // GitHub has escapes only for line breaks, so other control characters are made visible.
     one_line(&lines).into_owned()
 }
 
-/// Escapes text for a property of a workflow command.
+/// Escapes text for use as a workflow command property.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

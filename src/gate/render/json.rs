@@ -1,4 +1,4 @@
-//! Renders a [`Gate`] as JSON for programs, as described by `docs/reference/schemas/gate.schema.json`.
+//! Renders a [`Gate`] as JSON for programs, following `docs/reference/schemas/gate.schema.json`.
 
 use crate::escape::JsonWriter;
 use crate::gate::check::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};

@@ -1,4 +1,5 @@
-//! Renders a [`Gate`] as JUnit XML: one test case per rule, plus one for whether the sides are comparable.
+//! Renders a [`Gate`] as JUnit XML: one test case per rule, and one test case that checks whether the sides are
+//! comparable.
 
 use crate::escape::one_line;
 use crate::gate::check::{Check, Finding, Gate, State};

@@ -13,7 +13,7 @@ const MOST: usize = 900_000;
 /// Maximum number of call sites listed per finding.
 const SITES: usize = 3;
 
-/// Maximum number of characters of a text; longer texts are truncated.
+/// Maximum length of a string in characters; longer strings are truncated.
 const LONGEST: usize = 300;
 
 pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {

@@ -76,7 +76,7 @@ impl Gate {
         text::headline(self)
     }
 
-    /// Writes the result of the gate as text in a layout.
+    /// Writes the result of the gate as text with the given layout.
     #[cfg(feature = "cli")]
     pub(crate) fn write_text(&self, layout: Layout, out: &mut dyn Write) -> io::Result<()> {
         text::write(self, layout, out)

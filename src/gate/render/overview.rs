@@ -35,8 +35,8 @@ impl Recording {
             yes(self.setup.has_shapes, "shapes"),
             match self.setup.captured {
                 Captured::No => None,
-                Captured::Partly => Some("captures of some graph launches"),
-                Captured::Wholly => Some("captures of its graphs"),
+                Captured::Partly => Some("captures for some graph launches"),
+                Captured::Wholly => Some("captures for all graph launches"),
             },
         ]
         .into_iter()
@@ -64,7 +64,7 @@ impl Recording {
         let variable = self.ops.values().filter(|range| range.is_variable()).count();
         let ops =
             counted(self.ops.len() as u64, "kind of op").replace("kind of ops", "kinds of ops");
-        writeln!(out, "\n{ops}; the counts of {variable} of them vary between steps")?;
+        writeln!(out, "\n{ops}; the number of calls varies between steps for {variable}")?;
         let mut chains = self.places.chains();
         chains.retain(|chain| !chain.is_empty());
         chains.sort();

@@ -1,4 +1,5 @@
-//! Renders a [`Gate`] as text for people: the outcome, then one finding per change, then what was not tested.
+//! Renders a [`Gate`] as text for people: the outcome, then one finding per change, then the rules that were not
+//! tested.
 
 use crate::escape::one_line;
 use crate::gate::check::{Check, Finding, FindingSite, Gate, Outcome, State, measured_by};
@@ -7,8 +8,8 @@ use crate::program::counted;
 use crate::report::Width;
 use std::io::{self, Write};
 
-/// Maximum number of characters of a text, such as a kernel name; longer texts are truncated unless all
-/// details are written.
+/// Maximum length of a string, such as a kernel name, in characters; longer strings are truncated unless all details
+/// are written.
 const LONGEST: usize = 160;
 
 /// The column in which the values of a finding start.
@@ -60,7 +61,7 @@ pub(super) fn write(gate: &Gate, layout: Layout, out: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// The outcome in one line, such as `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; not
+/// A one-line description of the outcome, such as `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; not
 /// tested: step_wall 9.833 ms → 13.027 ms (+32.5%) …`.
 pub(super) fn headline(gate: &Gate) -> String {
     let failed: Vec<&Finding> = gate.with_state(State::Failed).collect();
@@ -100,7 +101,7 @@ pub(super) fn headline(gate: &Gate) -> String {
     }
 }
 
-/// A suffix that lists the times that exceed a limit while noise is unknown, such as
+/// A suffix that lists the times that exceed a limit but could not be tested because the noise is unknown, such as
 /// `; not tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`.
 fn untested(gate: &Gate) -> String {
     let unknown = gate.checks.iter().filter(|check| check.state == State::Inconclusive);
@@ -149,7 +150,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Writes a text that starts in column `first` and is continued in column `others`.
+    /// Writes wrapped text whose first line starts in column `first` and whose other lines start in column `others`.
     fn hanging(&mut self, first: usize, others: usize, text: &str) -> io::Result<()> {
         let lines = self.layout.width.lines(text, first.max(others), usize::MAX);
         for (at, line) in lines.iter().enumerate() {
@@ -197,7 +198,7 @@ impl Page<'_> {
         writeln!(self.out, "  {:<room$}{}", "inspect", one_line(&command), room = VALUES - 2)
     }
 
-    /// Writes the first call site, and the lines of Python that make the calls at all other call sites.
+    /// Writes the first call site, and the Python source lines of all other call sites.
     fn example(&mut self, sites: &[FindingSite]) -> io::Result<()> {
         let Some(first) = sites.first() else { return Ok(()) };
         let what = if first.what.is_empty() { String::new() } else { format!(": {}", first.what) };
@@ -241,7 +242,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Puts a text on one line, truncated unless all details are written.
+    /// Puts a string on one line, truncated unless all details are written.
     fn short(&self, text: &str) -> String {
         match self.layout.is_verbose {
             true => one_line(text).into_owned(),

@@ -9,7 +9,7 @@ use crate::program::{Phase, Query, nearest};
 /// A limit that does not depend on the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
-    /// The text of the budget.
+    /// The budget as written in the rule file.
     pub text: String,
     /// The severity of a violation of the budget.
     pub severity: Severity,
@@ -31,11 +31,13 @@ impl Budget {
     /// Parses a budget.
     ///
     /// # Errors
-    /// A message that describes the mistake.
+    /// A message that describes the syntax error.
     pub(super) fn parse(text: &str, severity: Severity) -> Result<Budget, String> {
         let condition = Condition::parse(text)?;
         let [bound] = &condition.bounds[..] else {
-            return Err("a budget has exactly one bound; split it into several budgets".to_owned());
+            return Err(
+                "a budget must have exactly one bound; split this budget into several".to_owned()
+            );
         };
         let mut scope = Scope::default();
         if let Some(path) = condition.subject {
@@ -75,14 +77,14 @@ impl Quantity {
     fn limit(self, number: &str, unit: &str) -> Result<f64, String> {
         let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
         let value =
-            value.ok_or_else(|| format!("`{number}{unit}` is not a number of at least 0"))?;
+            value.ok_or_else(|| format!("`{number}{unit}` is not a non-negative number"))?;
         match self {
             Quantity::Count(_) if unit.is_empty() => Ok(value),
             Quantity::Count(_) => Err(format!("a count has no unit; remove `{unit}`")),
             Quantity::Time(_) => {
                 let scale = UNITS.iter().find(|(known, _)| *known == unit).map(|(_, scale)| scale);
                 let scale = scale.ok_or_else(|| {
-                    format!("a time has one of the units ns, us, ms and s, not `{unit}`")
+                    format!("the unit of a time must be ns, us, ms or s, not `{unit}`")
                 })?;
                 Ok(value * scale)
             }

@@ -20,7 +20,7 @@ impl Date {
         Date::of_days((since.as_secs() / 86_400) as i64)
     }
 
-    /// The day `days` days after 1970-01-01.
+    /// The date `days` days after 1970-01-01.
     fn of_days(days: i64) -> Date {
         let mut year = 1970 + days / 366;
         while days_before(year + 1) <= days {
@@ -40,7 +40,7 @@ fn is_leap(year: i64) -> bool {
     (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
 }
 
-/// Number of days from 1970-01-01 to the first of January of a year.
+/// Number of days from 1970-01-01 to January 1 of a year.
 fn days_before(year: i64) -> i64 {
     let past = year - 1;
     let leaps = past / 4 - past / 100 + past / 400;

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// The allowed increase of one measure of the candidate.
+/// The allowed increase of one measure in the candidate.
 ///
 /// ```
 /// use tracetree::gate::{FailOn, StepMeasure};
@@ -16,13 +16,13 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FailOn {
-    /// The limited measure; the wall time by default.
+    /// The measure to which the limit applies; the wall time by default.
     pub measure: StepMeasure,
-    /// The allowed increase: a share or a time, never a count.
+    /// The allowed increase: a percentage or a time, never a count.
     pub limit: Limit,
 }
 
-/// A measure of a step, or of the whole trace if it has no steps.
+/// A measure of a step, or of the whole trace if the trace has no steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepMeasure {
     /// The wall time of a step: busy + idle.
@@ -39,7 +39,7 @@ impl StepMeasure {
     const ALL: [StepMeasure; 4] =
         [StepMeasure::Wall, StepMeasure::GpuTime, StepMeasure::Busy, StepMeasure::Idle];
 
-    /// The word for the measure in `--fail-on`.
+    /// The measure's name in `--fail-on`.
     fn word(self) -> &'static str {
         match self {
             StepMeasure::Wall => "step",
@@ -49,7 +49,7 @@ impl StepMeasure {
         }
     }
 
-    /// The words for the measure in messages.
+    /// The measure's name in messages.
     pub(in crate::gate) fn words(self) -> &'static str {
         match self {
             StepMeasure::Wall => "step time",

@@ -57,7 +57,7 @@ struct AllowTable {
     until: Option<String>,
 }
 
-/// The result of parsing; the error is a message without the file name.
+/// The result of parsing. The error message does not include the file name.
 type Parsed<T> = std::result::Result<T, String>;
 
 impl Rules {
@@ -72,10 +72,10 @@ impl Rules {
         Rules::parse(&text, path)
     }
 
-    /// Parses rules. Error messages refer to the text as `path`.
+    /// Parses rules. Error messages name the file as `path`.
     ///
     /// # Errors
-    /// The text is not valid TOML, uses unknown names, or contradicts itself.
+    /// The file is not valid TOML, uses unknown names, or contradicts itself.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
         Rules::of_text(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message)
@@ -93,7 +93,7 @@ impl Rules {
             rules.lost_launches = match share.parse::<Limit>().map_err(|error| error.to_string())? {
                 Limit::Percent(percent) => percent / 100.0,
                 Limit::Micros(_) | Limit::Bytes(_) | Limit::Count(_) => {
-                    return Err(format!("lost_launches: `{share}` is not a share; write 5%"));
+                    return Err(format!("lost_launches: `{share}` is not a percentage; write 5%"));
                 }
             };
         }
@@ -126,17 +126,20 @@ impl Rules {
         if let Some(rule) = StructureRule::named(&table.rule) {
             if table.limit.is_some() || table.least.is_some() || table.hard.is_some() {
                 return Err(
-                    "a structural rule has `allowed`, not `limit`, `least` or `hard`".into()
+                    "a structural rule accepts `allowed`, but not `limit`, `least` or `hard`"
+                        .into(),
                 );
             }
             let allowed = table.allowed.as_ref().map(number).transpose()?;
             if matches!(allowed, Some(Limit::Micros(_) | Limit::Bytes(_))) {
-                return Err("`allowed` must be a count or a share; write 2 or 5%".into());
+                return Err("`allowed` must be a count or a percentage; write 2 or 5%".into());
             }
             let rule = Rule { rule, scope, allowed, severity };
             let is_same = |known: &Rule| known.rule == rule.rule && known.scope == rule.scope;
             if self.structure.iter().any(is_same) {
-                return Err("is given twice with the same scope; remove one".into());
+                return Err(
+                    "is given twice with the same scope; remove one of the two rules".into()
+                );
             }
             self.structure.push(rule);
             return Ok(());
@@ -163,7 +166,9 @@ impl Rules {
             );
         }
         if table.allowed.is_some() || table.least.is_some() || table.hard.is_some() {
-            return Err("a memory rule has `limit`, not `allowed`, `least` or `hard`".into());
+            return Err(
+                "a memory rule accepts `limit`, but not `allowed`, `least` or `hard`".into()
+            );
         }
         let limit = match (&table.limit, severity) {
             (Some(limit), _) => number(limit)?,
@@ -175,14 +180,16 @@ impl Rules {
             | (MemoryMeasure::PeakMemory, Limit::Bytes(_))
             | (MemoryMeasure::AllocationsPerStep, Limit::Count(_)) => {}
             (MemoryMeasure::PeakMemory, Limit::Micros(_) | Limit::Count(_)) => {
-                return Err("`limit` must be a share or a size; write 5%, 200MB or 1.5GiB".into());
+                return Err(
+                    "`limit` must be a percentage or a size; write 5%, 200MB or 1.5GiB".into()
+                );
             }
             (MemoryMeasure::AllocationsPerStep, Limit::Micros(_) | Limit::Bytes(_)) => {
-                return Err("`limit` must be a share or a count; write 5% or 20".into());
+                return Err("`limit` must be a percentage or a count; write 5% or 20".into());
             }
         }
         if self.memory.iter().any(|known| known.measure == measure) {
-            return Err("is given twice with the same scope; remove one".into());
+            return Err("is given twice with the same scope; remove one of the two rules".into());
         }
         self.memory.push(MemoryRule { measure, limit, severity });
         Ok(())
@@ -201,7 +208,7 @@ impl Rules {
             );
         }
         if table.allowed.is_some() {
-            return Err("a time rule has `limit`, not `allowed`".into());
+            return Err("a time rule accepts `limit`, but not `allowed`".into());
         }
         let limit = match (&table.limit, severity) {
             (Some(limit), _) => number(limit)?,
@@ -228,7 +235,7 @@ impl Rules {
         let rule = TimeRule { measure, scope, limit, least_us, hard, severity, is_asked: true };
         let is_same = |known: &TimeRule| known.measure == measure && known.scope == rule.scope;
         if self.time.iter().any(|known| known.is_asked && is_same(known)) {
-            return Err("is given twice with the same scope; remove one".into());
+            return Err("is given twice with the same scope; remove one of the two rules".into());
         }
         self.time.retain(|known| known.is_asked || !is_same(known));
         self.time.push(rule);
@@ -349,13 +356,16 @@ mod tests {
             ("[[rule]]\nrule = \"new_op\"\npath = 'ops(\"a\")'", "did you mean `op`?"),
             ("[[rule]]\nrule = \"new_op\"\nseverity = \"warn\"", "did you mean `warning`?"),
             ("[[rule]]\nrule = \"new_op\"\nphase = \"decod\"", "did you mean `decode`?"),
-            ("[[rule]]\nrule = \"new_op\"\nlimit = \"5%\"", "has `allowed`"),
+            ("[[rule]]\nrule = \"new_op\"\nlimit = \"5%\"", "accepts `allowed`"),
             ("[[rule]]\nrule = \"new_op\"\n[[rule]]\nrule = \"new_op\"", "given twice"),
             ("[[rule]]\nrule = \"gpu_time\"", "has no limit"),
             ("[[rule]]\nrule = \"gpu_time\"\nlimit = 5", "needs a unit"),
             ("[[rule]]\nrule = \"gpu_time\"\nlimit = \"5MB\"", "needs a unit"),
-            ("[[rule]]\nrule = \"peak_memory\"\nlimit = \"5ms\"", "a share or a size"),
-            ("[[rule]]\nrule = \"allocations_per_step\"\nlimit = \"5MB\"", "a share or a count"),
+            ("[[rule]]\nrule = \"peak_memory\"\nlimit = \"5ms\"", "a percentage or a size"),
+            (
+                "[[rule]]\nrule = \"allocations_per_step\"\nlimit = \"5MB\"",
+                "a percentage or a count",
+            ),
             ("[[rule]]\nrule = \"peak_memory\"", "has no limit"),
             (
                 "[[rule]]\nrule = \"peak_memory\"\nlimit = \"5%\"\nphase = \"decode\"",

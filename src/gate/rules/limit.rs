@@ -7,9 +7,9 @@ use std::str::FromStr;
 /// An allowed increase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
-    /// An increase by a percentage of the baseline value.
+    /// An increase as a percentage of the baseline value.
     Percent(f64),
-    /// An increase by a time in µs.
+    /// An increase as a time in µs.
     Micros(f64),
     /// A number of bytes.
     Bytes(f64),
@@ -17,11 +17,11 @@ pub enum Limit {
     Count(f64),
 }
 
-/// Time units and their length in µs.
+/// Time units and their lengths in µs.
 pub(super) const UNITS: [(&str, f64); 5] =
     [("ns", 1e-3), ("us", 1.0), ("µs", 1.0), ("ms", 1e3), ("s", 1e6)];
 
-/// Units of memory and their size in bytes.
+/// Memory units and their sizes in bytes.
 const BYTES: [(&str, f64); 7] = [
     ("B", 1.0),
     ("kB", 1e3),
@@ -63,7 +63,10 @@ impl Limit {
                 let micros = UNITS.iter().find(|(known, _)| *known == unit);
                 let micros = micros.ok_or_else(|| {
                     Error::usage(format!("{number}{unit}"), format!("unknown unit `{unit}`"))
-                        .remedy("use %, a unit of time (ns, us, ms, s) or of memory (kB, MB, GB, MiB, GiB); counts have no unit")
+                        .remedy(
+                            "use %, a time unit (ns, us, ms, s) or a memory unit (kB, MB, GB, MiB, GiB); \
+                             a count has no unit",
+                        )
                 })?;
                 Ok(Limit::Micros(value * micros.1))
             }

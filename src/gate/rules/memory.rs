@@ -1,13 +1,13 @@
-//! A memory rule: the measure and the allowed increase.
+//! Memory rules, which consist of a measure and an allowed increase.
 
 use super::{Limit, Severity};
 
-/// A measure of the memory events of a step: on the GPUs, or on the host if no GPU has events.
+/// A measure computed from the memory events in a step: GPU events, or host events if no GPU has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryMeasure {
-    /// Most bytes allocated at once on a device, in the step with the most.
+    /// The peak number of allocated bytes on a device, in the step with the highest peak.
     PeakMemory,
-    /// Number of allocations, the median over the steps.
+    /// Median number of allocations per step.
     AllocationsPerStep,
 }
 
@@ -16,7 +16,7 @@ impl MemoryMeasure {
     pub const ALL: [MemoryMeasure; 2] =
         [MemoryMeasure::PeakMemory, MemoryMeasure::AllocationsPerStep];
 
-    /// The word for it in rule files.
+    /// The measure's name in rule files.
     pub fn label(self) -> &'static str {
         match self {
             MemoryMeasure::PeakMemory => "peak_memory",
@@ -25,7 +25,7 @@ impl MemoryMeasure {
     }
 }
 
-/// A rule about memory. Programs allocate the same in each run, so one run per side is enough.
+/// A memory rule. A program makes the same allocations in each run, so one run per side is enough.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryRule {
     /// What is measured.

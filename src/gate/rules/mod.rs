@@ -1,7 +1,7 @@
-//! The rules that a gate checks: those of a TOML file, plus defaults.
+//! The rules that a gate checks: the rules in a TOML file, plus defaults.
 //!
-//! Every structural rule applies everywhere unless the rule file overrides it. If several rules with the
-//! same name cover a change, the last one wins. See `docs/reference/gate-rules.md`.
+//! Every structural rule applies everywhere unless the rule file overrides it. If several rules with the same name
+//! cover a change, the last rule applies. See `docs/reference/gate-rules.md`.
 
 mod allow;
 mod budget;
@@ -25,7 +25,7 @@ pub use time::{TimeMeasure, TimeRule};
 
 use crate::program::Query;
 
-/// Code for `tolerate` which accepts that some steps of one side lack calls.
+/// Code in `tolerate` that accepts missing calls in some steps on one side.
 pub(in crate::gate) const MISSING_IN_STEPS: &str = "missing_in_steps";
 
 /// The severity of a violation.
@@ -43,7 +43,7 @@ impl Severity {
     /// All severities.
     pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Off];
 
-    /// The word for the severity in rule files.
+    /// The severity's name in rule files.
     pub fn label(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -70,7 +70,7 @@ impl Scope {
         *self == Scope::default()
     }
 
-    /// Describes the scope; empty if it covers everything.
+    /// A description of the scope; empty if the scope covers everything.
     pub fn words(&self) -> String {
         let path = self.path.as_ref().map(|path| path.text().to_owned());
         let phase = self.phase.as_ref().map(|phase| format!("phase {phase}"));
@@ -82,20 +82,20 @@ impl Scope {
 /// A structural rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// The effect, the kind of change or the measure that the rule checks.
+    /// What the rule checks: an effect, a kind of change or a measure.
     pub rule: StructureRule,
     /// Where the rule applies.
     pub scope: Scope,
-    /// The allowed increase; `None` allows none.
+    /// The allowed increase; `None` allows no increase.
     pub allowed: Option<Limit>,
     /// The severity of a violation.
     pub severity: Severity,
 }
 
-/// The outcome of a gate that found no violation but could not check everything.
+/// The outcome of a gate if no rule is violated but some rule could not be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Inconclusive {
-    /// The gate is inconclusive, which has its own exit code.
+    /// The gate is inconclusive and exits with its own exit code.
     #[default]
     Fails,
     /// The gate passes.
@@ -105,9 +105,9 @@ pub enum Inconclusive {
 /// Everything that a gate checks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// Rules about the structure, in file order.
+    /// Structural rules, in file order.
     pub structure: Vec<Rule>,
-    /// Rules about times relative to the baseline.
+    /// Time rules, which are relative to the baseline.
     pub time: Vec<TimeRule>,
     /// Memory rules; none are checked without a rule file.
     pub memory: Vec<MemoryRule>,
@@ -117,10 +117,9 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// Maximum difference between the sides in the share of GPU time whose launch is in the trace, from 0 to
-    /// 1.
+    /// Maximum difference between the sides in the share of GPU time that was launched within the trace, from 0 to 1.
     pub lost_launches: f64,
-    /// Codes of [`Obstacle`](crate::program::Obstacle) that do not prevent the comparison.
+    /// Codes of each [`Obstacle`](crate::program::Obstacle) that does not prevent the comparison.
     pub tolerate: Vec<String>,
 }
 

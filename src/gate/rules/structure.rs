@@ -1,4 +1,4 @@
-//! The structural rules, each about one effect or one kind of change.
+//! The structural rules, each of which concerns one effect or one kind of change.
 
 use crate::analysis::ChangeKind;
 use crate::gate::rules::Severity;
@@ -6,21 +6,21 @@ use crate::gate::rules::Severity;
 /// A structural rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StructureRule {
-    /// A call waits for the GPU: a synchronization, a blocking copy, `aten::item`.
+    /// A call newly waits for the GPU: a synchronization, a blocking copy, `aten::item`.
     NewSync,
     /// More copies are made, or more bytes are copied.
     NewCopy,
     /// More compiled regions run per step because the compiler breaks the graph more often.
     GraphBreaks,
-    /// Fewer captured graphs are launched, or fewer kernels run in them.
+    /// Fewer captured graphs are launched, or fewer kernels run in captured graphs.
     GraphReplayLost,
     /// Several ops or kernels do what one op or kernel did before.
     LostFusion,
-    /// A call of an op launches more kernels.
+    /// An op launches more kernels per call.
     KernelsPerCall,
     /// An op launches a different kernel than before.
     NewKernel,
-    /// An op no longer launches some GPU work, without a replacement.
+    /// An op no longer launches some GPU work, and nothing replaces that work.
     GoneKernel,
     /// More launches happen per step.
     LaunchesPerStep,
@@ -36,13 +36,13 @@ pub enum StructureRule {
     ShapeChange,
     /// Arguments have a different memory layout.
     LayoutChange,
-    /// There is a change of the given kind.
+    /// A change of the given kind occurred.
     Kind(ChangeKind),
 }
 
 impl StructureRule {
-    /// The rules that are checked without a rule file, in the order of reports. The last rules are kinds of
-    /// changes that may violate no other rule.
+    /// The rules that are checked without a rule file, in the order in which reports list them. The last rules cover
+    /// kinds of changes that may not violate any other rule.
     pub const ALL: [StructureRule; 22] = [
         StructureRule::NewSync,
         StructureRule::NewCopy,
@@ -74,8 +74,8 @@ impl StructureRule {
     }
 
     pub(in crate::gate) fn every() -> impl Iterator<Item = StructureRule> {
-        // Three kinds of changes have no rule of their own: changes of collectives violate the rule of the
-        // same name, the recording is not part of the program, and a baseline file has no memory events.
+        // Three kinds of changes have no rule of their own. Changed collectives violate the rule `collectives`,
+        // recording options are not part of the program, and a baseline file has no memory events.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
             !matches!(
@@ -113,9 +113,8 @@ impl StructureRule {
         }
     }
 
-    /// The severity of a violation if no rule file sets it. Python code that calls no ops, code that is
-    /// compiled or loaded, and a different environment may be harmless, and the rules about time cover their
-    /// cost.
+    /// The severity of a violation if no rule file sets it. Python code that calls no ops, compiling or loading code,
+    /// and a different environment may be harmless, and the time rules cover their cost.
     pub fn usual(self) -> Severity {
         match self {
             StructureRule::Kind(
@@ -140,7 +139,7 @@ impl StructureRule {
         }
     }
 
-    /// What a violation of the rule means, in words.
+    /// A short description of a violation of the rule.
     pub fn words(self) -> &'static str {
         match self {
             StructureRule::KernelsPerCall => "more kernels per call",
@@ -149,11 +148,11 @@ impl StructureRule {
             StructureRule::LaunchesPerStep => "more launches per step",
             StructureRule::NewSync => "more waits for the GPU",
             StructureRule::NewCopy => "more data copied",
-            StructureRule::LostFusion => "several ops or kernels replace one",
+            StructureRule::LostFusion => "one op or kernel replaced by several",
             StructureRule::NewOp => "new work",
             StructureRule::GoneOp => "work removed",
-            StructureRule::DtypeChange => "arguments of different types",
-            StructureRule::ShapeChange => "arguments of different shapes",
+            StructureRule::DtypeChange => "arguments with different types",
+            StructureRule::ShapeChange => "arguments with different shapes",
             StructureRule::LayoutChange => "arguments in a different memory layout",
             StructureRule::GraphBreaks => "more compiled regions",
             StructureRule::GraphReplayLost => "less work replayed from captured graphs",

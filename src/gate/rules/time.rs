@@ -13,7 +13,7 @@ pub enum TimeMeasure {
     HostTime,
     /// The time during which the GPU is idle.
     Idle,
-    /// The time of communication that does not overlap with computation.
+    /// The communication time that does not overlap with computation.
     ExposedCommunication,
 }
 
@@ -27,7 +27,7 @@ impl TimeMeasure {
         TimeMeasure::ExposedCommunication,
     ];
 
-    /// The word for the measure in rule files.
+    /// The measure's name in rule files.
     pub fn label(self) -> &'static str {
         match self {
             TimeMeasure::StepWall => "step_wall",
@@ -44,7 +44,7 @@ impl TimeMeasure {
     }
 }
 
-/// A rule about a time relative to the baseline.
+/// A rule that limits a time relative to the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimeRule {
     /// The limited measure.
@@ -55,7 +55,7 @@ pub struct TimeRule {
     pub limit: Limit,
     /// The minimum increase in µs: a smaller increase is never a violation, even if it exceeds `limit`.
     pub least_us: f64,
-    /// Whether the rule can fail given one run per side.
+    /// Whether the rule can fail with only one run per side.
     pub hard: bool,
     /// The severity of a violation.
     pub severity: Severity,
@@ -67,11 +67,11 @@ pub struct TimeRule {
 const USUAL_WALL: f64 = 10.0;
 /// Default limit for the GPU time, in percent.
 const USUAL_GPU: f64 = 5.0;
-/// Default minimum increase that violates a rule, in µs.
+/// Minimum increase that violates a rule by default, in µs.
 const USUAL_LEAST: f64 = 50.0;
 
 impl TimeRule {
-    /// Creates a user's rule for whole steps.
+    /// Creates a rule for whole steps, as configured by the user.
     pub fn asked(measure: TimeMeasure, limit: Limit) -> TimeRule {
         TimeRule {
             measure,

@@ -1,4 +1,4 @@
-//! Renders the outcomes as CSV, with a line for each kernel type of each scenario. There are no total lines,
+//! Renders the outcomes as CSV, with a line for each kernel type of each scenario. There are no lines with totals,
 //! so columns can be summed.
 
 use super::figures::rounded;

@@ -1,4 +1,4 @@
-//! Formats the numbers in tables: one decimal, a sign on differences, and empty text for undefined values.
+//! Formats the numbers in tables: with one decimal, with a sign for differences, and empty for undefined values.
 
 use crate::trace::Nanos;
 
@@ -32,7 +32,7 @@ pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3 + 0.0
 }
 
-/// Whether a value appears as 0 with one decimal, so it needs no sign.
+/// Whether a value rounds to 0.0 and therefore needs no sign.
 fn is_shown_as_zero(value: f64) -> bool {
     value.abs() < 0.05
 }
@@ -47,7 +47,7 @@ pub(super) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
-/// A figure for a sentence, where empty text would look like a mistake.
+/// Formats a figure for use in a sentence, where an empty string would look like a mistake.
 pub(super) fn stated(figure: String) -> String {
     if figure.is_empty() { "undefined".to_owned() } else { figure }
 }

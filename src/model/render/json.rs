@@ -10,7 +10,7 @@ use crate::model::compare::{Amounts, Row};
 use crate::model::scenario::{ModelComparison, Outcome};
 use crate::trace::Notes;
 
-/// Version of the JSON schema, which increases when a key changes its meaning or is removed.
+/// Version of the JSON schema, which increases when the meaning of a key changes or a key is removed.
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -163,7 +163,7 @@ fn amounts(amounts: &Amounts) -> AmountsView {
     }
 }
 
-/// Writes a whole count as an integer, because programs expect counts to be integers.
+/// Writes a whole number as an integer, because programs expect counts to be integers.
 fn count(count: f64) -> Number {
     let whole = Number::from(count as u64);
     if count.fract() == 0.0 { whole } else { Number::from_f64(rounded(count)).unwrap_or(whole) }

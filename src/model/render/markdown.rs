@@ -28,7 +28,7 @@ fn scenario(comparison: &ModelComparison, top: usize) -> String {
     );
     let contributors = table::contributors(comparison);
     if !contributors.is_empty() {
-        let heads = ["largest contributors", "points of weighted error", "error"];
+        let heads = ["largest contributors", "percentage points of weighted error", "error"];
         let numbers = |column| column > 0;
         text.push_str(&format!(
             "\n{}",
@@ -53,7 +53,7 @@ fn table_line<const N: usize>(cells: &[String; N]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// Escapes the Markdown markup in a name from a file, and removes line breaks.
+/// Escapes Markdown markup in a name that was read from a file, and removes line breaks.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in one_line(text).chars() {

@@ -53,8 +53,8 @@ impl FromStr for Format {
     }
 }
 
-/// Renders `outcomes` as a report that ends in a newline. Text and Markdown show the `top` largest kernel
-/// types of each scenario and one sum for the remaining kernel types. JSON and CSV contain all kernel types.
+/// Renders `outcomes` as a report that ends in a newline. For each scenario, text and Markdown show the `top`
+/// largest kernel types and the sum of the others. JSON and CSV contain all kernel types.
 pub fn render(outcomes: &[Outcome], format: Format, top: usize) -> String {
     match format {
         Format::Text => text::render(outcomes, top),

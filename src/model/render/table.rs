@@ -1,4 +1,4 @@
-//! Produces the table cells of a comparison, which the text and Markdown formats lay out.
+//! Produces the cells of the comparison table. The text and Markdown formats share these cells.
 
 use super::figures;
 use crate::model::compare::{Amounts, Row, total};
@@ -24,7 +24,7 @@ pub(super) fn is_number(column: usize) -> bool {
     (1..=7).contains(&column)
 }
 
-/// The `top` largest rows, a line that sums up the remaining rows if there are any, and the total line.
+/// The `top` largest rows, the sum of the remaining rows if there are any, and the total.
 pub(super) fn lines(comparison: &ModelComparison, top: usize) -> Vec<Line> {
     let (shown, rest) = comparison.rows.split_at(top.min(comparison.rows.len()));
     let mut lines: Vec<Line> = shown.iter().map(row_line).collect();
@@ -78,7 +78,7 @@ pub(super) fn summary(comparison: &ModelComparison) -> [String; 2] {
     [
         format!("coverage of the profile's time: {}", coverage.join(", ")),
         format!(
-            "weighted error {}, total error {}, predicted but not in the profile {} µs",
+            "weighted error {}, total error {}, predicted time of kernel types missing from the profile {} µs",
             stated_share(accuracy.weighted_error_pct),
             figures::stated(figures::difference(comparison.total.error_pct())),
             figures::micros(accuracy.model_only)
@@ -90,14 +90,14 @@ fn stated_share(percent: Option<f64>) -> String {
     figures::stated(figures::share(percent))
 }
 
-/// Two lines that describe the inputs: the model's trace, and the profile.
+/// Two lines that describe the inputs: the model's trace and the profile.
 pub(super) fn inputs(comparison: &ModelComparison) -> [String; 2] {
     let scenario = &comparison.scenario;
     let process = &comparison.process;
     let rows = &comparison.profile_rows;
     [
         format!(
-            "model    {}: pid {} {}, {} compared, {} without cost ignored",
+            "model    {}: pid {} {}, {} compared, {} ignored (zero cost)",
             scenario.model_trace.display(),
             process.pid,
             process.name.as_deref().unwrap_or("(no name)"),
@@ -116,7 +116,7 @@ pub(super) fn inputs(comparison: &ModelComparison) -> [String; 2] {
     ]
 }
 
-/// The contributors to the weighted error: kernel type, points, and the error of the row.
+/// The contributors to the weighted error: kernel type, percentage points, and the row's error.
 pub(super) fn contributors(comparison: &ModelComparison) -> Vec<[String; 3]> {
     let largest = comparison.accuracy.contributors.iter();
     largest

@@ -4,7 +4,7 @@ use super::table::{self, HEADS};
 use crate::escape::one_line;
 use crate::model::scenario::{ModelComparison, Outcome};
 
-/// Maximum width of a cell, in characters; some names have thousands.
+/// Maximum width of a cell, in characters; some names have thousands of characters.
 const WIDEST: usize = 64;
 
 pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
@@ -38,7 +38,7 @@ fn scenario(comparison: &ModelComparison, top: usize) -> String {
     lines.iter().map(|line| format!("{}\n", one_line(line).trim_end())).collect()
 }
 
-/// Lays out cells in columns separated by two blanks, with numbers right-aligned.
+/// Lays out cells in columns separated by two spaces, with numbers right-aligned.
 fn laid_out<const N: usize>(
     lines: &[[String; N]],
     is_number: impl Fn(usize) -> bool,

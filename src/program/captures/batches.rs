@@ -1,5 +1,5 @@
-//! Reads two batch sizes from annotations: the one that a graph was captured for, and the one of a
-//! replay.
+//! Reads two batch sizes from annotations: the batch size that a graph was captured for, and the
+//! batch size of a replay.
 
 use super::{Captures, GraphId};
 use crate::program::annotations::{Annotation, Meaning, annotations};
@@ -7,32 +7,35 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 
-/// The batches of captured graphs and of replays.
+/// The batch that each graph was captured for, and the batch of each replay.
 pub(super) struct Batches {
-    /// For each captured graph: the annotation around its capture, and the batch size, from that
-    /// annotation or from outside the trace.
+    /// For each captured graph, the annotation around the capture, and the batch size. The size
+    /// comes from that annotation or from outside the trace.
     captured: FxHashMap<GraphId, (Option<EventId>, Option<u64>)>,
     replayed: Vec<Annotation>,
 }
 
-/// The batch that a graph replay processed. Engines capture graphs either for a number of requests
-/// or for a number of tokens.
+/// The batch that a graph replay processed. Engines capture graphs either for a fixed number of
+/// requests or for a fixed number of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct ReplayedBatch {
     pub(super) requests: u64,
     pub(super) tokens: u64,
 }
 
-/// How well the batch that a graph was captured for suits the batch of a replay, best first.
+/// How well the batch that a graph was captured for matches the batch of a replay. Variants are
+/// ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Suits {
     /// The graph was captured for exactly the batch of the replay.
     Exactly,
-    /// The graph's batch is the next larger one, to which the engine padded.
+    /// The graph's batch is the next larger captured size, to which the engine padded the replay's
+    /// batch.
     Padded(u64),
-    /// The batch of the graph or of the replay is unknown.
+    /// The graph's batch or the replay's batch is unknown.
     Unknown,
-    /// The graph's batch is too small, or too large for an engine to pad to it.
+    /// The graph's batch is too small, or so large that no engine would pad the replay's batch to
+    /// that size.
     Not,
 }
 
@@ -66,8 +69,8 @@ impl Batches {
         self.captured.get(&graph).and_then(|&(_, size)| size)
     }
 
-    /// The group of graphs that a graph was captured with, one after the other; they are replayed
-    /// in the same order.
+    /// The group of graphs that were captured one after the other, including this graph. Engines
+    /// replay a group in capture order.
     pub(super) fn group(&self, graph: GraphId) -> (u32, Option<EventId>) {
         (graph.capture, self.captured.get(&graph).and_then(|&(event, _)| event))
     }
@@ -91,9 +94,8 @@ impl Batches {
     }
 }
 
-/// How well a graph that was captured for one batch suits the replay of a batch. Engines pad a
-/// batch to the next captured size, and neighboring captured sizes are less than a factor of two
-/// apart.
+/// Compares the batch that a graph was captured for with the batch of a replay. Engines pad a batch
+/// to the next captured size, and neighboring captured sizes are less than a factor of two apart.
 pub(super) fn suits(captured: Option<u64>, replayed: Option<ReplayedBatch>) -> Suits {
     let (Some(size), Some(batch)) = (captured, replayed) else { return Suits::Unknown };
     if size == batch.tokens || size == batch.requests {

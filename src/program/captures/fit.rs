@@ -1,7 +1,7 @@
 //! Ranks the captured graphs that a graph launch may have replayed, best first.
 //!
-//! If replays are equal and captured graphs are equal, as for identical layers, they are aligned
-//! only once.
+//! Identical layers lead to equal replays and equal captured graphs, so each distinct combination
+//! is aligned only once.
 
 use super::batches::{Batches, ReplayedBatch, Suits, suits};
 use super::{Captures, GraphId};
@@ -9,29 +9,28 @@ use crate::tree::{Alignment, Alphabet, Launched, Misfit, Ran, align};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A captured graph fits a replay only if at least this fraction of its launches, and of the
-/// replay's kernels, is aligned.
+/// A captured graph fits a replay only if at least this fraction of the graph's launches, and at
+/// least this fraction of the replay's kernels, is aligned.
 const LEAST_PLACED: f64 = 0.85;
-/// Maximum fraction of the kernels that may remain unaligned while equally many launches remain
-/// unaligned. Beyond this fraction, work was replaced rather than dropped, so a different
-/// graph was replayed.
+/// Maximum fraction of kernels that may be unaligned if the same number of launches is unaligned.
+/// Beyond this fraction, work was replaced rather than dropped, so a different graph was replayed.
 const MOST_REPLACED: f64 = 0.02;
-/// Minimum fraction of aligned kernels whose names suit the launching op, if the capture records no
-/// kernel names. A lower fraction can be due to chance.
+/// Minimum fraction of aligned kernels whose names match the launching op, if the capture records
+/// no kernel names. A lower fraction can be due to chance.
 const LEAST_AGREEMENT: f64 = 0.8;
 /// Minimum fraction of a graph's launches that must be aligned if the replay may continue after the
 /// end of the trace.
 const LEAST_OF_CUT_OFF: f64 = 0.5;
-/// Maximum number of distinct captured graphs that are aligned with a replay; those with the most
-/// kernel names in common are chosen.
+/// Maximum number of distinct captured graphs to align with a replay. Graphs that share the most
+/// kernel names with the replay are chosen.
 const ALIGNED: usize = 16;
 
-/// Whether a replay is completely in the trace.
+/// Whether the trace contains the complete replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplayEnd {
     /// The replay is complete, because another replay follows it.
     Recorded,
-    /// The replay is the last one, so it may continue after the end of the trace.
+    /// The replay is the last replay in the trace, so it may continue after the end of the trace.
     MayBeMissing,
 }
 
@@ -40,7 +39,7 @@ pub(super) enum ReplayEnd {
 pub(super) struct Candidate {
     pub(super) graph: GraphId,
     pub(super) alignment: Arc<Alignment>,
-    /// Why the captured graph cannot be the replayed one; `None` if it can.
+    /// Why the captured graph cannot be the replayed graph; `None` if the graph fits.
     pub(super) misfit: Option<Misfit>,
     suits: Suits,
     /// Number of captured launches without a kernel in the replay.
@@ -48,25 +47,26 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Whether two captured graphs fit a replay equally well, so only their order can decide.
+    /// Whether two captured graphs fit a replay equally well, so that only the capture order can
+    /// decide between them.
     pub(super) fn is_as_good_as(&self, other: &Candidate) -> bool {
         self.rank() == other.rank()
     }
 
-    /// Sort key of captured graphs: fitting ones first, then by batch, by number of aligned
-    /// launches, by number of unaligned launches, and by agreement.
+    /// Sort key for captured graphs. Graphs that fit come first; the order is then by batch, number
+    /// of aligned launches, number of unaligned launches, and agreement.
     fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
         match self.misfit {
-            // If no captured graph fits, the one with the most similar kernels is reported.
+            // If no captured graph fits, the graph with the most similar kernels is reported.
             Some(_) => (true, Suits::Not, placed, self.left_over, -agreement),
             None => (false, self.suits, placed, self.left_over, -agreement),
         }
     }
 }
 
-/// Captured graphs that have equal launches.
+/// Captured graphs with identical launches.
 struct Kind {
     launched: Vec<Launched>,
     graphs: Vec<GraphId>,
@@ -153,7 +153,7 @@ impl<'a> Fitting<'a> {
 
 impl Kind {
     /// The maximum number of launches that an alignment could match with kernels, and the number of
-    /// launches that would then remain.
+    /// launches that would then remain unmatched.
     fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self
@@ -174,7 +174,7 @@ fn bag(names: impl Iterator<Item = u32>) -> FxHashMap<u32, u32> {
     bag
 }
 
-/// Why a graph's launches cannot have produced a replay's kernels; `None` if they can.
+/// Why a graph's launches cannot have produced a replay's kernels; `None` if the graph fits.
 fn misfit(
     alignment: &Alignment,
     launches: usize,

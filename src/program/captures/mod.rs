@@ -1,10 +1,10 @@
-//! Adds the captured calls of capture traces below the graph launches of a tree.
+//! Adds the calls recorded in capture traces below the graph launches in a tree.
 //!
 //! Two criteria select the captured graph that a launch replays: the batch size in the engine's
 //! annotations, and the alignment of the captured launches with the replayed kernels. If several
-//! graphs fit equally well, the order in which they were captured decides. If no graph fits, the
-//! most similar one is reported with the reason. The kernels of that launch then go below the
-//! program parts that they name, or stay at the graph launch.
+//! graphs fit equally well, the capture order decides. If no graph fits, the most similar graph is
+//! reported with the reason why it does not fit. Kernels that name a program part are then placed
+//! below that part; all other kernels stay directly below the graph launch.
 
 mod batches;
 mod fit;
@@ -43,12 +43,14 @@ pub struct Captures {
     captures: Vec<Arc<Capture>>,
     /// The batch that each capture file was recorded for, if known from outside the trace.
     hints: Vec<Option<u64>>,
-    /// Whether graph launches stay unchanged even if their kernels name parts of the program.
+    /// Whether graph launches stay unchanged even if the replayed kernels name parts of the
+    /// program.
     leaves_graphs: bool,
     notes: Notes,
 }
 
-/// Id of a captured graph: the index of its capture trace, and its own index in that trace.
+/// Id of a captured graph: the index of the capture trace, and the index of the graph in that
+/// trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct GraphId {
     capture: u32,

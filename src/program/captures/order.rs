@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The chosen sequence of graphs has the most transitions from a graph to its successor in the same
-//! group. A transition from the last graph of a group to the first counts, too. Launches with the
+//! group. A transition from the last graph of a group to the first also counts. Launches with the
 //! same graph number (CUDA's `graph id`) get the same captured graph.
 
 use super::fit::Candidate;
@@ -18,8 +18,8 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Identifies the graphs captured for one batch: their capture trace and the annotation around
-/// them.
+/// Identifies the graphs captured for one batch: the capture trace, and the annotation around the
+/// captures.
 type Group = (u32, Option<EventId>);
 
 /// For each graph launch, the index of the chosen captured graph; `None` if no graph fits.
@@ -65,8 +65,7 @@ fn graph_id(tree: &CallTree, launch: CallId) -> Option<u64> {
     graph.filter(|&graph| graph != 0)
 }
 
-/// For each captured graph, the next one in its group. The successor of the last graph is the
-/// first.
+/// For each captured graph, the next graph in the same group. The first graph follows the last.
 fn successors(
     captures: &Captures,
     group: impl Fn(GraphId) -> Group,
@@ -85,7 +84,8 @@ fn successors(
     of_group.flat_map(next).collect()
 }
 
-/// The best captured graph, and the graphs that only the order can distinguish from the best.
+/// The best captured graph, and all graphs that fit equally well, so that only the order can
+/// decide.
 fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     let fits = |&at: &usize| {
         candidates[at].misfit.is_none() && candidates[at].is_as_good_as(&candidates[0])
@@ -102,8 +102,8 @@ struct Way {
     before: Option<usize>,
 }
 
-/// Chooses a graph per launch such that most transitions lead to a successor. On a tie, the graphs
-/// that were captured first are chosen.
+/// Chooses one graph per launch to maximize the number of transitions from a graph to its
+/// successor. On a tie, the graphs that were captured first are chosen.
 fn path(
     order: &[usize],
     candidates: &[Vec<Candidate>],

@@ -1,9 +1,10 @@
 //! Kernels of a graph replay may name parts of the program; this module adds those parts as calls.
 //!
 //! PyTorch writes the names given with `torch.cuda.graph_annotations.mark_kernels` during a graph
-//! capture into the kernels of its replays (`export_chrome_trace(…, cuda_graph_annotations=…)`). If
-//! annotated regions are nested, PyTorch writes the innermost name. Engines use module paths as
-//! names. A number in a module path belongs to the component before that number:
+//! capture into the kernels of the graph's replays (`export_chrome_trace(…,
+//! cuda_graph_annotations=…)`). If annotated regions are nested, PyTorch writes the innermost name.
+//! Engines use module paths as names. A number in a module path belongs to the component before
+//! that number:
 //!
 //! ```text
 //! kernel   its name                below the graph launch
@@ -17,7 +18,7 @@ use crate::trace::{CapturedAs, EventId, Graft, GraftedCall, Trace};
 use crate::tree::{CallId, CallTree, Ran};
 use rustc_hash::FxHashMap;
 
-/// The program parts of one replay, in preorder.
+/// The program parts in one replay, in preorder.
 #[derive(Debug, Default)]
 struct Parts<'n> {
     calls: Vec<(&'n str, u32)>,
@@ -26,7 +27,7 @@ struct Parts<'n> {
 }
 
 impl<'n> Parts<'n> {
-    /// The program parts that the GPU events of one replay name. Consecutive events that name the
+    /// The program parts named by the GPU events in one replay. Consecutive events that name the
     /// same part share one call. GPU events are sorted by graph node if nodes are recorded, because
     /// streams run concurrently.
     fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
@@ -56,8 +57,8 @@ impl<'n> Parts<'n> {
     }
 }
 
-/// Synthetic capture traces of the program parts that kernels name, for replays without a capture.
-/// Each distinct sequence of program parts gets one trace.
+/// Synthetic capture traces that contain the program parts named by kernels, for replays without a
+/// recorded capture. Each distinct sequence of program parts gets one trace.
 pub(super) struct PartTraces {
     /// Number of recorded capture traces, which precede the synthetic traces in the list of
     /// sources.
@@ -75,7 +76,7 @@ impl PartTraces {
         &self.traces
     }
 
-    /// The program parts that the kernels of one replay name, to be inserted below its launch.
+    /// The program parts named by the kernels in one replay, to be inserted below the graph launch.
     /// `None` if no kernel names a program part.
     pub(super) fn graft(&mut self, tree: &CallTree, launch: CallId, ran: &[Ran]) -> Option<Graft> {
         let parts = Parts::of(tree.trace(), ran);

@@ -1,4 +1,4 @@
-//! Reads the [`Captures`] of a trace from their source.
+//! Reads the [`Captures`] that belong to a trace.
 
 use super::Captures;
 use crate::error::{Error, ErrorKind, Result};
@@ -8,26 +8,26 @@ use crate::tree::{CallTree, Capture, TreeOptions, names_graph_launch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the captures of a trace's graphs come from.
+/// Where the graph captures for a trace come from.
 ///
-/// A trace in which graphs are both captured and launched is also used as its own capture, unless
-/// the source is [`CaptureSource::Nowhere`].
+/// A trace in which graphs are both captured and launched also serves as its own capture trace,
+/// unless the source is [`CaptureSource::Nowhere`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum CaptureSource {
     /// The folder `capture_traces` next to the trace, if there is one.
     #[default]
     Beside,
-    /// Files, and folders of files.
+    /// Capture files, and folders that contain capture files.
     Files(Vec<PathBuf>),
     /// Traces that are already in memory.
     Traces(Vec<Arc<Trace>>),
-    /// No captures. Graph launches stay unchanged even if their kernels name parts of the program.
+    /// No captures. Graph launches stay unchanged even if the replayed kernels name parts of the
+    /// program.
     Nowhere,
 }
 
-/// The notes of a tree that report a useless capture. Notes about useless captures are errors if
-/// `--strict` is given.
+/// Codes of the notes about captures that cannot be used. With `--strict`, these notes are errors.
 const USELESS: [&str; 6] = [
     "CAPTURE_UNREADABLE",
     "CAPTURE_WITHOUT_GRAPH",
@@ -42,8 +42,9 @@ impl CaptureSource {
     /// If the trace contains no graph launch, no capture file is read.
     ///
     /// # Errors
-    /// Fails if a file or folder given by the user cannot be read. An unreadable folder that was
-    /// merely found next to the trace only causes a note, except with [`ReadOptions::strict`].
+    /// Fails if a file or folder given by the user cannot be read. If the folder was not given by
+    /// the user but found next to the trace, a read error only causes a note, except with
+    /// [`ReadOptions::strict`].
     pub fn open(
         &self,
         trace: &Arc<Trace>,
@@ -118,8 +119,8 @@ impl Captures {
         Ok(())
     }
 
-    /// Returns the tree with captured calls and with the program parts that the kernels of graphs
-    /// name. If the source is [`CaptureSource::Nowhere`], the tree is unchanged.
+    /// Returns the tree with captured calls and with the program parts that graph kernels name. If
+    /// the source is [`CaptureSource::Nowhere`], the tree is unchanged.
     ///
     /// # Errors
     /// Fails if `reading` is strict and a capture could not be used.
@@ -140,10 +141,10 @@ impl Captures {
         Ok(tree)
     }
 
-    /// Turns a note about a useless capture into an error.
+    /// Turns a note about an unusable capture into an error.
     ///
     /// # Errors
-    /// Fails if the tree has a note about a useless capture.
+    /// Fails if the tree has a note about an unusable capture.
     fn strictly(tree: &CallTree) -> Result<()> {
         match USELESS.iter().find_map(|code| tree.notes().get(code)) {
             None => Ok(()),

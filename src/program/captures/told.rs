@@ -36,13 +36,12 @@ pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     );
 }
 
-/// Adds a note about replays whose calls were omitted because they would exceed the number range of
+/// Adds a note about replays whose captured calls were omitted because the tree would have too many
 /// events.
 pub(super) fn room(left_out: usize, notes: &mut Notes) {
     notes.add("CAPTURE_TOO_LARGE", left_out as u64, "compare fewer steps", || {
         format!(
-            "{left_out} × replay without its captured calls; with them, the tree would exceed 2^32 \
-             events"
+            "{left_out} × replay without captured calls, because the tree would otherwise exceed 2^32 events"
         )
     });
 }
@@ -97,7 +96,7 @@ pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes
     notes.add("CAPTURE_INCOMPLETE", missed as u64, "", || {
         let kernels = counted(missed as u64, "kernel");
         format!(
-            "{kernels} of replayed graphs without a captured launch; attributed to the graph launch"
+            "{kernels} in replayed graphs without a captured launch; attributed to the graph launch"
         )
     });
     let by_order = fitting.filter(|replay| replay.equals > 0);
@@ -108,7 +107,7 @@ pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes
     });
 }
 
-/// The files that the captured calls come from.
+/// The capture files that contain the captured calls.
 fn sources(replays: &[Replay]) -> String {
     let mut sources: Vec<&str> =
         replays.iter().filter_map(|r| Some(r.graph.as_ref()?.source.as_str())).collect();

@@ -1,9 +1,9 @@
 //! Finds the layers of graph replays. A replay calls no modules, so layers are found as repeated
 //! sequences of kernels.
 //!
-//! A replay is usually one graph launch. If the engine captures the parts between its attention
-//! calls separately (piecewise), a replay consists of all graph launches of one step with
-//! everything launched between them:
+//! A replay is usually one graph launch. If the engine captures the parts between attention calls
+//! separately (piecewise), a replay consists of all graph launches in one step, and everything
+//! launched between these graph launches:
 //!
 //! ```text
 //! step   graph │ attention │ graph │ attention │ graph │ …      one replay, of many layers
@@ -18,15 +18,16 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of graph launches in a step that count as pieces of one larger graph.
+/// Minimum number of graph launches in a step; only then do the launches count as pieces of one
+/// larger graph.
 const FEWEST_PIECES: usize = 3;
 
-/// For each graph launch, the first and the last GPU event of its replay that are in a layer.
+/// For each graph launch, the first and the last GPU event in the replay that belong to a layer.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
-/// Finds a stack of layers for each repeated part of each distinct sequence of replayed kernels, in
-/// order of first launch. Also returns the range of GPU events that the layers of each replay
-/// cover.
+/// Finds the stacks of layers in replayed kernel sequences. Each repeated part of a distinct
+/// sequence is one stack, and stacks are in order of first launch. Also returns the range of GPU
+/// events that the layers of each replay cover.
 pub(super) fn of_graphs(
     tree: &CallTree,
     steps: &Steps,
@@ -54,8 +55,9 @@ pub(super) fn of_graphs(
 /// The graph launches that contain no layers of their own, by step and thread.
 type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
 
-/// Adds a graph launch to the pieces of its step and thread. A launch outside of steps is ignored,
-/// because outside of steps nothing shows where one pass over the model ends and the next begins.
+/// Adds a graph launch to the pieces for the launch's step and thread. A launch outside of steps is
+/// ignored, because outside of steps nothing shows where one pass over the model ends and the next
+/// begins.
 fn add_piece(tree: &CallTree, steps: &Steps, launch: CallId, pieces: &mut Pieces) {
     let (Some(step), Some(event)) = (steps.step(launch), tree.event(launch)) else { return };
     let key = (step, tree.trace().thread_of(event));
@@ -179,7 +181,7 @@ fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     events
 }
 
-/// Numbers kernel names, so that equal names get equal numbers.
+/// Assigns numbers to kernel names, so that equal names get equal numbers.
 fn numbered(names: &[TextId]) -> Vec<u32> {
     let mut numbers: FxHashMap<TextId, u32> = FxHashMap::default();
     names

@@ -1,5 +1,5 @@
-//! Decides whether sibling calls do the same kind of work, which means that they call the same ops
-//! and modules.
+//! Decides whether sibling calls do the same kind of work, which means that the siblings call the
+//! same ops and modules.
 
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
@@ -8,12 +8,12 @@ use rustc_hash::FxHashMap;
 /// modules that either of them calls.
 const COMMON_SHARE: usize = 2;
 
-/// How often a call calls each op and each module class.
+/// How many times a call invokes each op and each module class.
 type Counts<'t> = FxHashMap<&'t str, usize>;
 
-/// Whether at least half of several sibling calls are similar to the sibling of median size. Layers
-/// need not be equal (one in four may be sparse, or the first two dense), but they have most of
-/// their work in common.
+/// Whether at least half of the given sibling calls are similar to the median-sized sibling. Layers
+/// need not be equal (one in four may be sparse, or the first two dense), but most of the work in
+/// all layers is the same.
 pub(super) fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let mut counted: Vec<Counts<'_>> = calls.iter().map(|&call| counts(tree, call)).collect();
     counted.sort_by_cached_key(|counts| counts.values().sum::<usize>());
@@ -57,7 +57,8 @@ mod tests {
         };
         assert!(!like(&[("mm", 2), ("add", 1)], &[("mm", 2), ("mul", 1)]));
         assert!(like(&[("mm", 3), ("add", 1)], &[("mm", 3), ("mul", 1)]));
-        // Three common calls of six are not more than half. Call counts matter, not only names.
+        // Three common calls out of six are exactly half, which is not enough. Call counts matter,
+        // not only names.
         assert!(!like(&[("mm", 3)], &[("mm", 6)]) && like(&[("mm", 4)], &[("mm", 6)]));
         assert!(like(&[], &[]) && !like(&[("mm", 1)], &[]));
     }

@@ -2,8 +2,8 @@
 //! after.
 //!
 //! The forward work of a layer is everything that its module calls. The backward work is everything
-//! that the backward ops of its forward ops launch. All other work has a position too, so tables
-//! add up:
+//! that the backward ops of its forward ops launch. All other work has a position too, so all
+//! positions in a table add up to the total:
 //!
 //! ```text
 //! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤
@@ -25,9 +25,9 @@ use stacks::Found;
 /// The kind of layers in a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StackKind {
-    /// Sibling modules of one class.
+    /// Sibling modules of the same class.
     Modules,
-    /// Parts of a graph replay's kernel sequence that repeat.
+    /// Repeated parts of a graph replay's kernel sequence.
     Graph,
 }
 
@@ -101,7 +101,7 @@ impl Layers {
         Layers::in_steps(tree, measure, &Steps::of(tree))
     }
 
-    /// Same as [`Layers::of`], for a tree whose steps are already known.
+    /// Same as [`Layers::of`], but for a tree whose steps are already known.
     pub(crate) fn in_steps(tree: &CallTree, measure: Measure, steps: &Steps) -> Layers {
         let mut found = stacks::of_modules(tree, measure);
         let (replayed, reaches) = graphs::of_graphs(tree, steps, &found);
@@ -142,14 +142,14 @@ impl Layers {
         self.stacks.is_empty()
     }
 
-    /// The position of a call. For a GPU event, the position where it was launched.
+    /// The position of a call. For a GPU event, the position of the launch.
     pub fn place(&self, call: CallId) -> LayerPlace {
         let at = self.of_calls.get(call.index());
         at.map_or(LayerPlace::NoLayers, |at| self.places[at as usize])
     }
 }
 
-/// Marks a call that is in no layer.
+/// Marks a call outside of all layers.
 const IN_NONE: u32 = u32::MAX;
 
 /// Adds the layers to `places`, and returns the index of each call's layer in `places`.
@@ -229,8 +229,8 @@ impl Extents {
                 | CallKind::Runtime => ran(tree, member),
             };
             if tree.is_captured(member) {
-                // All captured calls have the same start time, so their preorder decides which come
-                // before the layers.
+                // All captured calls have the same start time, so preorder decides which captured
+                // calls come before the layers.
                 let last = CallId((member.index() + tree.size(member)) as u32 - 1);
                 let reach = extents.of_graphs.entry(call).or_insert((member, last));
                 *reach = (reach.0.min(member), reach.1.max(last));
@@ -245,7 +245,7 @@ impl Extents {
         extents
     }
 
-    /// The position of a call that is in no layer.
+    /// The position of a call outside of all layers.
     fn place(&self, tree: &CallTree, steps: &Steps, call: CallId) -> LayerPlace {
         let Some(whole) = self.whole else { return LayerPlace::NoLayers };
         let host = match tree.kind(call) {

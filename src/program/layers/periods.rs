@@ -4,10 +4,10 @@
 //! a graph:
 //!
 //! - An *anchor* is a kernel that occurs once in each layer. Layers need not be equal: if attention
-//!   alternates between two kinds, one layer uses one kernel and the next uses two, but all other
-//!   kernels are the same.
+//!   alternates between two kinds, one layer uses one attention kernel and the next layer uses two,
+//!   but all other kernels are the same.
 //! - A *run* is a kernel sequence that repeats exactly, back to back. A graph may contain several
-//!   consecutive runs (two kinds of blocks), which may share some of their kernels.
+//!   consecutive runs (two kinds of blocks), and the runs may share some kernels.
 //!
 //! ```text
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
@@ -20,11 +20,11 @@ use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// At least one of every `ANCHOR_SHARE` kernels in the layers must be an anchor.
+/// At least one in `ANCHOR_SHARE` kernels in the layers must be an anchor.
 const ANCHOR_SHARE: usize = 2;
 
 /// Two runs are different kinds of layers if they share at most this many quarters of their
-/// kernels. Runs that share more are one kind of layer, interrupted by an irregular layer.
+/// kernels. Runs that share more kernels are one kind of layer, interrupted by an irregular layer.
 const COMMON_QUARTERS: usize = 3;
 
 /// The parts of a kernel sequence that consist of repeated layers, in order; empty if no kernels
@@ -41,7 +41,7 @@ pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
     }
 }
 
-/// Whether two layers share at most [`COMMON_QUARTERS`] of their kernels.
+/// Whether two layers share at most [`COMMON_QUARTERS`] quarters of their kernels.
 fn are_unlike(kernels: &[u32], one: &Range<usize>, other: &Range<usize>) -> bool {
     let mut counts: FxHashMap<u32, usize> = FxHashMap::default();
     for &kernel in &kernels[one.clone()] {
@@ -64,8 +64,8 @@ fn anchored(kernels: &[u32]) -> Part {
     for (at, &kernel) in kernels.iter().enumerate() {
         positions.entry(kernel).or_default().push(at);
     }
-    // Anchors are sorted by position, so that of equally good anchors, the earliest marks the start
-    // of a layer.
+    // Anchors are sorted by position, so the earliest of several equally good anchors marks the
+    // start of a layer.
     let mut places: Vec<Vec<usize>> = positions.into_values().collect();
     places.retain(|starts| starts.len() >= FEWEST_LAYERS);
     places.sort_unstable();
@@ -214,8 +214,8 @@ mod tests {
             found
         };
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4], 4));
-        // Two layers with three of four kernels in common are different; two with four of five in
-        // common are similar.
+        // Layers that share three of four kernels are different; layers that share four of five
+        // kernels are similar.
         assert!(unlike(&[1, 2, 3, 1, 2, 3, 4], 3));
         assert!(!unlike(&[1, 2, 3, 4, 1, 2, 3, 4, 5], 4));
         // Kernel counts matter, not only names.

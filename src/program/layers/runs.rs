@@ -13,7 +13,7 @@
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of repetitions that are evidence of layers.
+/// Minimum number of repetitions that counts as evidence of layers.
 pub(super) const FEWEST_LAYERS: usize = 3;
 
 /// Minimum number of kernels in a layer; a copy or an add that repeats is not a layer.
@@ -25,8 +25,8 @@ pub(super) type Part = Vec<Range<usize>>;
 /// Maximum number of distances to try as the period of a run.
 const DISTANCES: usize = 24;
 
-/// Number of preceding equal kernels whose distance is counted for each kernel, because a layer may
-/// contain several equal kernels.
+/// For each kernel, the number of preceding equal kernels whose distance is counted. A single
+/// distance is not enough, because a layer may contain several equal kernels.
 const FOLLOWERS: usize = 6;
 
 /// Minimum number of distinct names in a layer; `a b a b` is not a layer of four kernels.
@@ -67,8 +67,8 @@ impl Run {
         (0..self.layers).map(|at| layer(at)..layer(at + 1)).collect()
     }
 
-    /// Whether a run is preferable to another: the better run covers more kernels; on a tie, it has
-    /// the shorter period, then the earlier start.
+    /// Whether a run is preferable to another: the better run covers more kernels. On a tie, the
+    /// run with the shorter period is better, then the run with the earlier start.
     fn is_better(&self, than: &Run) -> bool {
         let rank = |run: &Run| {
             (run.period * run.layers, std::cmp::Reverse(run.period), std::cmp::Reverse(run.start))
@@ -119,7 +119,7 @@ fn at_distance(kernels: &[u32], range: &Range<usize>, period: usize) -> Vec<Run>
     runs
 }
 
-/// Whether a period is a single layer rather than several equal ones, and has enough distinct
+/// Whether a period is a single layer rather than several equal layers, and has enough distinct
 /// names.
 fn is_one_layer(kernels: &[u32]) -> bool {
     let mut names = kernels.to_vec();

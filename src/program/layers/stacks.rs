@@ -10,8 +10,8 @@
 //! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers
 //!        └─ Encoder_1 ─── Layer_12 … Layer_23
 //! ```
-//! The candidate class with the most time is a stack. A further class is also a stack if it neither
-//! contains a stack nor is inside one, and takes a sufficient fraction of the time.
+//! The candidate class with the most time is a stack. Another class is also a stack if it neither
+//! contains a stack nor is inside a stack, and takes a sufficient fraction of the time.
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};
@@ -24,14 +24,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// adjacent dropouts are not layers.
 const LEAF_SHARE: i64 = 10;
 
-/// A further stack must take at least 1/`FAIR_SHARE` of the first stack's time.
+/// Each additional stack must take at least 1/`FAIR_SHARE` of the first stack's time.
 const FAIR_SHARE: i64 = 20;
 
 /// A stack, with the calls of its layers.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) stack: Stack,
-    /// (layer, module call) for modules, (layer, GPU event) for graphs.
+    /// Pairs of (layer, module call) for modules, or of (layer, GPU event) for graphs.
     pub(super) members: Vec<(u32, CallId)>,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn of_modules(tree: &CallTree, measure: Measure) -> Vec<Found> {
 struct Sums {
     accounted: Vec<CallId>,
     /// For each measured call, the total time of the measured calls before it; the last entry is
-    /// the total of all.
+    /// the total.
     time_before: Vec<Nanos>,
     /// All module calls, in preorder.
     modules: Vec<CallId>,
@@ -119,7 +119,7 @@ fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
     let mut modules = sums.modules.clone();
     modules.retain(|&call| sums.time(tree, call) > Nanos::ZERO);
     // The first call of a module instance decides which stack the instance belongs to; the backward
-    // pass may call it again elsewhere.
+    // pass may call the instance again elsewhere.
     modules.sort_by_key(|&call| (start(tree, call), call));
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut of_keys: FxHashMap<(&str, &str), usize> = FxHashMap::default();
@@ -176,7 +176,7 @@ fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> V
     groups.into_iter().enumerate().filter_map(is_chosen).collect()
 }
 
-/// Pairs of groups of which one is nested in the other, found by walking up from each call.
+/// Pairs of groups in which one group is nested in the other, found by walking up from each call.
 struct Nesting {
     /// (inner, outer).
     pairs: FxHashSet<(usize, usize)>,

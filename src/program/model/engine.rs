@@ -7,11 +7,11 @@ use crate::tree::{CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// An inference engine or framework, and the annotations, Python files, ops and kernels by which it
-/// is recognized.
+/// An inference engine or framework, and the annotations, Python files, ops and kernels that
+/// identify it.
 struct Engine {
     name: &'static str,
-    /// The engine's annotations start with the first text and contain the second.
+    /// The engine's annotations start with the first string and contain the second string.
     annotations: &'static [(&'static str, &'static str)],
     frames: &'static [&'static str],
     ops: &'static [&'static str],
@@ -73,8 +73,8 @@ pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     Some(Found { what: engine.name.to_owned(), evidence, is_thin })
 }
 
-/// The distinct names of a trace, and how often each occurs. Even a large trace has few distinct
-/// names.
+/// The distinct names in a trace, and how often each name occurs. Even a large trace has few
+/// distinct names.
 struct Seen<'t> {
     calls: BTreeMap<(CallKind, &'t str), usize>,
     annotations: BTreeMap<&'t str, usize>,

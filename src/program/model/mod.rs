@@ -35,13 +35,13 @@ pub enum Architecture {
     MixtureOfExperts,
     /// A transformer that generates text: causal, with a key-value cache or rotary positions.
     DecoderTransformer,
-    /// A transformer that reads its whole input at once: a text or image encoder.
+    /// A transformer that processes the whole input at once: a text or image encoder.
     EncoderTransformer,
     /// A network with attention, but without evidence for a decoder or an encoder.
     Transformer,
     /// Convolutions without attention.
     Convolutional,
-    /// Cells that are called step by step.
+    /// Recurrent cells that are called once per time step.
     Recurrent,
 }
 
@@ -83,8 +83,8 @@ pub struct Found<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Model {
     /// Class of the outermost module with the most time: in a pipeline of several networks, the
-    /// main one. In a trace without modules, the name of the Python file with the most frames
-    /// (`resnet.py`).
+    /// class of the main network. In a trace without modules, the name of the Python file with the
+    /// most frames (`resnet.py`).
     pub root: Option<String>,
     /// The kind of network.
     pub architecture: Option<Found<Architecture>>,
@@ -112,7 +112,7 @@ impl Model {
         let network = Network::of(tree);
         let shapes = Shapes::of(tree, &network, measure);
         let architecture = Architecture::of(tree);
-        // The towers of a recommender model have different vector widths between their layers.
+        // The towers of a recommender model use different vector widths between layers.
         let is_recommender =
             architecture.as_ref().is_some_and(|found| found.what == Architecture::Recommender);
         Model {

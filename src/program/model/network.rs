@@ -1,4 +1,4 @@
-//! Finds the network that took most of the time: its name and its calls.
+//! Finds the name and the calls of the network that took the most time.
 //!
 //! A pipeline runs several networks one after the other. Sizes and layers are reported for the main
 //! network.
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Modules that wrap a model without being part of it.
+/// Modules that wrap a model without being part of the model.
 const WRAPPERS: [&str; 6] = [
     "DistributedDataParallel",
     "FullyShardedDataParallel",

@@ -1,4 +1,5 @@
-//! Derives heads, sizes and types of the model from the recorded shapes and types of ops.
+//! Derives the model's head count, sizes and element types from the recorded input shapes and types
+//! of ops.
 
 use super::network::{Network, below, gpu_time};
 use super::products::Products;
@@ -109,7 +110,7 @@ impl Found {
     }
 }
 
-/// GPU time below an op in ns, or its host duration if the trace has no GPU events.
+/// GPU time below an op in ns, or the op's host duration if the trace has no GPU events.
 fn time(tree: &CallTree, call: CallId, measure: Measure) -> i64 {
     match measure {
         Measure::GpuTime => gpu_time(tree, call),

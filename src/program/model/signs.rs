@@ -1,4 +1,5 @@
-//! Determines the architecture from signs in the names of modules, ops and kernels.
+//! Determines the architecture from typical operations, recognized in the names of modules, ops and
+//! kernels.
 
 use super::products::Products;
 use super::sizes::Weight;
@@ -8,7 +9,7 @@ use crate::trace::TextId;
 use crate::tree::{CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
-/// A sign with fewer calls than this is weak evidence for an architecture.
+/// A typical operation with fewer calls than this is weak evidence for an architecture.
 const FEW_CALLS: usize = 3;
 
 /// Maximum number of names to report as evidence.
@@ -29,7 +30,8 @@ enum Sign {
     Recurrence,
 }
 
-/// For each sign, the words that indicate it in names of modules and ops, and in names of kernels.
+/// For each typical operation, the words that identify the operation in module and op names, and in
+/// kernel names.
 const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (
         Sign::Lookup,
@@ -198,12 +200,13 @@ const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (Sign::Recurrence, &["LSTM", "GRU", "lstm", "gru", "RNN"], &["lstm", "gru", "RNN"]),
 ];
 
-/// The names that indicate a sign, each with its count.
+/// The names in which a typical operation was recognized, each with a call count.
 #[derive(Debug, Default)]
 struct Shown {
     names: BTreeMap<String, usize>,
     calls: usize,
-    /// Whether modules or ops indicate the sign; otherwise only kernels do.
+    /// Whether a module or op name contains the typical operation; if not, only kernel names
+    /// contain the operation.
     above_kernels: bool,
 }
 
@@ -254,8 +257,8 @@ impl Signs {
         self.shown.contains_key(&sign)
     }
 
-    /// The architecture that the signs indicate. Signs of specific architectures are checked before
-    /// signs of general ones.
+    /// The architecture that the recognized operations indicate. Operations typical of specific
+    /// architectures are checked before operations typical of general architectures.
     pub(super) fn architecture(&self) -> Option<Found<Architecture>> {
         use Architecture as A;
         let attention = self.has(Sign::Attention);
@@ -291,9 +294,9 @@ impl Signs {
         Some(self.found(what, signs))
     }
 
-    /// Whether the signs indicate an encoder rather than a decoder. The counts of decoder and
-    /// encoder signs are compared, because an encoder may contain a rotary embedding, but a decoder
-    /// has no encoder modules.
+    /// Whether the recognized operations indicate an encoder rather than a decoder. The counts of
+    /// decoder operations and encoder operations are compared, because an encoder may contain a
+    /// rotary embedding, but a decoder has no encoder modules.
     fn tells_encoder(&self) -> bool {
         let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
         calls(Sign::Encoder) > calls(Sign::Causal)
@@ -327,7 +330,8 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// Number of times that attention is computed by products and a softmax, without an attention op.
+/// Number of times that attention is computed by matrix products and a softmax, without an
+/// attention op.
 fn attention_by_products(tree: &CallTree) -> usize {
     let mut products = Products::default();
     for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Op) {
@@ -336,11 +340,11 @@ fn attention_by_products(tree: &CallTree) -> usize {
     products.attention()
 }
 
-/// The kinds of calls whose names may indicate a sign.
+/// The kinds of calls whose names are searched for typical operations.
 const TELLING: [CallKind; 3] = [CallKind::Frame, CallKind::Op, CallKind::Gpu];
 
-/// For each text, the number of calls with that name, separately for each kind of call. A trace has
-/// many calls but few names, so each name is examined once.
+/// For each name, the number of calls, separately for each kind of call. A trace has many calls but
+/// few names, so each name is examined once.
 fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     let mut calls = vec![[0; TELLING.len()]; tree.trace().texts().len()];
     for call in tree.calls() {
@@ -357,8 +361,9 @@ fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     calls
 }
 
-/// The name of a call, without arguments, if the name may indicate a sign; also whether the call is
-/// a kernel.
+/// The part of a call's name that is searched, and whether the call is a kernel; `None` for calls
+/// whose names are not searched. The part is the module class, the op name, or the kernel name
+/// without arguments.
 fn telling_name(kind: CallKind, name: &str) -> Option<(bool, &str)> {
     match kind {
         CallKind::Frame => ModuleName::of(name).map(|module| (false, module.class)),

@@ -1,4 +1,4 @@
-//! Path queries select calls of a tree. Rules, `tree --find` and searches use the same query
+//! Path queries select calls in a tree. Rules, `tree --find` and searches use the same query
 //! grammar.
 //!
 //! ```text
@@ -10,8 +10,9 @@
 //! `module("Block_1") / op("aten::conv2d") / kernel("*gemm*")` selects kernels with gemm in their
 //! names, launched by a convolution in the module Block_1. A module matches by its instance
 //! (`Block_1`), its class (`Block`), or its dotted path from any enclosing instance
-//! (`Sequential_0.Block_1`). The profiler records classes and numbers of modules, not attribute
-//! names. A frame matches with or without its line number (`train.py(31): loss`, `train.py: loss`).
+//! (`Sequential_0.Block_1`). The profiler records module classes and instance numbers, not
+//! attribute names. A frame matches with or without its line number (`train.py(31): loss`,
+//! `train.py: loss`).
 
 mod nearest;
 mod parse;
@@ -83,29 +84,29 @@ pub struct Query {
     parts: Vec<Part>,
 }
 
-/// The properties that queries compare of a call on a path from the root.
+/// The properties that a query checks for each call on a path from the root.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
     /// The kind of the call.
     pub word: Word,
-    /// The name of the call; for a module, its instance.
+    /// The name of the call; for a module, the instance name.
     pub name: &'a str,
     /// For a module, the enclosing instances and its own instance, separated by dots; otherwise
     /// empty.
     pub chain: &'a str,
 }
 
-/// Number of leading parts of a query that the ancestors of a call have matched.
+/// Number of leading query parts that a call's ancestors have matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress(usize);
 
 impl Query {
-    /// The text of the query.
+    /// The query string.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The kind of calls that the query selects, which its last part names.
+    /// The kind of calls that the query selects, as named in the last part of the query.
     pub fn finds(&self) -> Word {
         self.parts.last().expect("a query has at least one part").word
     }
@@ -126,7 +127,7 @@ impl Query {
         }
     }
 
-    /// The calls of a tree that the query selects, in preorder.
+    /// The calls in a tree that the query selects, in preorder.
     pub fn find(&self, tree: &CallTree) -> Vec<CallId> {
         let mut found = Vec::new();
         // The ancestors of the current call, each with the progress of the query and the length of
@@ -158,7 +159,7 @@ impl Query {
         found
     }
 
-    /// The calls of a tree that the query selects, at least one.
+    /// The calls in a tree that the query selects, or an error if there are none.
     ///
     /// # Errors
     /// Fails if the query selects no calls. The error names the most similar call in the tree.

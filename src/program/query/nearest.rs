@@ -1,4 +1,4 @@
-//! Suggests the known word that is most similar to an unknown one.
+//! Suggests the known word that is most similar to an unknown word.
 
 /// The known word that needs the fewest added, dropped, changed or swapped letters (optimal string
 /// alignment distance). On a tie, the first of the equally similar words wins. `None` if there are
@@ -8,7 +8,7 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     known.into_iter().min_by_key(|known| strsim::osa_distance(&word, &known.to_lowercase()))
 }
 
-/// Whether at most half of the longer word has to change to get from one word to the other.
+/// Whether changing at most half of the longer word's letters turns one word into the other.
 #[must_use]
 pub fn is_near(one: &str, two: &str) -> bool {
     let (one, two) = (one.to_lowercase(), two.to_lowercase());

@@ -1,4 +1,4 @@
-//! Parses text into a [`Query`], or returns an error with the most similar known word.
+//! Parses a string into a [`Query`], or returns an error with the most similar known word.
 
 use super::{Glob, Part, Query, Word, nearest};
 use crate::error::{Error, Result};
@@ -29,7 +29,7 @@ impl FromStr for Query {
     }
 }
 
-/// Parses the query part at the start of `rest`; also returns the text after that part.
+/// Parses the query part at the start of `rest`, and also returns the remainder of the string.
 fn part<'t>(rest: &'t str, whole: &str) -> Result<(Part, &'t str)> {
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
     let word = word(&rest[..end], whole)?;

@@ -9,13 +9,13 @@ pub struct Glob {
 }
 
 impl Glob {
-    /// Creates a pattern from text. Every text is a valid pattern.
+    /// Creates a pattern from a string. Every string is a valid pattern.
     pub fn new(text: &str) -> Glob {
         let choices = text.split('|').map(|choice| choice.trim().chars().collect()).collect();
         Glob { text: text.to_owned(), choices }
     }
 
-    /// The text of the pattern.
+    /// The pattern string.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -27,7 +27,7 @@ impl Glob {
 }
 
 /// Whether a name matches one alternative of a pattern. Backtracks to the last `*` on a mismatch,
-/// so it takes at most name length × pattern length steps.
+/// so matching takes at most name length × pattern length steps.
 fn is_like(name: &str, pattern: &[char]) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut in_pattern) = (0, 0);

@@ -1,8 +1,7 @@
 //! Writes `folded.txt` and `flamegraph.svg`: attributed time by host stack, for both sides.
 //!
-//! A line of the folded file is a stack with `;` between its calls, followed by the baseline's time
-//! and the candidate's time in ns. `flamegraph.pl`, inferno and speedscope read this format as a
-//! differential profile.
+//! Each line in the folded file is a stack with `;` between its calls, followed by the baseline time and the candidate
+//! time in ns. `flamegraph.pl`, inferno and speedscope read this format as a differential profile.
 
 mod stack_tree;
 
@@ -22,7 +21,7 @@ pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Resu
     Ok(())
 }
 
-/// Writes the differential flame graph. The width of each frame is its time in the candidate.
+/// Writes the differential flame graph. The width of each frame represents the frame's time in the candidate.
 pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut options = Options::default();
     "tracetree: red is more time in the candidate, blue is less".clone_into(&mut options.title);

@@ -14,9 +14,8 @@ use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
-/// Depth below which calls are flattened into siblings. Without this limit, the length of a stack
-/// grows with its depth, and the total length of all stacks with the square of the depth. The time
-/// of the flattened calls is unaffected.
+/// Depth below which calls are flattened into siblings. Without this limit, a stack's length grows with its depth, and
+/// the total length of all stacks grows with the square of the depth. The time of the flattened calls is unaffected.
 const DEEPEST: usize = 256;
 
 /// A stack, represented by its innermost call.
@@ -26,8 +25,7 @@ struct Frame {
     own: PerSide<Nanos>,
 }
 
-/// The stacks of a comparison, as a tree. Each node represents the stack from its root down to the
-/// node.
+/// The stacks of a comparison, as a tree. Each node represents the stack from the root down to that node.
 pub(super) struct StackTree {
     frames: Arena<Frame>,
     roots: Vec<NodeId>,
@@ -38,7 +36,7 @@ impl StackTree {
         let (times, merged) = (times_below(analysis), analysis.diff().merged());
         let mut tree = StackTree { frames: Arena::new(), roots: Vec::new() };
         let mut known: BTreeMap<(Option<NodeId>, String), NodeId> = BTreeMap::new();
-        // The frames of the ancestors of the current node.
+        // The frames for the ancestors of the current node.
         let mut above: Vec<Option<NodeId>> = Vec::new();
         for (id, node) in merged.nodes() {
             above.truncate(merged.depth(id));
@@ -67,12 +65,11 @@ impl StackTree {
         frame
     }
 
-    /// Writes one line for each stack that has time of its own, in the order of the merged tree. A
-    /// line contains the stack's calls with `;` between them, then the baseline's time and the
-    /// candidate's time in ns.
+    /// Writes one line for each stack that has its own time, in the order of the merged tree. Each line contains the
+    /// stack's calls separated by `;`, then the baseline time and the candidate time in ns.
     pub(super) fn folded_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        // The stack of the current node, and the length of the text up to each of its ancestors.
+        // The stack of the current node as a string, and the length of the string up to each ancestor.
         let (mut stack, mut ends) = (String::new(), Vec::new());
         for edge in self.roots.iter().flat_map(|root| root.traverse(&self.frames)) {
             let frame = match edge {

@@ -8,11 +8,11 @@ use crate::report::text::{Unit, times};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Maximum number of groups in a chart. All remaining groups are combined into one, so the bars of
-/// a chart add up to the total.
+/// Maximum number of groups in a chart. All remaining groups are combined into one group, so the bars of a chart add up
+/// to the total.
 const GROUPS: usize = 16;
 
-/// The attributed events, grouped by one facet.
+/// The attributed events grouped by one facet.
 pub(super) struct Chart {
     pub(super) key: &'static str,
     pub(super) title: &'static str,

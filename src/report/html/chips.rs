@@ -1,5 +1,4 @@
-//! Builds the chips below the headline of the page, which show how certain the answer is and link
-//! to details.
+//! Builds the chips below the headline of the page, which show how certain the result is and link to details.
 
 use crate::analysis::{Analysis, Repeats, Totals, Verdict};
 use crate::program::{Measure, counted};
@@ -7,7 +6,7 @@ use crate::report::summary::Summary;
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Minimum number of runs that show how much runs vary.
+/// Minimum number of runs needed to measure how much runs vary.
 pub(super) const RUNS: usize = 3;
 
 /// A short remark with a link to its details.
@@ -76,9 +75,11 @@ fn confidence(analysis: &Analysis) -> Chip {
         (Repeats::Runs, Some(Verdict::Slower | Verdict::Faster)) => {
             chip(format!("{} and {} runs: significant", runs[0], runs[1]), "steps", "")
         }
-        (Repeats::Runs, Some(Verdict::Similar)) => {
-            chip(format!("{} and {} runs: no difference", runs[0], runs[1]), "steps", "")
-        }
+        (Repeats::Runs, Some(Verdict::Similar)) => chip(
+            format!("{} and {} runs: no significant difference", runs[0], runs[1]),
+            "steps",
+            "",
+        ),
         (Repeats::Runs, Some(Verdict::NotTested) | None) => {
             chip(format!("{} and {} runs: too few to test", runs[0], runs[1]), "steps", "warn")
         }

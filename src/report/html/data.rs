@@ -12,17 +12,17 @@ use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
-/// Maximum number of merged-tree nodes in a page; each takes about 35 bytes.
+/// Maximum number of merged-tree nodes in a page; each node takes about 35 bytes.
 const NODES: usize = 120_000;
-/// Maximum number of rows in a page; each takes about 120 bytes.
+/// Maximum number of rows in a page; each row takes about 120 bytes.
 const ROWS: usize = 20_000;
 
 /// Idle time below this fraction (1/`VISIBLE`) of the total is added to the idle time of the parent
 /// call.
 const VISIBLE: i64 = 1_000;
 
-/// Size of the output buffer in bytes. This buffer is larger than the output file's, so the data is
-/// not copied a second time.
+/// Size of the output buffer in bytes. This buffer is larger than the output file's buffer, so the data is not copied a
+/// second time.
 const BUFFER: usize = 1 << 17;
 
 #[derive(Serialize)]
@@ -35,18 +35,17 @@ pub(super) struct PageData<'a> {
     steps: [u64; 2],
     /// The changes, in the same order as in the list of changes.
     changes: Vec<ChangePlaces>,
-    /// Threshold for gray: a time that changes by less than this fraction of the larger time is
-    /// shown in gray.
+    /// A time that changes by less than this fraction of the larger time is shown in gray.
     noise: f64,
-    /// For each graph launch with captured calls, by side: the first uid of the captured calls, and
-    /// the uid of the launch.
+    /// For each side and each graph launch with captured calls: the first uid of the captured calls, and the uid of the
+    /// launch.
     captured: [Vec<(u32, u32)>; 2],
-    /// Idle time of the devices, by the node to which it is attributed: position in the tree, then
-    /// baseline and candidate time in ns.
+    /// Device idle time, by the node to which the idle time is attributed: position in the tree, then baseline and
+    /// candidate time in ns.
     idle: Vec<(u32, i64, i64)>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
-    /// One step of both sides for the timeline; `None` if no step can be shown.
+    /// One step on both sides, for the timeline; `None` if no step can be shown.
     pub(super) timeline: Option<Timeline>,
     texts: Vec<String>,
 }
@@ -97,7 +96,7 @@ pub(super) fn embed<'a>(
     (data, left_out)
 }
 
-/// Number of recorded steps of each side; 1 for both sides if one of them has none.
+/// Number of recorded steps on each side; 1 for both sides if either side has no recorded steps.
 pub(super) fn steps(analysis: &Analysis) -> [u64; 2] {
     let counts = Side::BOTH.map(|side| analysis.steps(side).len() as u64);
     if counts.contains(&0) { [1, 1] } else { counts }
@@ -111,12 +110,12 @@ fn changes(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<ChangePlaces> {
     analysis.changes().list().iter().map(places).collect()
 }
 
-/// Idle time in the steps, by the node to which it is attributed. Idle time too small to see is
+/// Idle time in the steps, by the node to which the idle time is attributed. Idle time that is too small to see is
 /// added to the parent, which keeps sums correct and the page small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
-    // Few nodes have idle time. For each node, `of_nodes` contains 1 + the index of its entry in
-    // `times`, or 0 if it has no idle time.
+    // Few nodes have idle time, so entries are stored only for these nodes. For each node, `of_nodes` contains 1 + the
+    // index of the node's entry in `times`, or 0 if the node has no idle time.
     let (mut of_nodes, mut times) = (vec![0_u32; merged.len()], Vec::<[i64; 2]>::new());
     let mut total = [0, 0];
     for row in analysis.wall().idle().iter().filter(|row| row.part.is_of_window()) {
@@ -134,8 +133,8 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     }
     let least = total[0].max(total[1]) / VISIBLE;
     let mut listed = Vec::new();
-    // In preorder, children come after their parents, so in reverse order a node is complete when
-    // it is visited.
+    // In preorder, children come after their parents, so in reverse order a node's time is complete when the node is
+    // visited.
     for id in merged.ids().rev() {
         let of_node = of_nodes[id.index()];
         let Some(&time) = times.get((of_node as usize).wrapping_sub(1)) else { continue };
@@ -164,8 +163,7 @@ fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
     ranges.into_iter().map(|(first, launch)| (first.0, launch.0)).collect()
 }
 
-/// Writes JSON text without `<`. The JSON text is not built up in memory, because it is the largest
-/// part of a report.
+/// Writes a value as JSON without `<`. The JSON is not built up in memory, because it is the largest part of a report.
 impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = BufWriter::with_capacity(BUFFER, WithoutTags(f));
@@ -174,14 +172,14 @@ impl fmt::Display for PageData<'_> {
     }
 }
 
-/// Serializes any value as JSON text without `<`.
+/// Serializes any value as JSON without `<`.
 pub(super) fn without_tags(value: &impl Serialize) -> io::Result<String> {
     let text = serde_json::to_string(value).map_err(io::Error::other)?;
     Ok(text.replace('<', "\\u003c"))
 }
 
-/// Writes JSON with each `<` escaped. `<` occurs only inside JSON strings, where its escape has the
-/// same meaning, so no name can close the element or open a comment.
+/// Writes JSON with each `<` escaped. In JSON, `<` occurs only inside strings, where an escaped `<` has the same
+/// meaning. Therefore, no name can close the element or open a comment.
 struct WithoutTags<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Write for WithoutTags<'_, '_> {

@@ -5,17 +5,16 @@ use crate::report::text::Unit;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Maximum number of lines in the table; readers start at the top.
+/// Maximum number of lines in the table.
 const LINES: usize = 15;
 
-/// An op with its shapes and the time that could be saved in it.
+/// An op with its shapes and the time that could be saved in the op.
 pub(super) struct EfficiencyLine {
     pub(super) name: String,
     pub(super) shape: String,
     pub(super) time: PerSide<Nanos>,
     pub(super) times: [String; 2],
-    /// Rates of both sides, such as `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has the
-    /// op.
+    /// Rates on both sides, such as `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has the op.
     pub(super) rates: String,
     /// The time that could be saved in the candidate or, if unknown, in the baseline.
     pub(super) savable: String,

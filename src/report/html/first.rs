@@ -11,7 +11,7 @@ use crate::report::summary::Summary;
 use crate::report::text::{Figures, Line, Narrative};
 use crate::trace::Nanos;
 
-/// Maximum number of changes that are listed; `changes.csv` lists all of them.
+/// Maximum number of changes that are listed; `changes.csv` lists all changes.
 const LISTED: usize = 8;
 /// Maximum number of suggested actions.
 const ACTIONS: usize = 3;
@@ -19,9 +19,9 @@ const ACTIONS: usize = 3;
 /// The first screen.
 pub(super) struct First {
     pub(super) sides: [SideLine; 2],
-    /// Facts that both sides share: device, versions, steps, runs.
+    /// Properties that both sides share: device, versions, steps, runs.
     pub(super) shared: Vec<String>,
-    /// The step times, or a statement that there are none.
+    /// The step times, or a statement that there are no step times.
     pub(super) headline: String,
     /// `more` or `less` if the step times differ.
     pub(super) style: &'static str,
@@ -45,17 +45,17 @@ pub(super) struct First {
     pub(super) actions: Vec<Action>,
 }
 
-/// A change of the program, as a line of the page.
+/// A change in the program, as a line on the page.
 pub(super) struct ChangeRow {
     /// Position among the changes; `None` for the joint effect of several changes.
     pub(super) number: Option<usize>,
-    /// The effect of the change by replay, or its cost if it has no effect by replay.
+    /// The effect of the change by replay, or the attributed cost if there are no effects by replay.
     pub(super) leading: String,
     pub(super) style: &'static str,
     pub(super) bar: Bar,
     /// The attributed cost, if `leading` is an effect; otherwise empty.
     pub(super) cost: String,
-    /// An explanation of the effect and the cost.
+    /// A tooltip that explains the effect and the cost.
     pub(super) reading: String,
     pub(super) sentence: String,
     pub(super) details: Vec<String>,
@@ -66,7 +66,7 @@ pub(super) struct ChangeRow {
     pub(super) node: Option<usize>,
 }
 
-/// A line for a part of the difference that no change causes, or for a sum.
+/// A line for a part of the difference that no change explains, or for a sum.
 pub(super) struct PartRow {
     pub(super) difference: String,
     pub(super) style: &'static str,
@@ -106,8 +106,7 @@ impl First {
         let listed = || certain.iter().take(LISTED);
         let costs = listed().flat_map(|line| [line.cost, attributed(analysis, line)]);
         let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
-        // Without a change of the program, a single run per side cannot show that the program
-        // became slower.
+        // If the program did not change, a single run per side cannot show that it became slower.
         let changes_nothing = analysis.changes().is_identical() && !analysis.has_runs();
         let (sides, shared) = sides(analysis);
         First {
@@ -120,7 +119,7 @@ impl First {
             },
             verdict: match (is_noise(analysis), changes_nothing) {
                 (true, _) => "within noise",
-                (false, true) => "same program: noise, or the machine",
+                (false, true) => "same program: noise, or a different machine state",
                 (false, false) => "",
             },
             lead: narrative.state.clone().unwrap_or_else(|| narrative.leading.clone()),
@@ -200,8 +199,8 @@ fn row(
             .map_or_else(String::new, |_| figures.signed_bare(attributed(analysis, line).0 as f64)),
         reading: line.attributed.as_ref().map_or_else(String::new, |attributed| {
             format!(
-                "By replay: {} as the only change to the baseline, {} as the last change to the \
-                 candidate. {attributed} of the step difference is attributed to its call sites.",
+                "Effect by replay: {} if only this change is made to the baseline, {} if this change is made last. \
+                 {attributed} of the step difference is attributed to this change's call sites.",
                 line.shown,
                 line.last.as_ref().unwrap_or(&line.shown),
             )
@@ -236,15 +235,14 @@ impl Axis {
     }
 }
 
-/// At most three suggested actions: those of the narrative, and a look at the first call of a
-/// change.
+/// At most three suggested actions: the narrative's actions, and a link to the first call of a change.
 fn actions(narrative: &Narrative, tree: &PageTree<'_>) -> Vec<Action> {
     let action = |next: &crate::report::text::Action| Action {
         text: capitalised(&next.text),
         code: next.command.clone(),
         node: None,
     };
-    // Opening the page is not suggested, because its readers have already opened it.
+    // Opening the page is not suggested, because the reader has already opened it.
     let next = narrative.next.iter().filter(|next| !next.command.ends_with("--open"));
     let mut actions: Vec<Action> = next.map(action).collect();
     let mut lines = narrative.certain.lines.iter();

@@ -1,7 +1,7 @@
 //! Writes `fleet.html`, one page that compares many ranks and needs no network.
 //!
-//! The answer, findings, causes and ranks are plain HTML. The script draws the ranks as dots, and
-//! heat maps, from embedded columns.
+//! The headline, findings, causes and ranks are plain HTML. From embedded columns, the script draws the ranks as dots,
+//! and draws heat maps.
 
 use super::data::without_tags;
 use super::policy::policy;
@@ -14,11 +14,11 @@ use std::io::{self, Write};
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const SCRIPT: &str = include_str!("script/fleet.js");
 
-/// Maximum number of rows and columns in a heat map. In larger maps, neighboring rows or columns
-/// share a cell, which shows the largest of their values.
+/// Maximum number of rows and columns in a heat map. In larger maps, neighboring rows or columns share a cell, which
+/// shows their largest value.
 const MOST: usize = 512;
 
-/// Maximum number of ranks, and of causes, on the page; the tables contain all of them.
+/// Maximum number of ranks, and maximum number of causes, on the page; the tables contain all ranks and causes.
 const LISTED: usize = 500;
 
 /// The content of `fleet.html`.
@@ -26,9 +26,9 @@ const LISTED: usize = 500;
 pub struct FleetPage {
     /// The folders of the baseline's and the candidate's traces.
     pub folders: [String; 2],
-    /// A sentence on how many ranks were compared.
+    /// A sentence that says how many ranks were compared.
     pub coverage: String,
-    /// The answer: which rank is slower, or what changed on all ranks.
+    /// The headline: which rank is slower, or what changed on all ranks.
     pub headline: String,
     /// A sentence with the reason for the headline; may be empty.
     pub lead: String,
@@ -36,12 +36,12 @@ pub struct FleetPage {
     pub dots: Vec<FleetDot>,
     /// The ranks that are outliers in an op.
     pub outliers: FleetOutliers,
-    /// The ranks that come last in collectives, sorted by the time that they cost all other ranks,
-    /// longest time first.
+    /// The ranks that come last in collectives, sorted by how long the other ranks wait for them in total, longest wait
+    /// first.
     pub last: Vec<FleetLast>,
     /// Number of the candidate's collectives that were matched across ranks.
     pub collectives: u64,
-    /// Code, ranks and text of each finding.
+    /// Code, ranks and message of each finding.
     pub findings: Vec<[String; 3]>,
     /// The causes, as lines of a table.
     pub causes: Vec<FleetCauseLine>,
@@ -53,7 +53,7 @@ pub struct FleetPage {
     pub notes: Vec<String>,
 }
 
-/// A rank, drawn as a dot at its GPU time per step without waits, candidate / baseline.
+/// A rank, drawn as a dot whose position is the ratio of GPU time per step without waits.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FleetDot {
     /// Name of the rank.
@@ -84,8 +84,7 @@ pub struct FleetOutlierRow {
     pub name: String,
     /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// For each op, the cell's text and style. Text and style are empty if the rank is within the
-    /// spread of its role.
+    /// For each op, the cell's content and style. Both are empty if the rank is within the spread of its role.
     pub cells: Vec<(String, &'static str)>,
 }
 
@@ -100,7 +99,7 @@ pub struct FleetLast {
     pub count: u64,
     /// Percentage of all collectives in which the rank comes last.
     pub percent: f64,
-    /// Total time by which the rank comes later than the second-to-last rank, with its unit.
+    /// Total time by which the rank comes later than the second-to-last rank, with a unit.
     pub margin: String,
 }
 
@@ -109,11 +108,11 @@ pub struct FleetLast {
 pub struct FleetCauseLine {
     /// Reason and call site of the cause.
     pub what: String,
-    /// How many ranks have the cause, and which ones.
+    /// How many ranks have the cause, and their names.
     pub whom: String,
-    /// Percentage of the ranks that have the cause, for a bar.
+    /// Length of the bar: the percentage of ranks that have the cause.
     pub percent: f64,
-    /// Time difference per step, candidate − baseline, as text.
+    /// Time difference per step, candidate − baseline, formatted.
     pub difference: String,
     /// The evidence for the cause.
     pub evidence: String,
@@ -126,7 +125,7 @@ pub struct FleetRankLine {
     pub name: String,
     /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// Texts of the line's cells: role, times, waits, irregularities.
+    /// Contents of the line's cells: role, times, waits, irregularities.
     pub cells: Vec<String>,
 }
 
@@ -149,7 +148,7 @@ pub struct HeatMap {
 
 impl HeatMap {
     /// Fills the map from a list of cells: row, column and value. The map has at most 512 rows and
-    /// columns. In larger maps, neighbors share a cell, which keeps the value with the largest
+    /// columns. In larger maps, neighboring rows or columns share a cell, which keeps the value with the largest
     /// magnitude.
     #[must_use]
     pub fn with_cells(
@@ -172,7 +171,7 @@ impl HeatMap {
     }
 }
 
-/// The names of groups that contain `by` neighboring rows or columns each.
+/// The names of groups of `by` neighboring rows or columns.
 fn shared(names: &[String], by: usize) -> Vec<String> {
     let name = |some: &[String]| match some {
         [only] => only.clone(),

@@ -49,7 +49,7 @@ use std::io::{self, Write};
 
 const STYLE: &str = include_str!("style.css");
 
-/// The script that all pages start with.
+/// The script that comes first on every page.
 const BARS: &str = include_str!("script/bars.js");
 
 /// The scripts of the page, in dependency order.
@@ -97,7 +97,7 @@ struct Page<'a> {
     totals: Vec<Line>,
     segments: Vec<Segment>,
     remarks: Vec<String>,
-    /// The first section about steps or idle time, if there is such a section.
+    /// The first section that covers steps or idle time, if there is such a section.
     steps_section: Option<&'static str>,
     regions: Vec<RegionLine>,
     memory: Option<MemorySection>,
@@ -167,12 +167,12 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     page.write_into(&mut JsonWriter(out))
 }
 
-/// The remarks about the answer that are not shown as chips.
+/// The remarks about the result that are not shown as chips.
 fn remarks(narrative: &Narrative) -> Vec<String> {
     narrative.remarks.iter().chain(&narrative.runs).cloned().collect()
 }
 
-/// Computes in advance the results that the page shows besides its data, so they are cached.
+/// Computes in advance the results that the page shows outside of the embedded data, so that they are cached.
 fn prepare(shared: &Shared) {
     shared.summary();
     shared.lists();

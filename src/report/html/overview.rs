@@ -1,5 +1,4 @@
-//! Builds the overview of the page, which is visible without scripts: inputs, totals and the parts
-//! of the totals.
+//! Builds the page's overview, which is visible without scripts: the inputs, the totals and the segments of the totals.
 
 use crate::analysis::{Analysis, Row, RowKind, Totals};
 use crate::program::Measure;
@@ -20,7 +19,7 @@ pub(super) struct Line {
     pub(super) key: &'static str,
     pub(super) title: &'static str,
     pub(super) times: [String; 2],
-    /// The times of both sides in µs, as in `summary.json`.
+    /// The time on each side in µs, as in `summary.json`.
     pub(super) micros: [f64; 2],
     pub(super) nanos: [i64; 2],
     pub(super) difference: String,
@@ -60,7 +59,7 @@ pub(super) fn input<'a>(analysis: &'a Analysis, side: Side) -> Input<'a> {
     Input { label: analysis.side_name(side), path: trace.source(), facts }
 }
 
-/// Names of the devices, each with its count: `NVIDIA H100 ×8`.
+/// Device names with their counts: `NVIDIA H100 ×8`.
 pub(super) fn devices(trace: &Trace) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for device in &trace.header().devices {
@@ -96,8 +95,8 @@ pub(super) fn totals(analysis: &Analysis, unit: Unit) -> Vec<Line> {
     let mut lines = vec![
         line("time", measure_title(analysis.measure()), |totals| totals.time),
         line("busy", "busy (union of intervals)", |totals| totals.busy),
-        line("matched", "in rows of both sides", |totals| totals.paired),
-        line("unmatched", "only on this side", |totals| totals.one_sided),
+        line("matched", "in rows that both sides have", |totals| totals.paired),
+        line("unmatched", "in rows that only this side has", |totals| totals.one_sided),
         line("unlinked", "launch not in trace", |totals| totals.unlinked),
     ];
     lines.retain(|line| line.key == "time" || line.micros.iter().any(|&micros| micros > 0.0));
@@ -121,9 +120,9 @@ fn line(unit: Unit, key: &'static str, title: &'static str, time: PerSide<Nanos>
 /// The segments of the total that are not zero.
 pub(super) fn segments(analysis: &Analysis, unit: Unit) -> Vec<Segment> {
     const PARTS: [(&str, &str); 5] = [
-        ("common", "below ops that both traces have"),
+        ("common", "below ops in both traces"),
         ("renamed", "below renamed ops"),
-        ("only", "in rows of one side only"),
+        ("only", "in rows that only one side has"),
         ("launch", "launched outside any op"),
         ("unlinked", "launch not in trace"),
     ];
@@ -161,7 +160,7 @@ fn bar(unit: Unit, time: Nanos, totals: PerSide<Nanos>, side: Side) -> Bar {
     }
 }
 
-/// A time in percent of `most`, as a CSS width; `0` if `most` is zero.
+/// A time as a percentage of `most`, for use as a CSS width; `0` if `most` is zero.
 pub(super) fn width(time: Nanos, most: Nanos) -> String {
     match most > Nanos::ZERO {
         true => format!("{:.3}", 100.0 * time.0.max(0) as f64 / most.0 as f64),

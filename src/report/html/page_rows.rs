@@ -14,13 +14,13 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 
-/// Maximum number of kernel names per row and side; all further kernels share one more entry.
+/// Maximum number of kernel names per row and side; all other kernels share one more entry.
 const KERNELS: usize = 24;
 
-/// Shapes, concrete inputs, strides and types of both sides, alternating.
+/// Shapes, concrete inputs, strides and types; for each, the baseline's value is followed by the candidate's value.
 type ArgumentRecord = [PageText; 8];
 
-/// The events of one name in a row, on one side: name, count, time in ns.
+/// The events in a row that share a name, on one side: name, count, time in ns.
 type KernelGroup = (PageText, u64, i64);
 
 /// The kept rows in order, as one column per property.
@@ -31,7 +31,7 @@ pub(super) struct PageRows<'a> {
     name: Vec<PageText>,
     /// Position of the row's node in the page's tree; -1 if the page omits the node.
     node: Vec<i32>,
-    /// Position of the row's lowest common node; -1 if there is none or the page omits it.
+    /// Position of the row's lowest common node; -1 if the row has no such node or the page omits the node.
     common: Vec<i32>,
     common_name: Vec<PageText>,
     /// Indices into `argument_table`.
@@ -39,14 +39,14 @@ pub(super) struct PageRows<'a> {
     argument_table: Vec<ArgumentRecord>,
     kernels1: Vec<Vec<KernelGroup>>,
     kernels2: Vec<Vec<KernelGroup>>,
-    /// The modeled work of rows where it is known: index of the row, then index into `work_table`.
+    /// For each row whose modeled work is known: the index of the row, then an index into `work_table`.
     work: Vec<(u32, u32)>,
     work_table: Vec<Work>,
     facets: Vec<FacetColumn>,
 }
 
-/// Modeled work: billions of operations of the baseline and of the candidate, then millions of
-/// bytes of both.
+/// Modeled work: billions of operations in the baseline and in the candidate, then millions of bytes in the baseline
+/// and in the candidate.
 type Work = [Option<f64>; 4];
 
 #[derive(Serialize)]
@@ -191,7 +191,7 @@ impl<'a> PageRows<'a> {
     }
 }
 
-/// Columns that the analysis stores in a different form are generated during the write.
+/// Columns that the analysis stores in a different form are generated while they are written.
 impl Serialize for PageRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (one, two) = (Side::Baseline, Side::Candidate);
@@ -219,7 +219,7 @@ impl Serialize for PageRows<'_> {
     }
 }
 
-/// Chooses the rows with the largest differences, then those with the most time. The chosen rows
+/// Chooses the rows with the largest differences, then the rows with the most time. The chosen rows
 /// are returned in row order.
 fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     let rows = analysis.rows();

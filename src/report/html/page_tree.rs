@@ -27,13 +27,12 @@ pub(super) struct PageTree<'a> {
     /// Ids of the kept nodes; `None` if every node is kept, because the ids are then equal to the
     /// positions.
     kept: Option<Vec<MergedId>>,
-    /// One letter for the kind of each node: thread, unlinked, frame, op, runtime, gpu.
+    /// One letter per node that gives its kind: thread, unlinked, frame, op, runtime, gpu.
     kinds: String,
-    /// One letter for the relation of each node: same, renamed, moved, `1` for trace1 only, `2` for
-    /// trace2 only.
+    /// One letter per node that gives its relation: same, renamed, moved, `1` for trace1 only, `2` for trace2 only.
     relations: String,
     names: Vec<PageText>,
-    /// The nodes with their own time, which includes the time of omitted nodes below.
+    /// The nodes that have their own time, which includes the time of omitted nodes below them.
     own: Vec<OwnTime>,
     /// The nodes below which the page omits nodes.
     hidden: Vec<Hidden>,
@@ -50,7 +49,7 @@ type Unsure = (u32, i64);
 
 /// Resolution of the start times of GPU events, in ns.
 const TICK: i64 = 100;
-/// Marks the delay of a GPU event whose launch is unknown.
+/// Replaces the launch delay of a GPU event whose launch is unknown.
 const NO_LAUNCH: i64 = -1;
 
 impl<'a> PageTree<'a> {
@@ -78,7 +77,7 @@ impl<'a> PageTree<'a> {
         PageTree { analysis, kept, kinds, relations, names, own, hidden, unsure }
     }
 
-    /// The id of a node for links to it; `None` if the page omits the node.
+    /// A node's id for use in links; `None` if the page omits the node.
     pub(super) fn target(&self, node: Option<MergedId>) -> Option<usize> {
         node.filter(|&node| self.position(node).is_some()).map(MergedId::index)
     }
@@ -125,8 +124,8 @@ impl<'a> PageTree<'a> {
         })
     }
 
-    /// For each GPU event of a side, in node order: its start as the difference from the previous
-    /// start, and the delay after its launch. Both times are multiples of 0.1 µs.
+    /// For each GPU event on a side, in node order: the start as the difference from the previous start, and the delay
+    /// after the launch. Both times are multiples of 0.1 µs.
     fn gpu_events(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();
@@ -143,7 +142,7 @@ impl<'a> PageTree<'a> {
     }
 }
 
-/// Columns that the comparison stores in a different form are generated during the write.
+/// Columns that the comparison stores in a different form are generated while they are written.
 impl Serialize for PageTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut columns = serializer.serialize_struct("PageTree", 12)?;
@@ -163,7 +162,7 @@ impl Serialize for PageTree<'_> {
     }
 }
 
-/// Flattens pairs into one list, which takes fewer letters than a list of pairs.
+/// Flattens pairs into one list, which takes fewer characters than a list of pairs.
 fn flat(pairs: impl Iterator<Item = (i64, i64)>) -> impl Iterator<Item = i64> {
     pairs.flat_map(|(a, b)| [a, b])
 }
@@ -179,14 +178,14 @@ fn confidence(analysis: &Analysis, node: MergedNode) -> Option<i64> {
     }
 }
 
-/// A kept node with the totals of the omitted nodes below it.
+/// A kept node with the totals over the omitted nodes below it.
 struct Folded {
     position: u32,
     time: PerSide<Nanos>,
     nodes: u32,
 }
 
-/// The kept nodes with time of their own, and the kept nodes with omitted nodes below, by position.
+/// The kept nodes that have their own time, and the kept nodes that have omitted nodes below them, by position.
 /// Omitted nodes are folded into their nearest kept ancestor.
 fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
     let merged = analysis.diff().merged();

@@ -1,7 +1,6 @@
 //! Computes a page's Content-Security-Policy, which allows only the page's own scripts and styles.
 //!
-//! Even if a name from a trace became a script element, it would not run, because its hash is not
-//! listed.
+//! Even if a name from a trace became a script element, the script would not run, because its hash is not listed.
 
 /// The Content-Security-Policy of a page with one style sheet and one script.
 pub(super) fn policy(style: &str, script: &str) -> String {

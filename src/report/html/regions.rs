@@ -1,5 +1,5 @@
 //! Builds the page's table of compiled regions and graph launches that only one side has, with the
-//! ops that they replaced. Each line shows whether a fusion made the program faster.
+//! ops that they replaced. Each line shows whether the fusion made the program faster.
 
 use crate::analysis::Analysis;
 use crate::diff::Region;
@@ -24,7 +24,7 @@ pub(super) struct RegionLine {
     /// The ops that the regions replaced, with counts per region: `aten::add ×4, aten::mul ×4 and 3
     /// more`.
     pub(super) ops: String,
-    /// Number of attributed events per region, on each side.
+    /// Number of attributed events per region on each side.
     pub(super) events: [String; 2],
     pub(super) time: PerSide<Nanos>,
     pub(super) ratio: String,
@@ -76,7 +76,7 @@ impl Group {
             self.add_events(analysis, other, call);
             let tree = analysis.tree(other);
             let below = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Op);
-            // The ops that the program called are the outermost ops.
+            // The outermost ops are the ops that the program itself called.
             let outermost = below.filter(|&op| {
                 op == call
                     || tree
@@ -118,8 +118,8 @@ impl Group {
         let answer = match (side, fewer, difference < Nanos::ZERO) {
             (Side::Candidate, true, true) => "fused, faster",
             (Side::Candidate, true, false) => "fused, not faster",
-            (Side::Candidate, false, true) => "not fewer kernels, faster",
-            (Side::Candidate, false, false) => "not fewer kernels, not faster",
+            (Side::Candidate, false, true) => "kernel count not reduced, faster",
+            (Side::Candidate, false, false) => "kernel count not reduced, not faster",
             (Side::Baseline, _, true) => "no longer compiled, faster",
             (Side::Baseline, _, false) => "no longer compiled, not faster",
         };
@@ -138,7 +138,7 @@ impl Group {
     }
 }
 
-/// A count per region, without decimals if it is the same for all regions.
+/// A count per region, without decimals if the count is the same for all regions.
 fn each(count: u64, regions: u64) -> String {
     match count.is_multiple_of(regions) {
         true => (count / regions).to_string(),

@@ -1,13 +1,12 @@
-//! Draws one step of both sides as bars to scale: busy time and idle time, with the parts that
-//! belong to changes.
+//! Draws one step on each side as a bar to scale, split into busy time, idle time and the time that belongs to changes.
 //!
 //! ```text
 //! baseline    busy 6.55                      idle 2.92
 //! candidate   busy 6.55           change +4.72      idle 1.75
 //! without 1   step 10.88
 //! ```
-//! Work that a change adds is part of the candidate's bar; work that it removes is part of the
-//! baseline's bar. The last bars show replays of the candidate's step, each with one change undone.
+//! Work that a change adds is part of the candidate's bar; work that a change removes is part of the baseline's bar.
+//! The last bars show replays of the candidate's step, each with one change undone.
 
 use crate::analysis::{Analysis, Change};
 use crate::program::Measure;
@@ -15,17 +14,17 @@ use crate::report::text::{Figures, Line};
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Maximum number of changes that get a separate part.
+/// Maximum number of changes that are drawn as separate parts of a bar.
 const CHANGES: usize = 3;
 
-/// The steps of both sides, and the candidate's step without each of the leading changes.
+/// One step on each side, and the candidate's step with each of the leading changes undone.
 pub(super) struct Scale {
     pub(super) bars: [StepBar; 2],
     /// The list is empty if the changes have no effects by replay.
     pub(super) without: Vec<StepBar>,
 }
 
-/// A bar for one step of one side.
+/// The bar for one side's step.
 pub(super) struct StepBar {
     pub(super) name: String,
     /// The step time with its unit.
@@ -99,8 +98,7 @@ impl Scale {
     }
 }
 
-/// Draws the candidate's step without one of the leading changes, given by its position in
-/// `leading`.
+/// Computes the candidate's step time with each leading change undone, by the change's position in `leading`.
 fn without(analysis: &Analysis, leading: &[usize], candidate: Nanos) -> Vec<(usize, Nanos)> {
     if leading.is_empty() {
         return Vec::new();
@@ -118,7 +116,7 @@ fn idle_of(change: &Change) -> Nanos {
     change.cost - change.busy
 }
 
-/// The parts of the leading changes that only one side has. Returns no parts if they exceed `most`,
+/// The bar parts for the work of the leading changes that only this side has. Returns no parts if they exceed `most`,
 /// because the work of a change may overlap with work that belongs to no change.
 fn changed(
     changes: &[&Change],

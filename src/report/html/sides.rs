@@ -1,4 +1,4 @@
-//! Builds the line above the headline of the page: both sides, and the facts that they share.
+//! Builds the line above the page's headline, which shows both sides and the properties that they share.
 
 use crate::analysis::Analysis;
 use crate::program::counted;
@@ -9,11 +9,11 @@ use crate::trace::Trace;
 pub(super) struct SideLine {
     pub(super) name: String,
     pub(super) path: String,
-    /// Facts that apply only to this side.
+    /// Properties that apply only to this side.
     pub(super) facts: String,
 }
 
-/// Returns the lines for both sides, and the facts that they share.
+/// Returns the lines for both sides, and the properties that they share.
 pub(super) fn sides(analysis: &Analysis) -> ([SideLine; 2], Vec<String>) {
     let facts = PerSide::from_fn(|side| facts(analysis, side));
     let is_shared = |fact: &&String| Side::BOTH.iter().all(|&side| facts[side].contains(fact));

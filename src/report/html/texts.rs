@@ -1,5 +1,5 @@
-//! Stores names and shapes as a table of distinct texts within a size budget. Columns refer to each
-//! text by its number.
+//! Stores names and shapes as a table of distinct strings within a size budget. Columns refer to each string by its
+//! number.
 
 use crate::report::text::shorten;
 use crate::side::{PerSide, Side};
@@ -8,29 +8,29 @@ use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Maximum length of a text on the page, in characters. Real kernel names reach about 5,000
-/// characters; their middle is cut.
+/// Maximum length of a string on the page, in characters. Real kernel names reach about 5,000 characters; their middle
+/// is removed.
 const LONGEST: usize = 2_000;
-/// Total size in bytes after which texts are cut shorter, so no trace can make the page too large.
+/// Total size in bytes after which strings are shortened further, so that no trace can make the page too large.
 const BUDGET: usize = 3_000_000;
-/// Maximum length of a text once this size is reached, in characters.
+/// Maximum length of a string once [`BUDGET`] is reached, in characters.
 const LONGEST_PAST_BUDGET: usize = 24;
 
-/// Number of a text on the page, from 0. Number 0 is the empty text.
+/// Number of a string on the page, from 0. Number 0 is the empty string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub(super) struct PageText(u32);
 
 impl PageText {
-    /// The empty text.
+    /// The empty string.
     pub(super) const EMPTY: PageText = PageText(0);
 }
 
-/// The distinct texts of a page, in order of first use.
+/// The distinct strings of a page, in order of first use.
 pub(super) struct Texts {
     list: Vec<String>,
     ids: FxHashMap<String, PageText>,
-    /// For each trace, the page's numbers of the trace's texts, so each text is hashed only once.
+    /// For each trace, the page's number of each string in the trace, so that each string is hashed only once.
     of_traces: PerSide<Vec<Option<PageText>>>,
     bytes: usize,
     shortened: u64,
@@ -49,7 +49,7 @@ impl Texts {
         texts
     }
 
-    /// Returns the number of a text and adds the text if it is new.
+    /// Returns the number of a string, and adds the string if it is new.
     pub(super) fn id(&mut self, text: &str) -> PageText {
         if let Some(&id) = self.ids.get(text) {
             return id;
@@ -64,7 +64,7 @@ impl Texts {
         id
     }
 
-    /// The page's number of a text in a trace.
+    /// The page's number of a string in a trace.
     pub(super) fn of_trace(&mut self, side: Side, trace: &Trace, text: TextId) -> PageText {
         let known = &mut self.of_traces[side];
         if known.is_empty() {
@@ -85,7 +85,7 @@ impl Texts {
         }
     }
 
-    /// Number of texts that were shortened.
+    /// Number of strings that were shortened.
     pub(super) fn shortened(&self) -> u64 {
         self.shortened
     }

@@ -1,4 +1,4 @@
-//! Writes the JSON files other than the summary: dictionaries, stacks, and any table.
+//! Writes all JSON files except the summary: dictionaries, stacks, and any table.
 
 pub(super) mod op_map;
 mod rows;

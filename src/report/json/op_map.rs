@@ -1,5 +1,5 @@
-//! Writes `cpu_op_map.json`, the lowering dictionary, which lists the ops and kernels that each row
-//! name became.
+//! Writes `cpu_op_map.json`, the lowering dictionary, which lists the ops and kernels to which each row name was
+//! lowered.
 
 use crate::analysis::{Analysis, LoweringSide};
 use crate::trace::Nanos;

@@ -1,5 +1,5 @@
-//! Adds details on the differences to the Markdown: shapes and kernels of the largest names, then
-//! individual rows, then points of difference.
+//! Adds details about the differences to the Markdown: shapes and kernels for the names with the largest differences,
+//! then individual rows, then points of difference.
 
 use super::{CELL, Section, figures, side_names, whole};
 use crate::analysis::{Analysis, Row};
@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 /// Maximum number of names compared in detail.
 const NAMES: usize = 6;
-/// Maximum number of shapes per name, and of kernels per name and side.
+/// Maximum number of shapes per name, and maximum number of kernels per name and side.
 const LISTED: usize = 6;
-/// Maximum number of individual rows, and of points of difference.
+/// Maximum number of individual rows, and maximum number of points of difference.
 const ROWS: usize = 20;
 
 /// The noun for the events to which time is attributed.
@@ -27,7 +27,7 @@ pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// For each of the largest names, a combined comparison of all its rows: shapes, and the kernels of
+/// For each name with a large difference, a combined comparison of all rows with that name: shapes, and the kernels on
 /// both sides with their counts.
 pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Unit) -> Vec<Section> {
     let mut rows: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
@@ -63,7 +63,7 @@ fn html(name: &str) -> String {
     format!("<code>{}</code>", short.replace('@', "@\u{200b}"))
 }
 
-/// The kernels of each side with count and time, longest time first.
+/// The kernels on each side with their counts and times, longest time first.
 fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
     let names = side_names(analysis);
     let mut lines = Vec::new();
@@ -89,7 +89,7 @@ fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
     lines
 }
 
-/// The rows of a name grouped by shape, largest difference first, as a text table.
+/// A text table with the rows of a name grouped by shape, largest difference first.
 fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
     let mut sums: BTreeMap<String, (u64, PerSide<Nanos>)> = BTreeMap::new();
     for row in rows {
@@ -198,7 +198,7 @@ pub(super) fn points(analysis: &Analysis) -> Section {
     let mut section = Section::folded(&title, "");
     for point in all.iter().take(ROWS) {
         let below = point.lowest_common.map_or_else(
-            || "without a common call above them".to_owned(),
+            || "without a common call above".to_owned(),
             |id| format!("below {}", node_text(analysis, id)),
         );
         section.lines.push(format!(
@@ -210,7 +210,7 @@ pub(super) fn points(analysis: &Analysis) -> Section {
     }
     if varying > 0 {
         section.lines.push(format!(
-            "\nNot listed because they also vary between the runs of one side: {varying}.\n"
+            "\nPoints of difference omitted because they also vary between runs on the same side: {varying}.\n"
         ));
     }
     section

@@ -12,13 +12,12 @@ use crate::analysis::Analysis;
 use crate::side::Side;
 use std::io::{self, Write};
 
-/// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. The
-/// size in bytes bounds the number of characters, because a text has at least as many bytes as
-/// characters.
+/// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. Limiting the bytes also
+/// limits the characters, because a string has at least as many bytes as characters.
 const LONGEST: usize = 64_000;
-/// Number of names among the largest differences that `report.md` lists.
+/// Number of names with the largest differences that `report.md` lists.
 pub(super) const NAMES: usize = 20;
-/// Maximum length of a name in a table cell, in characters; tables can scroll.
+/// Maximum length of a name in a table cell, in characters. Wide tables scroll.
 const CELL: usize = 110;
 /// Maximum length of a name outside of tables, where Markdown wraps lines. Some kernel names have
 /// 5,000 characters.
@@ -52,13 +51,12 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     last.into_iter().for_each(|list| paper.add(&tables::list(list)));
     paper.write(&account);
     if paper.left_out {
-        paper
-            .write("\nLines that do not fit are omitted; the tables of the report are complete.\n");
+        paper.write("\nLines that do not fit are omitted; the report's tables are complete.\n");
     }
     out.write_all(paper.text.as_bytes())
 }
 
-/// A heading and independent lines, so a long section can be cut after any line.
+/// A heading followed by independent lines, so a long section can be cut after any line.
 #[derive(Default)]
 struct Section {
     head: String,
@@ -127,7 +125,7 @@ fn side_names(analysis: &Analysis) -> [String; 2] {
     Side::BOTH.map(|side| plain(analysis.side_name(side), CELL))
 }
 
-/// Table cells with the times of both sides, their difference and their ratio.
+/// Table cells with the times on both sides, their difference and their ratio.
 fn figures(unit: Unit, time: crate::side::PerSide<crate::trace::Nanos>) -> String {
     format!(
         "{} | {} | {} | {}",

@@ -12,7 +12,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::fmt::Write as _;
 
-/// Maximum number of ops whose time could be reduced.
+/// Maximum number of ops in the list of time that could be saved.
 const OPS: usize = 10;
 /// Maximum number of groups per facet.
 const GROUPS: usize = 24;
@@ -77,7 +77,7 @@ pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Sec
     let heading = match summary.verdict.changes {
         1 => "1 call site changed".to_owned(),
         all if all == listed => format!("{all} call sites changed"),
-        all => format!("{all} call sites changed, the {listed} largest"),
+        all => format!("{all} call sites changed, largest {listed} shown"),
     };
     let heading = format!("{heading} ({})", summary.verdict.caption());
     let label = unit.label();
@@ -124,7 +124,7 @@ pub(super) fn chart(analysis: &Analysis, facet: &Facet, unit: Unit) -> Section {
     section
 }
 
-/// A table from one of the lists: steps, idle time, fusions, same kernels.
+/// A table for one list: steps, idle time, fusions, or same kernels.
 pub(super) fn list(list: &List) -> Section {
     let titles: Vec<String> = list.titles.iter().map(|title| plain(title, CELL)).collect();
     let rule = "---:|".repeat(titles.len().saturating_sub(1));
@@ -184,13 +184,16 @@ pub(super) fn account(analysis: &Analysis, summary: &Summary, unit: Unit) -> Str
     };
     line(&summary.measure.replace('_', " "), |totals| totals.time);
     line("busy", |totals| totals.busy);
-    line("in rows of both sides", |totals| totals.paired);
-    line("only on this side", |totals| totals.one_sided);
+    line("in rows that both sides have", |totals| totals.paired);
+    line("in rows that only this side has", |totals| totals.one_sided);
     line("launch not in trace", |totals| totals.unlinked);
-    let exact = if summary.account_is_exact { "exactly" } else { "**not exactly**" };
+    let exact = match summary.account_is_exact {
+        true => "add up exactly",
+        false => "**do not** add up exactly",
+    };
     let _ = writeln!(
         text,
-        "\nRows: {}. The rows add up to {} and {} events, {exact}. Points of difference: {}.",
+        "\nRows: {}. The rows {exact} to {} and {} events. Points of difference: {}.",
         analysis.rows().len(),
         summary.trace1.accounted_events,
         summary.trace2.accounted_events,

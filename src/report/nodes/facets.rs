@@ -1,9 +1,7 @@
-//! Computes the facets by which rows and events are grouped and filtered: category, step, phase,
-//! layer, module.
+//! Computes the facets used to group and filter rows and events: category, step, phase, layer, module.
 //!
-//! When rows are filtered, each row has one value per facet: the value of its op. Groups are built
-//! from events, each with its own value, so a chart by category has the same sums as
-//! `categories.csv`.
+//! When rows are filtered, each row has one value per facet: the value of its op. Groups are built from events, and
+//! each event has its own value, so a chart by category has the same sums as `categories.csv`.
 
 use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
 use crate::program::Phase;
@@ -23,7 +21,7 @@ pub(in crate::report) struct Facet {
     pub(in crate::report) title: &'static str,
     /// The value of each row, as an index into `texts`.
     pub(in crate::report) values: Vec<u32>,
-    /// The distinct values of the rows; the empty text represents rows without a value.
+    /// The distinct values of the rows; the empty string represents rows without a value.
     pub(in crate::report) texts: Vec<String>,
     /// The attributed events grouped by value; the groups add up to the total.
     pub(in crate::report) groups: Vec<Group>,
@@ -32,9 +30,9 @@ pub(in crate::report) struct Facet {
 /// All attributed events that have the same value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::report) struct Group {
-    /// The value that the events share; empty if they have none.
+    /// The value that the events share; empty for events without a value.
     pub(in crate::report) value: String,
-    /// Number of attributed events of both sides together.
+    /// Number of attributed events on both sides together.
     pub(in crate::report) events: u64,
     pub(in crate::report) time: PerSide<Nanos>,
 }
@@ -46,8 +44,8 @@ struct Value<'a> {
     text: Text<'a>,
 }
 
-/// The data from which the text of a value is made. A comparison has many calls but few distinct
-/// values, so each text is made only once per value.
+/// The data from which a value's string is built. A comparison has many calls but few distinct values, so the string
+/// is built only once per value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Text<'a> {
     Known(&'a str),
@@ -91,7 +89,7 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .collect()
 }
 
-/// The value of each row as an index into the distinct values, and these distinct values.
+/// The value of each row as an index into the distinct values, and the distinct values.
 fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, Vec<String>) {
     let mut texts: Vec<String> = Vec::new();
     let mut numbers: FxHashMap<Text<'a>, u32> = FxHashMap::default();
@@ -122,8 +120,8 @@ struct Groups<'a> {
     value_of: ValueOf<'a>,
     /// For each value, the index of its group in `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the previous event and the index of its group, because consecutive events often
-    /// share a value.
+    /// The value of the previous event and the index of that value's group, because consecutive events often share a
+    /// value.
     last: Option<(Value<'a>, usize)>,
     /// The groups, each with the sort rank of its value.
     list: Vec<(usize, Group)>,
@@ -182,7 +180,7 @@ impl Value<'_> {
     }
 }
 
-/// The facet that contains the category of an event or of an op's row.
+/// The facet for the category of an event or of an op's row.
 fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let of_ops = rows_of_ops(analysis);
     Box::new(move |side, call| {
@@ -194,7 +192,7 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     })
 }
 
-/// The rows whose calls are not attributed events themselves.
+/// The rows whose calls are not themselves attributed events.
 fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>> {
     PerSide::from_fn(|side| {
         let op = |row: &'a Row| Some((row.calls[side]?, row));
@@ -203,7 +201,7 @@ fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>
     })
 }
 
-/// The facet that contains the step position, which is equal for matching steps of the two traces.
+/// The facet for the step position, which is the same for matched steps in the two traces.
 fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let steps = PerSide::from_fn(|side| analysis.steps(side));
     Box::new(move |side, call| {

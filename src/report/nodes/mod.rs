@@ -1,5 +1,5 @@
-//! Shares code between the formats that draw the merged tree: time per node, which nodes to keep,
-//! and how rows are grouped.
+//! Code shared by the formats that draw the merged tree: computes the time per node, chooses which nodes to keep, and
+//! groups rows.
 
 pub(super) mod facets;
 #[cfg(any(feature = "html", feature = "flamegraph"))]

@@ -6,10 +6,9 @@ use crate::diff::MergedId;
 use crate::trace::Nanos;
 use std::cmp::Reverse;
 
-/// For each node of the merged tree, whether it is one of the `most` important nodes: nodes with
-/// the most time below come first, then nodes with a difference below. Both properties can only
-/// grow toward the root, and ties go to the lower id, so the ancestors of every kept node are kept
-/// too.
+/// For each node in the merged tree, whether the node is among the `most` most important nodes: nodes with the most
+/// time below them come first, then nodes with a difference below them. Neither property can decrease toward the root,
+/// and ties go to the lower id, so the ancestors of every kept node are also kept.
 pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool> {
     let merged = analysis.diff().merged();
     if merged.len() <= most {

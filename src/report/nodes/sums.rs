@@ -1,5 +1,5 @@
-//! Sums the attributed time over the nodes of the merged tree: each node's own time, and its time
-//! including all nodes below.
+//! Sums the attributed time over the merged tree: each node's own time, and each node's time including all nodes below
+//! it.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -8,9 +8,8 @@ use crate::trace::Nanos;
 
 /// For each node of the merged tree, the attributed time including all nodes below it, by index.
 ///
-/// A matched node is placed below the deeper of its two parents, so the time below a node can
-/// differ from the time below its call. The times of each side's root nodes add up to the side's
-/// total exactly.
+/// A matched node is placed below the deeper of its two parents, so the time below a node can differ from the time
+/// below the node's call. The times of the root nodes add up exactly to the total of each side.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| {
         let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
@@ -19,7 +18,7 @@ pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>>
     })
 }
 
-/// For each node, the attributed time of both sides added up, including all nodes below it.
+/// For each node, the attributed time on both sides together, including all nodes below it.
 pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
     Side::BOTH
@@ -29,8 +28,8 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// For each side, the nodes that have attributed time of their own, with this time. Few nodes have
-/// time of their own, and the rows list these nodes.
+/// The nodes that have their own attributed time on a side, with that time. Few nodes have their own time, and the rows
+/// list these nodes.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,
     side: Side,

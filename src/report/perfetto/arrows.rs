@@ -1,5 +1,4 @@
-//! Chooses the rows with the largest differences, between whose calls on the two sides arrows are
-//! drawn.
+//! Chooses the rows with the largest differences and draws arrows between their calls on the two sides.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -38,7 +37,7 @@ impl Arrows {
         Arrows { numbers }
     }
 
-    /// Number of the arrow at a node, if the node has an arrow.
+    /// The number of a node's arrow; `None` if the node has no arrow.
     pub(super) fn at(&self, id: MergedId) -> Option<usize> {
         self.numbers.get(&id).copied()
     }

@@ -6,8 +6,8 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
 
-/// The offset that is added to the times of each side. With these offsets, the earliest event of
-/// both traces starts at 0.
+/// The offset that is added to the times of each side. With these offsets, the earliest event in either trace starts at
+/// 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
     shift: PerSide<Nanos>,
@@ -37,7 +37,7 @@ fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     first_pair(analysis).unwrap_or_else(|| PerSide::from_fn(|side| first(analysis, side)))
 }
 
-/// Start times of the baseline's earliest matched call and of its counterpart.
+/// Start times of the baseline's earliest matched call and of that call's counterpart.
 fn first_pair(analysis: &Analysis) -> Option<PerSide<Nanos>> {
     let start = |side: Side, call| {
         let tree = analysis.tree(side);

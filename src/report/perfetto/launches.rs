@@ -7,7 +7,7 @@ use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 use serde::Serialize;
 
-/// One end of an arrow. An arrow's end belongs to the innermost slice on its track at that time.
+/// One end of an arrow. The end attaches to the innermost slice on the track at the time `ts`.
 #[derive(Serialize)]
 pub(super) struct FlowEnd {
     ph: &'static str,
@@ -22,9 +22,9 @@ pub(super) struct FlowEnd {
     ts: f64,
 }
 
-/// The launch that an arrow connects to a GPU event: the call that launched the event, if the trace
-/// contains the call and it began before the event. If host and GPU clocks disagree, no arrow can
-/// be drawn.
+/// The call that launched a GPU event, if the trace contains the call and the call began before the event. An arrow
+/// connects the two. Because host and GPU clocks may disagree, an event may begin before its launch; such an event gets
+/// no arrow.
 pub(super) fn launch(analysis: &Analysis, side: Side, call: CallId) -> Option<CallId> {
     let tree = analysis.tree(side);
     let event = tree.event(call).filter(|_| tree.kind(call) == CallKind::Gpu)?;

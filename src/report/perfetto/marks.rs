@@ -28,13 +28,13 @@ pub(super) struct Mark<'a> {
 struct MarkArgs {
     /// Position of the event in `traceEvents` of the original trace.
     uid: u32,
-    /// Position of the step, from 0, as in the tables. The step of the other side that has this
-    /// number is its counterpart.
+    /// Position of the step, from 0, as in the tables. The counterpart is the step with the same number on the other
+    /// side.
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<u32>,
 }
 
-/// The steps of a side, for the step track: recorded spans, or repetitions of a call.
+/// The steps of a side, for the step track: recorded steps, or steps detected from repeated calls.
 pub(super) fn steps<'a>(
     analysis: &'a Analysis,
     clock: Clock,

@@ -1,10 +1,9 @@
 //! Writes `perfetto.json.gz`: both traces on one timeline, with one group of processes per trace.
 //!
 //! The traces are shifted so that their first matched steps (or their first matched calls, if there
-//! are no steps) start at the same time. Every slice contains its uid, the uid of its counterpart,
-//! and its change. Arrows connect the calls with the largest differences between the sides, and
-//! launches with their GPU events. The steps of each side have a separate track; annotations are on
-//! the tracks of their threads.
+//! are no steps) start at the same time. Every slice contains the call's uid, the uid of the counterpart, and the time
+//! difference. Arrows connect matched calls with the largest time differences, and connect launches to their GPU
+//! events. The steps of each side have a separate track; annotations are on the tracks of their threads.
 
 mod arrows;
 mod clock;
@@ -32,7 +31,7 @@ pub(super) fn write(
     options: &ReportOptions,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    // The gzip header contains no name and no time, so the same input gives the same bytes.
+    // The gzip header contains no file name and no timestamp, so the same input gives the same bytes.
     let packed = GzBuilder::new().write(out, Compression::fast());
     let mut out = io::BufWriter::with_capacity(1 << 16, packed);
     write_json(analysis, options.perfetto_slices, &mut out)?;
@@ -84,7 +83,7 @@ fn write_json(analysis: &Analysis, most: usize, out: &mut dyn Write) -> io::Resu
     lines.out.write_all(b"\n]}\n")
 }
 
-/// The calls of the kept nodes: the calls of the baseline first, each side in preorder.
+/// The calls of the kept nodes: baseline calls first, and each side in preorder.
 fn kept_calls<'a>(
     analysis: &'a Analysis,
     keep: &'a [bool],

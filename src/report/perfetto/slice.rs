@@ -1,4 +1,4 @@
-//! Draws a call as a slice of the timeline, with its uid, its counterpart and its change.
+//! Draws a call as a slice of the timeline, with the call's uid, counterpart and time difference.
 
 use super::arrows::Arrows;
 use super::clock::Clock;
@@ -55,7 +55,7 @@ pub(super) struct Slices<'a> {
 }
 
 impl<'d> Slices<'d> {
-    /// The slice of a call; `None` for roots of the tree.
+    /// The slice for a call; `None` for the tree's roots.
     pub(super) fn slice(&self, id: MergedId, side: Side, call: CallId) -> Option<Slice<'d>> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();

@@ -1,4 +1,4 @@
-//! Assigns numbers and names to the processes and threads of both traces that do not collide in one
+//! Assigns numbers and names to the processes and threads of both traces, so that the two traces do not collide in one
 //! file.
 
 use super::Lines;
@@ -13,7 +13,7 @@ use std::io;
 /// The first process number of the candidate.
 const CANDIDATE_FROM: usize = 10_000;
 
-/// The processes of each side, and whether each of them represents a GPU.
+/// The processes on each side, and whether each process represents a GPU.
 pub(super) struct Tracks {
     processes: PerSide<Vec<Process>>,
 }

@@ -4,7 +4,7 @@ use crate::analysis::replay::Effect;
 use crate::analysis::{Analysis, Change};
 use serde::Serialize;
 
-/// A change of the program, as a JSON object.
+/// A change in the program, as a JSON object.
 #[derive(Debug, Clone, Serialize)]
 pub struct ChangeSummary {
     /// The kind of change, such as `math_mode`.
@@ -35,14 +35,14 @@ pub struct ChangeSummary {
     pub node: Option<usize>,
 }
 
-/// The parts of the step-time difference that no change causes, in µs.
+/// The parts of the step-time difference that no change explains, in µs.
 #[derive(Debug, Clone, Serialize)]
 pub struct SameProgram {
     /// Whether the programs are identical.
     pub is_identical: bool,
     /// Time difference of matched calls with the same arguments and kernels.
     pub kernel_speed_us: f64,
-    /// Difference in idle time that follows the host time of matched calls.
+    /// Difference in idle time that is explained by the host time of matched calls.
     pub host_speed_us: f64,
     /// Difference in idle time while the host is between recorded calls.
     pub between_calls_us: f64,

@@ -1,5 +1,5 @@
-//! Finds the largest time differences: rows grouped by name and lowest common node, with the ops
-//! that the two sides run below them.
+//! Finds the largest time differences. Rows are grouped by name and lowest common node, and each group lists the ops at
+//! which the two sides diverge.
 
 use crate::analysis::{Analysis, Row, RowKind};
 use crate::diff::{MergedId, MergedNode};
@@ -20,8 +20,8 @@ const OTHER_STEPS: &str = "(steps without a counterpart)";
 pub struct LargeDifference {
     /// Name that the rows share.
     pub name: String,
-    /// Name of the lowest common node above the rows; empty if the op itself is the lowest common
-    /// node, or if there is none.
+    /// Name of the lowest common node above the rows; empty if the op itself is the lowest common node, or if there is
+    /// no such node.
     pub below: String,
     /// Number of rows.
     pub row_count: u64,
@@ -32,8 +32,7 @@ pub struct LargeDifference {
     pub events: PerSide<u64>,
     /// Total time of the attributed events on each side.
     pub time: PerSide<Nanos>,
-    /// The ops and frames with GPU work, below the rows, at which the traces diverge, most frequent
-    /// first.
+    /// The ops and frames below the rows that have GPU work and at which the traces diverge, most frequent first.
     pub parts: Vec<Part>,
 }
 

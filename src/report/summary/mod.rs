@@ -20,7 +20,7 @@ use std::io::{self, Write};
 /// Version of the layout of `summary.json`; increased when a field changes its meaning or is removed.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// Number of names among the largest differences in the summary.
+/// Number of names listed in `largest_differences`.
 const LARGEST: usize = 20;
 
 /// The content of `summary.json`, also used by the command line.
@@ -38,12 +38,12 @@ pub struct Summary {
     pub trace2: SideSummary,
     /// The attribution of the wall time.
     pub wall: WallSummary,
-    /// The changes of the program, most expensive first.
+    /// The changes in the program, most expensive first.
     pub changes: Vec<ChangeSummary>,
-    /// The time differences that no change of the program explains.
+    /// The time differences that no change in the program explains.
     pub same_program: SameProgram,
-    /// Fraction (0 to 1) of the GPU time of both traces in compared steps that firmly matched calls
-    /// launched; `null` without GPU time.
+    /// Fraction (0 to 1) of the GPU time in compared steps that was launched by firmly matched calls; `null` without
+    /// GPU time.
     pub firm_share: Option<f64>,
     /// The causes of the wall-time difference, largest first.
     pub causes: Vec<CauseSummary>,
@@ -53,15 +53,15 @@ pub struct Summary {
     pub ratio: Option<f64>,
     /// Whether the rows of both sides add up to all events, to the nanosecond.
     pub account_is_exact: bool,
-    /// Number of points of difference that do not vary between the runs of a side.
+    /// Number of points of difference that do not vary between runs on the same side.
     pub points_of_difference: u64,
-    /// Number of points of difference that vary between the runs of a side.
+    /// Number of points of difference that vary between runs on the same side.
     pub varying_points: u64,
     /// Whether both sides did the same work, as far as the traces show.
     pub comparable: bool,
     /// The verdicts of the comparison and their evidence.
     pub verdict: VerdictSummary,
-    /// Irregularities of the traces and of the comparison.
+    /// Notes about irregularities in the traces and in the comparison.
     pub notes: Vec<SideNote>,
     /// The names with the largest absolute time difference, largest first.
     pub largest_differences: Vec<NameDifference>,
@@ -70,7 +70,7 @@ pub struct Summary {
 /// One of the two traces in the summary.
 #[derive(Debug, Clone, Serialize)]
 pub struct SideSummary {
-    /// Display name of the side: the name that the user gave it, otherwise `trace1` or `trace2`.
+    /// Display name of the side: the user-provided name, or `trace1` or `trace2`.
     pub name: String,
     /// Path of the trace as the user passed it.
     pub path: String,
@@ -86,28 +86,27 @@ pub struct SideSummary {
     pub row_sum_us: f64,
     /// Union of the intervals of all attributed events, in µs.
     pub busy_time_us: f64,
-    /// Time in rows that both traces have, in µs. The sum of `paired_us`, `one_sided_us` and
-    /// `unlinked_us` is `kernel_time_us`.
+    /// Time in rows that both traces have, in µs. `paired_us`, `one_sided_us` and `unlinked_us` add up to
+    /// `kernel_time_us`.
     pub paired_us: f64,
     /// Time in rows that only this trace has, in µs.
     pub one_sided_us: f64,
     /// Time of GPU events whose launch is not in the trace, in µs.
     pub unlinked_us: f64,
-    /// Variation between the runs of this side; `null` for a single run.
+    /// Variation between runs on this side; `null` for a single run.
     pub runs: Option<RunsSummary>,
 }
 
-/// The variation between the runs of one side. Differences smaller than the spread of the runs are
-/// noise.
+/// The variation between runs on one side. Differences smaller than the spread between runs are noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunsSummary {
     /// Number of runs.
     pub count: usize,
-    /// Median, over the runs, of a step's own wall time in µs; `null` unless all runs have steps.
+    /// Median over the runs of a step's own wall time, in µs; `null` unless all runs have steps.
     pub step_wall_median_us: Option<f64>,
     /// Largest difference between two runs in a step's own wall time, in µs.
     pub step_wall_spread_us: Option<f64>,
-    /// Median, over the runs, of a step's attributed time in µs.
+    /// Median over the runs of a step's attributed time, in µs.
     pub step_time_median_us: f64,
     /// Largest difference between two runs in a step's attributed time, in µs.
     pub step_time_spread_us: f64,
@@ -115,10 +114,10 @@ pub struct RunsSummary {
     pub varying_points: usize,
 }
 
-/// A note and the side that it concerns.
+/// A note, and the side to which the note applies.
 #[derive(Debug, Clone, Serialize)]
 pub struct SideNote {
-    /// `trace1` or `trace2`; `null` if the note concerns both sides.
+    /// `trace1` or `trace2`; `null` if the note applies to both sides.
     pub side: Option<&'static str>,
     /// The note.
     #[serde(flatten)]
@@ -135,13 +134,13 @@ pub struct NameDifference {
     pub below: String,
     /// Number of rows.
     pub row_count: u64,
-    /// Number of the rows' ops or launches in the baseline.
+    /// Number of ops or launches in these rows in the baseline.
     pub calls_trace1: u64,
-    /// Number of the rows' ops or launches in the candidate.
+    /// Number of ops or launches in these rows in the candidate.
     pub calls_trace2: u64,
-    /// Number of the rows' attributed events in the baseline.
+    /// Number of attributed events in these rows in the baseline.
     pub events_trace1: u64,
-    /// Number of the rows' attributed events in the candidate.
+    /// Number of attributed events in these rows in the candidate.
     pub events_trace2: u64,
     /// Attributed time of the rows in the baseline, in µs.
     pub kernel_time_trace1_us: f64,
@@ -154,7 +153,7 @@ pub struct NameDifference {
 }
 
 impl Summary {
-    /// The display name of the side that a note concerns.
+    /// The display name of the side to which a note applies.
     pub fn side_of(&self, note: &SideNote) -> Option<&str> {
         note.side.map(|side| match side == Side::Baseline.label() {
             true => self.trace1.name.as_str(),
@@ -233,7 +232,7 @@ fn notes(analysis: &Analysis, checks: &Comparability) -> Vec<SideNote> {
         let notes = tree.trace().notes().iter().chain(tree.notes()).chain(&checks.sides[side]);
         notes.collect::<Vec<&Note>>()
     });
-    // A note that both sides share is listed once.
+    // A note that applies to both sides is listed once.
     let is_of_both = |note: &&Note| Side::BOTH.iter().all(|&side| of_sides[side].contains(note));
     let of_side = |side: Side| {
         let own = of_sides[side].iter().copied().filter(|note| !is_of_both(note));

@@ -1,4 +1,4 @@
-//! Computes the verdicts of a comparison, as `summary.json` and the terminal show them.
+//! Computes the verdicts that `summary.json` and the terminal show.
 
 use crate::analysis::{Analysis, Site};
 use crate::side::{PerSide, Side};
@@ -14,11 +14,10 @@ pub struct VerdictSummary {
     /// Verdict on the total attributed time: `slower`, `faster`, `similar`, `within_noise` or
     /// `not_tested`.
     pub total: &'static str,
-    /// The verdict in words, with what was tested, such as `faster, not significant (3 runs)`.
+    /// A description of the verdict and of what was tested, such as `faster, not significant (3 runs)`.
     pub words: String,
-    /// The noise on which all verdicts are based: `between_runs`; `within_one_run`, if run-to-run
-    /// noise is unknown; `other_options`, if nothing is tested because the recording options
-    /// differ; or `none`.
+    /// The noise estimate on which all verdicts are based: `between_runs`, `within_one_run` (run-to-run noise is
+    /// unknown), `other_options` (nothing is tested because the recording options differ), or `none`.
     pub basis: &'static str,
     /// Verdict on the wall time of a step over several runs; `null` if a side has a single run.
     pub step: Option<StepVerdict>,
@@ -35,13 +34,13 @@ pub struct VerdictSummary {
     /// p-value of the moderated test over the repetitions; `null` if a side has fewer than two
     /// repetitions.
     pub p: Option<f64>,
-    /// False discovery rate among all call sites if the threshold is the p-value `p`.
+    /// False discovery rate among all call sites when `p` is used as the significance threshold.
     pub q: Option<f64>,
-    /// Minimum change, in µs per step, of the call sites that are counted and listed.
+    /// Minimum time change, in µs per step, for a call site to be counted and listed.
     pub least_difference_us: f64,
     /// Number of call sites that became slower or faster by at least `least_difference_us`.
     pub changes: u64,
-    /// Number of call sites at which the sides did different work, whatever their times.
+    /// Number of call sites at which the sides did different work, regardless of time.
     pub other_work: u64,
     /// The changed call sites with the largest differences, at most 20.
     pub largest_changes: Vec<Change>,
@@ -52,7 +51,7 @@ pub struct VerdictSummary {
 pub struct StepVerdict {
     /// `slower`, `faster`, `similar` or `within_noise`.
     pub verdict: &'static str,
-    /// The verdict in words, with what was tested.
+    /// A description of the verdict and of what was tested.
     pub words: String,
     /// p-value of the moderated test over the runs.
     pub p: Option<f64>,
@@ -67,7 +66,7 @@ pub struct Change {
     pub module_trace1: String,
     /// The enclosing module in the candidate; empty if there is none.
     pub module_trace2: String,
-    /// `Input Dims` of the baseline's op or, if the baseline has no such op, of the candidate's.
+    /// `Input Dims` of the baseline op or, if the baseline has no such op, of the candidate op.
     pub input_shape: String,
     /// `slower` or `faster`.
     pub verdict: &'static str,
@@ -93,9 +92,9 @@ pub struct Change {
 }
 
 impl VerdictSummary {
-    /// The baseline time and candidate time to display for a changed call site. Given several runs,
-    /// the times are the means over the runs, per step, because a single run may show the opposite.
-    /// Given a single run per side, the times are those of the two traces.
+    /// The baseline time and candidate time to display for a changed call site. With several runs, the times are
+    /// per-step means over the runs, because a single run may show the opposite. With a single run per side, the times
+    /// are taken from the two traces.
     pub(in crate::report) fn shown(&self, change: &Change) -> PerSide<Nanos> {
         let micros = match self.runs_trace1.min(self.runs_trace2) > 1 {
             true => PerSide::new(change.judged_us_trace1, change.judged_us_trace2),
@@ -104,8 +103,7 @@ impl VerdictSummary {
         micros.map(|micros| Nanos((micros * 1e3).round() as i64))
     }
 
-    /// A sentence that explains the displayed times of changed call sites and what is unknown about
-    /// their noise.
+    /// A caption that explains the displayed times of changed call sites and what is unknown about their noise.
     pub(in crate::report) fn caption(&self) -> &'static str {
         match self.basis {
             "between_runs" => "mean over the runs, per step",

@@ -1,4 +1,4 @@
-//! Describes the wall time, and the causes of its difference, for `summary.json`.
+//! Describes the wall time, and the causes of the wall-time difference, for `summary.json`.
 
 use crate::analysis::{Analysis, Cause, IdleKind, WallBasis};
 use crate::report::text::Narrative;
@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 /// The attribution of the wall time to causes.
 #[derive(Debug, Clone, Serialize)]
 pub struct WallSummary {
-    /// A sentence with the answer.
+    /// A sentence with the result.
     pub answer: String,
-    /// `steps`, or `events` if a side has no steps; all figures then describe the whole window.
+    /// `steps`, or `events` if a side has no steps, in which case all figures describe the whole window.
     pub basis: &'static str,
-    /// Whether two sums are exact: busy and idle time equal the wall time, and the causes add up to
-    /// its difference.
+    /// Whether two sums are exact: busy and idle time add up to the wall time, and the causes add up to the wall-time
+    /// difference.
     pub is_exact: bool,
     /// The baseline.
     pub trace1: WallSide,
@@ -33,15 +33,13 @@ pub struct WallSummary {
 pub struct WallSide {
     /// Number of compared steps; 1 if the window is compared as a whole.
     pub steps: u64,
-    /// Length of the recorded window in µs: busy and idle time, time before the window, and steps
-    /// without a counterpart.
+    /// Length of the recording in µs: busy and idle time, time before the window, and steps without a counterpart.
     pub wall_us: f64,
     /// Time in µs during which work of the compared steps was running.
     pub busy_us: f64,
     /// Time in µs during which no work was running.
     pub idle_us: f64,
-    /// Time in µs of work that was launched before the window or not selected, and of the gaps
-    /// before such work.
+    /// Time in µs of work that was launched before the window or not selected, including the gaps before such work.
     pub before_window_us: f64,
     /// Time of steps without a counterpart, in µs.
     pub unpaired_steps_us: f64,
@@ -49,7 +47,7 @@ pub struct WallSide {
     pub idle_by_kind_us: BTreeMap<&'static str, f64>,
     /// Own wall time of a step in µs, which is its busy and idle time.
     pub step_wall_us: f64,
-    /// Idle fraction of a step's own wall time; `null` for an empty window.
+    /// Fraction of a step's own wall time that is idle; `null` for an empty window.
     pub idle_share: Option<f64>,
 }
 
@@ -76,10 +74,10 @@ pub struct CauseSummary {
     pub arguments_trace1: String,
     /// Shapes and types of the candidate's op.
     pub arguments_trace2: String,
-    /// The evidence for the cause, as text.
+    /// A description of the evidence for the cause.
     pub evidence: String,
-    /// The few steps that contain most of the difference; `null` if the difference is spread over
-    /// most steps or if its distribution is unknown.
+    /// The few steps that contain most of the difference; `null` if the difference is spread over most steps or if its
+    /// distribution over steps is unknown.
     pub few: Option<String>,
     /// Kernel names in the baseline, longest time first.
     pub kernels_trace1: Vec<String>,

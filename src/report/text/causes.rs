@@ -14,7 +14,7 @@ pub struct CauseLine {
     pub difference: String,
     /// Label of the cause's reason.
     pub reason: &'static str,
-    /// Call site of the cause, with the class of its module.
+    /// Call site of the cause, with the class of the enclosing module.
     pub place: String,
     /// The evidence for the cause.
     pub evidence: String,
@@ -33,8 +33,7 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let is_alone =
         |cause: &Cause| leading.iter().filter(|other| is_like(cause, other)).count() == 1;
     let lines = leading.iter().map(|cause| line(figures, cause, is_alone(cause))).collect();
-    // Work launched before the steps is not part of the difference that is divided among the
-    // causes.
+    // Work launched before the steps is not part of the difference that the causes add up to.
     let others = causes.list()[leading.len()..].iter();
     let others: Vec<&Cause> = others.filter(|cause| cause.reason != Reason::BeforeWindow).collect();
     let sum: Nanos = others.iter().map(|cause| cause.difference).sum();
@@ -45,7 +44,7 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     (lines, rest)
 }
 
-/// The sum over several causes.
+/// The summed differences of several causes.
 #[cfg(feature = "html")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CauseSum {
@@ -72,8 +71,7 @@ pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
     (sum(&causes.list()[causes.leading().len()..]), sum(causes.list()))
 }
 
-/// Formats a cause. If several causes are at ops of the same name, the shapes of the ops
-/// distinguish the causes.
+/// Formats a cause. If several causes are at ops with the same name, the shapes of the ops distinguish the causes.
 fn line(figures: Figures, cause: &Cause, is_alone: bool) -> CauseLine {
     let place = match cause.module.as_str() {
         "" => cause.place.clone(),

@@ -40,8 +40,7 @@ impl Unit {
         }
     }
 
-    /// Formats a time in this unit to the nanosecond and without the unit, so figures add up to the
-    /// last digit.
+    /// Formats a time in this unit to the nanosecond and without the unit, so that figures add up exactly.
     #[cfg(feature = "cli")]
     pub(crate) fn show_exact(self, time: Nanos) -> String {
         let (scale, digits) = match self {
@@ -62,7 +61,7 @@ impl Unit {
     }
 }
 
-/// The ratio of two times, such as `1.32x`; empty if the time of a side is missing.
+/// The ratio of two times, such as `1.32x`; empty if either time is zero.
 pub(crate) fn times(time: PerSide<Nanos>) -> String {
     match time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO {
         true => format!("{:.2}x", time.candidate.0 as f64 / time.baseline.0 as f64),
@@ -70,7 +69,7 @@ pub(crate) fn times(time: PerSide<Nanos>) -> String {
     }
 }
 
-/// A share of a whole in percent with one decimal; empty if the whole is zero.
+/// `part` as a percentage of `whole` with one decimal; empty if `whole` is zero.
 pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     match whole == Nanos::ZERO {
         true => String::new(),
@@ -78,9 +77,8 @@ pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     }
 }
 
-/// Shortens a text to `room` characters by cutting its middle. The end of a name is usually more
-/// informative than its start (`…conv.py(458): forward`), so the end gets the larger half of the
-/// space.
+/// Shortens a string to `room` characters by removing characters from the middle. The end of a name is usually more
+/// informative than the start (`…conv.py(458): forward`), so the end gets more of the space.
 pub(crate) fn shorten(text: &str, room: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= room {

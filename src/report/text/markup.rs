@@ -1,5 +1,5 @@
-//! Escapes untrusted text so that Markdown displays it literally, as running text or as code. All
-//! Markdown escaping happens here: for reports, gates and fleet tables.
+//! Escapes untrusted text so that Markdown displays it literally, as running text or as code. All Markdown escaping for
+//! reports, gates and fleet tables happens here.
 
 use super::figures::shorten;
 use crate::escape::one_line;
@@ -11,9 +11,9 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in shorten(&text, longest).chars() {
         match letter {
-            // Unescaped, a pair of backticks would start a code span, even across adjacent texts.
+            // Unescaped, a pair of backticks would form a code span, even across adjacent strings.
             '`' => shown.push_str("&#96;"),
-            // Without the invisible space, GitHub would notify the user with that name.
+            // Without the invisible space after `@`, GitHub would notify the user with that name.
             '@' => shown.push_str("@\u{200b}"),
             letter if "\\*_[]<>&|#~".contains(letter) => shown.extend(['\\', letter]),
             letter => shown.push(letter),
@@ -22,8 +22,7 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
     shown
 }
 
-/// Formats a name as a code span that the name itself cannot end, also for table cells; empty for
-/// an empty name.
+/// Formats a name as a code span that characters in the name cannot end, also for table cells; empty for an empty name.
 pub(crate) fn code(name: &str, longest: usize) -> String {
     if name.is_empty() {
         return String::new();

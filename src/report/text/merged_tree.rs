@@ -20,20 +20,19 @@ use std::io::{self, Write};
 /// Size of the output buffer in bytes.
 const BUFFER: usize = 1 << 16;
 
-/// Depth below which nodes are not indented further. Without this limit, the length of lines would
-/// grow with the depth, and the size of the file with its square. The deepest recorded stacks, with
-/// Python frames, have about 100 calls.
+/// Depth below which nodes are not indented further. Without this limit, line length would grow with the depth, and
+/// file size with the square of the depth. The deepest recorded stacks, with Python frames, have about 100 calls.
 const DEEPEST: usize = 128;
 
-/// Marks the first line that is not indented further. A separate line for this remark would shift
-/// all later lines relative to their ids.
+/// A remark on the first line that is not indented further. The remark is appended to a line, because a separate line
+/// would shift all later lines relative to their ids.
 const NO_FURTHER: &str = "   (deeper calls are not indented further)";
 
 pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let diff = analysis.diff();
     let last = last_siblings(diff.merged());
     let mut names = Names::new(diff);
-    // The tree-drawing characters before the name of a node, in one section per ancestor.
+    // The tree-drawing characters before the name of a node, with one section per ancestor.
     let mut prefix = String::new();
     // For each depth, the length of the prefix down to that depth.
     let mut lengths: Vec<usize> = Vec::new();
@@ -146,11 +145,10 @@ fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
     })
 }
 
-/// For each node, whether it is the last of its siblings.
+/// For each node, whether the node is the last of its siblings.
 fn last_siblings(tree: &MergedTree) -> Vec<bool> {
     let mut last = vec![false; tree.len()];
-    // For each depth, whether a later sibling has been seen so far; the preorder is traversed
-    // backward.
+    // For each depth, whether a later sibling has already been seen; the preorder is traversed backward.
     let mut behind: Vec<bool> = Vec::new();
     for id in tree.ids().rev() {
         let depth = tree.depth(id);

@@ -1,5 +1,4 @@
-//! Describes an [`Analysis`] in words: the narrative, the causes, figures, node names, the verdict,
-//! the merged tree.
+//! Describes an [`Analysis`] as text: the narrative, the causes, figures, node names, the verdict, the merged tree.
 
 mod causes;
 mod figures;

@@ -1,5 +1,5 @@
-//! Builds remarks about what the headline omits (lost events, different layers, excluded work), and
-//! about how much the runs of a side vary.
+//! Builds remarks about what the headline omits (lost events, different layers, excluded work), and about how much runs
+//! on the same side vary.
 
 use super::step_figures::Figures;
 use crate::analysis::{Analysis, Few, RunFigures};
@@ -7,8 +7,8 @@ use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Returns the remarks: work launched before the window or not selected, steps without a
-/// counterpart, and how much the runs of a side vary.
+/// Returns remarks about incomplete traces, different work, work launched before the window or not selected, steps
+/// without a counterpart, and differences concentrated in a few steps.
 pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let figures = Figures::of_steps(analysis);
@@ -34,8 +34,8 @@ pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     remarks
 }
 
-/// A remark such as `most of the difference is in 1 of 5 candidate steps: +60.000 ms`, because a
-/// mean over the steps hides such a difference.
+/// A remark such as `most of the difference is in 1 of 5 candidate steps: +60.000 ms`, because a mean over the steps
+/// would hide such a difference.
 fn few_steps(analysis: &Analysis) -> Option<String> {
     let mut samples: PerSide<Vec<f64>> = PerSide::default();
     for row in analysis.step_rows() {
@@ -57,7 +57,7 @@ pub(super) fn runs(analysis: &Analysis) -> Vec<String> {
 
 /// A remark such as
 /// `3 runs of main; figures are from the median run: median step 34.12 ms (spread 1.50 ms, 4.4%); median GPU time …`.
-/// Differences smaller than the spread are noise.
+/// A difference smaller than the spread is noise.
 fn runs_of(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> {
     let noise = analysis.run_noise(side)?;
     let shown = |of: RunFigures| {

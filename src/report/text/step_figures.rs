@@ -1,10 +1,9 @@
-//! Formats step times with about four digits and in the same unit.
+//! Formats step times with about four significant digits and in a common unit.
 
 use crate::analysis::{Analysis, WallTotals};
 use crate::side::PerSide;
 
-/// The unit and precision of the figures in one answer, which all have the same unit and about four
-/// digits.
+/// The unit and precision for the step times of one comparison: a common unit, and about four significant digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::report) struct Figures {
     pub(in crate::report) unit: &'static str,

@@ -72,7 +72,8 @@ pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
     format!("{step}{} {}; {}", measure_words(analysis.measure()), verdict.words, found(verdict))
 }
 
-/// The number of call sites that changed or, without repetitions, that do different work.
+/// The number of call sites whose time changed or, without repetitions, the number of call sites that do different
+/// work.
 fn found(verdict: &VerdictSummary) -> String {
     let is_tested = verdict.repeats != "none";
     match (is_tested, verdict.changes, verdict.other_work) {

@@ -1,7 +1,6 @@
-//! Wraps long text for a terminal: lines are broken between words but never inside a figure.
+//! Wraps long text for a terminal: lines break between words but never inside a figure.
 //!
-//! A figure is a number with its unit and arrow, such as `22 → 30 %`, which is hard to read if it
-//! is split across two lines.
+//! A figure is a number with its unit and arrow, such as `22 → 30 %`, and is hard to read if split across two lines.
 
 use super::figures::shorten;
 
@@ -9,7 +8,7 @@ use super::figures::shorten;
 const UNITS: [&str; 10] =
     ["%", "s", "ms", "us", "µs", "TB/s", "GB/s", "TFLOP/s", "GFLOP/s", "TOP/s"];
 
-/// The line width of an output, and whether longer text may be cut.
+/// The line width of an output, and whether text that does not fit may be shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
     /// A screen with this many columns, on which text that does not fit is shortened.
@@ -19,20 +18,20 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// The number of columns for a line, at least 40 because narrower layouts do not work.
+    /// The number of columns per line, at least 40 because narrower layouts do not work.
     pub(crate) fn columns(self) -> usize {
         match self {
             Width::Screen(columns) | Width::Pipe(columns) => columns.max(40),
         }
     }
 
-    /// Whether the whole text is printed, even if it is long.
+    /// Whether text is printed in full, even if the text is long.
     pub(crate) fn is_whole(self) -> bool {
         matches!(self, Width::Pipe(_))
     }
 
-    /// Splits text into lines that are indented by `indent` columns. A screen shows at most `most`
-    /// lines, and the last line ends with `…` if text was cut.
+    /// Splits text into lines that are indented by `indent` columns. A screen shows at most `most` lines, and the last
+    /// line ends with `…` if text was omitted.
     pub(crate) fn lines(self, text: &str, indent: usize, most: usize) -> Vec<String> {
         let room = self.columns().saturating_sub(indent).max(16);
         let mut lines = wrapped(text, room);
@@ -51,7 +50,7 @@ impl Width {
     }
 }
 
-/// Appends ` …` to the line, dropping words if there is too little space for it.
+/// Appends ` …` to the line, dropping words if there is not enough space.
 fn with_ellipsis(line: &str, room: usize) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     while words.len() > 1 && words.join(" ").chars().count() + 2 > room {
@@ -60,7 +59,7 @@ fn with_ellipsis(line: &str, room: usize) -> String {
     format!("{} …", shorten(&words.join(" "), room.saturating_sub(2)))
 }
 
-/// Splits a text into lines of at most `room` characters. A word longer than `room` gets its own
+/// Splits text into lines of at most `room` characters. A word longer than `room` gets its own
 /// line.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
@@ -76,7 +75,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The words of a text, where all words of a figure are joined into one.
+/// The words of the text, where all words of a figure are joined into one word.
 fn unbreakable(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -1,5 +1,5 @@
-//! Writes the first sheet of the workbook: what happened and why, the totals, an index of the
-//! sheets, and the notes.
+//! Writes the first sheet of the workbook: the result and its causes, the totals, an index of the sheets, and the
+//! notes.
 
 use super::sheet::Sheet;
 use crate::analysis::{Analysis, WallBasis, WallTotals};
@@ -25,8 +25,8 @@ const TOTALS: [(&str, Pick); 6] = [
     ("attributed time, µs", |side| side.kernel_time_us),
     ("sum of all rows, µs", |side| side.row_sum_us),
     ("busy time (union of intervals), µs", |side| side.busy_time_us),
-    ("in rows of both sides, µs", |side| side.paired_us),
-    ("in rows of one side only, µs", |side| side.one_sided_us),
+    ("in rows that both sides have, µs", |side| side.paired_us),
+    ("in rows that only one side has, µs", |side| side.one_sided_us),
     ("launch not in trace, µs", |side| side.unlinked_us),
 ];
 
@@ -49,7 +49,7 @@ pub(super) fn write(
     cover.notes(summary)
 }
 
-/// The cover sheet and the next free row in it.
+/// The cover sheet, and the next free row in the sheet.
 struct Cover<'s> {
     sheet: &'s mut Worksheet,
     row: u32,
@@ -110,7 +110,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes the answer in numbers: the step time of each side and its parts.
+    /// Writes the step time of each side, split into busy and idle time.
     fn wall(&mut self, analysis: &Analysis) -> Result<(), XlsxError> {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         let what = match analysis.wall().basis() {
@@ -141,8 +141,8 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes a line with the values of both sides, their difference and their ratio; the ratio is
-    /// empty if a side is zero.
+    /// Writes a line with the values on both sides, their difference and their ratio; the ratio is empty if either
+    /// value is zero.
     fn compared(&mut self, title: &str, time: PerSide<f64>, format: &str) -> Result<(), XlsxError> {
         self.text(&[title])?;
         self.numbers(1, format, &[time.baseline, time.candidate])?;

@@ -10,7 +10,7 @@ use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Tables that only programs read, which are not in the workbook.
+/// Tables that are not in the workbook because only programs read them.
 const NOT_FOR_READERS: [TableKind; 1] = [TableKind::UidMap];
 
 /// Writes the workbook. Rows are buffered in temporary files in `folder` until all sheets are
@@ -27,7 +27,7 @@ pub(in crate::report) fn write(
 }
 
 fn out_of_room() -> io::Error {
-    let message = "cannot write the rows of the workbook to a temporary file; the disk may be full";
+    let message = "cannot write the workbook's rows to a temporary file; the disk may be full";
     io::Error::new(io::ErrorKind::StorageFull, message)
 }
 
@@ -37,7 +37,7 @@ fn workbook(shared: &Shared, folder: &Path) -> Result<Vec<u8>, XlsxError> {
     // folder is removed if the run fails. The system's folder for temporary files may be full or
     // missing.
     workbook.set_tempdir(folder)?;
-    // The current date would make two workbooks differ that are otherwise equal.
+    // The current date would make otherwise identical workbooks differ.
     let created = ExcelDateTime::from_ymd(2000, 1, 1)?;
     workbook.set_properties(
         &DocProperties::new().set_title("tracetree report").set_creation_datetime(&created),
@@ -45,8 +45,7 @@ fn workbook(shared: &Shared, folder: &Path) -> Result<Vec<u8>, XlsxError> {
     workbook.add_worksheet();
     let mut sheets = Vec::new();
     for kind in TableKind::ALL.into_iter().filter(|kind| !NOT_FOR_READERS.contains(kind)) {
-        // Rows are written to a file one by one, because keeping their names would take much
-        // memory.
+        // Rows are written to a file one by one, because keeping all rows in memory would take too much memory.
         let sheet = workbook.add_worksheet_with_constant_memory()?;
         sheets.push(sheet::write(sheet, &kind.of(&shared.analysis))?);
     }

@@ -11,10 +11,10 @@ use std::io;
 /// Maximum number of rows in a sheet. More rows make a workbook slow to open, and the CSV file
 /// contains all rows.
 const ROWS: u32 = 10_000;
-/// Maximum length of a text cell, in characters. The format allows 32,767 characters, which is more
-/// than anyone can read.
+/// Maximum length of a text cell, in characters. The file format allows 32,767 characters, which is more than anyone
+/// can read.
 const LONGEST: usize = 2_000;
-/// Number of rows from which the column widths are determined.
+/// Number of rows used to determine the column widths.
 const MEASURED: u32 = 500;
 
 /// The colors are red for more time and blue for less time, readable on white.
@@ -68,7 +68,7 @@ struct Cells<'s> {
     /// Number of rows written so far, and the column of the next cell.
     rows: u32,
     column: usize,
-    /// The length of the longest text in each column.
+    /// The length of the longest string in each column.
     widths: Vec<usize>,
     failed: Option<XlsxError>,
 }
@@ -115,7 +115,7 @@ impl RowSink for Cells<'_> {
     }
 }
 
-/// Writes a cell as a number with the digits of its text, so the workbook agrees with the CSV file.
+/// Writes a numeric cell with the digits of its formatted string, so that the workbook agrees with the CSV file.
 fn number(cell: &Cell<'_>, text: &str) -> Option<f64> {
     match cell {
         Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Empty => text.parse().ok(),

@@ -50,7 +50,7 @@ impl Address {
     /// Resolves a path that is an address.
     ///
     /// # Errors
-    /// Fails if the path is not an address, or if there are no credentials for it.
+    /// Fails if the path is not an address, or if there are no credentials for the address.
     pub(super) fn of(path: &Path) -> Result<Address> {
         let wrong = |why: String| {
             Error::new(ErrorKind::Usage, path, why).remedy("use the form s3://BUCKET/FOLDER/FILE")
@@ -156,7 +156,7 @@ fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made.map_err(failure::setup(path, Service::Web))?))
 }
 
-/// Fetches credentials once to verify that they exist, and returns them.
+/// Fetches credentials once to verify that they exist, and returns the credentials.
 fn checked<C: Send + Sync + 'static>(
     path: &Path,
     service: Service,

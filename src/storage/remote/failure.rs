@@ -8,10 +8,10 @@ use std::error::Error as StdError;
 use std::io;
 use std::path::Path;
 
-/// Maximum number of characters of server text to pass on.
+/// Maximum number of characters of a server message to show to the user.
 const LONGEST: usize = 200;
 
-/// The error of a failed request; `doing` completes the phrase "cannot …".
+/// The error for a failed request; `doing` completes the phrase "cannot …".
 pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreError) -> Error {
     let failed = system(error);
     let remedy = match failed.kind() {
@@ -24,7 +24,7 @@ pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreE
         io::ErrorKind::StaleNetworkFileHandle => {
             "retry when no other program is writing to this address"
         }
-        io::ErrorKind::Unsupported => "name a bucket or a local folder",
+        io::ErrorKind::Unsupported => "use a bucket or a local folder",
         io::ErrorKind::ResourceBusy => SLOWER,
         io::ErrorKind::HostUnreachable => {
             "try again later; results that are already written are kept"
@@ -38,7 +38,7 @@ pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreE
 const SLOWER: &str =
     "run fewer comparisons at once, or try again later; results that are already written are kept";
 
-/// The error if the environment lacks the settings for a store.
+/// The error for store settings that are missing in the environment.
 pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Error {
     move |error| {
         let message = format!("cannot be reached: {}", reason(&error));
@@ -46,7 +46,7 @@ pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Err
     }
 }
 
-/// The error of a request that ended without a result.
+/// The error for a request that ended without a result.
 pub(super) fn waiting(path: &Path, doing: &str) -> impl Fn(io::Error) -> Error {
     move |error| Error::io(path, doing, error)
 }
@@ -83,7 +83,7 @@ pub(super) fn system(error: &StoreError) -> io::Error {
     };
     let is_repeated = matches!(kind, io::ErrorKind::ResourceBusy | io::ErrorKind::HostUnreachable);
     let how_long = match is_repeated {
-        true => format!(", also after {} s of retries", deadline().as_secs()),
+        true => format!(", even after {} s of retries", deadline().as_secs()),
         false => String::new(),
     };
     io::Error::new(kind, text + &how_long)
@@ -113,8 +113,8 @@ fn kind(error: &StoreError) -> io::ErrorKind {
 const THROTTLED: [&str; 5] =
     ["SlowDown", "RequestLimitExceeded", "TooManyRequests", "ServerBusy", "ThrottlingException"];
 
-/// The kind of an error by its HTTP status. Failed listings and multipart uploads report nothing
-/// more specific than the status.
+/// The error kind for an HTTP status. Failed listings and multipart uploads report nothing more
+/// specific than the status.
 fn by_status(text: &str) -> Option<io::ErrorKind> {
     match status(text)? {
         "404" => Some(io::ErrorKind::NotFound),
@@ -126,12 +126,12 @@ fn by_status(text: &str) -> Option<io::ErrorKind> {
     }
 }
 
-/// The three digits of the HTTP status in the text of an error.
+/// The three digits of the HTTP status in an error message.
 fn status(text: &str) -> Option<&str> {
     text.split_once("status code: ")?.1.get(..3)
 }
 
-/// The text of the innermost error.
+/// The message of the innermost error.
 fn innermost(error: &StoreError) -> String {
     chain(error).last().map(ToString::to_string).unwrap_or_default()
 }
@@ -155,7 +155,7 @@ fn code(error: &StoreError) -> Option<String> {
     Some(code.chars().filter(char::is_ascii_alphanumeric).take(LONGEST).collect())
 }
 
-/// The text of the innermost error, on one line.
+/// The message of the innermost error, on one line.
 pub(super) fn reason(error: &StoreError) -> String {
     let text = innermost(error);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

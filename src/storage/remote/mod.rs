@@ -41,7 +41,7 @@ pub(super) fn list(folder: &Path) -> Result<Vec<Stored>> {
         let error =
             io::Error::new(io::ErrorKind::Unsupported, "a web server has no folder listings");
         return Err(
-            Error::io(folder, "list the folder", error).remedy("name a bucket or a local folder")
+            Error::io(folder, "list the folder", error).remedy("use a bucket or a local folder")
         );
     }
     // The store returns up to 1000 names per request, so requests are repeated until the listing is
@@ -96,8 +96,8 @@ pub(super) fn begin(stored: &Stored) -> Opening {
     Opening { path: stored.path.clone(), begun }
 }
 
-/// Whether an object's version is an ETag, under which the object can be requested; otherwise the
-/// version is a date.
+/// Whether an object's version is an ETag rather than a date. Only an ETag lets a request demand
+/// exactly that version.
 pub(super) fn is_pinned(stored: &Stored) -> bool {
     !stored.version.contains([':', '"'])
 }
@@ -144,8 +144,8 @@ async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Crea
         match store.put_opts(key, PutPayload::from_bytes(bytes.clone()), options).await {
             Ok(_) => return Ok(Created::New),
             Err(error @ object_store::Error::AlreadyExists { .. }) => {
-                // A store also responds that the object exists while another process uploads it.
-                // That upload may still fail.
+                // A store also responds that the object exists while another process is still
+                // uploading the object. That upload may still fail.
                 match failure::unless_absent(store.head(key).await)? {
                     Some(_) => return Ok(Created::Kept),
                     None if tries < TRIES => {}
@@ -157,7 +157,7 @@ async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Crea
     }
 }
 
-/// Maximum number of attempts of [`create`] while unfinished uploads of other processes prevent the
+/// Maximum number of [`create`] attempts while unfinished uploads from other processes prevent the
 /// write.
 const TRIES: u32 = 5;
 
@@ -222,7 +222,7 @@ fn stored(path: PathBuf, meta: &ObjectMeta) -> Stored {
     Stored { path, size: meta.size, version }
 }
 
-/// Sends a request and waits for the answer.
+/// Sends a request and waits for the response.
 fn asked<T: Send + 'static>(
     doing: (&Path, Service, &str),
     request: impl Future<Output = Answer<T>> + Send + 'static,

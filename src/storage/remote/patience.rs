@@ -1,8 +1,8 @@
 //! Repeats failing requests until a deadline, with random pauses.
 //!
 //! A server that throttles or restarts recovers within minutes, so requests are repeated for
-//! [`DEADLINE`]. A server that has never responded probably has a wrong address, so its requests
-//! end after the fraction [`UNANSWERED`] of the deadline.
+//! [`DEADLINE`]. A server that has never responded probably has a wrong address, so requests to
+//! that server end after 1/[`UNANSWERED`] of the deadline.
 
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
@@ -80,7 +80,7 @@ struct Client {
     failing: OnceLock<Instant>,
 }
 
-/// The type of future that the trait of HTTP clients requires.
+/// The future type that the HTTP client trait requires.
 type Answering<'f> = Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'f>>;
 
 impl HttpService for Client {
@@ -89,8 +89,8 @@ impl HttpService for Client {
         's: 'f,
         Self: 'f,
     {
-        // A conditional write succeeds only if the object does not exist, so repeating it does no
-        // harm.
+        // A conditional write succeeds only if the object does not exist, so repeating the write
+        // does no harm.
         let is_repeatable = request.headers().contains_key("if-none-match");
         let query = request.uri().query().unwrap_or_default();
         let is_listing = LISTINGS.iter().any(|part| query.contains(part));
@@ -109,7 +109,7 @@ impl HttpService for Client {
     }
 }
 
-/// Texts that identify a listing request by its address: the first for S3 and Google, the second
+/// Strings that identify a listing request by its address: the first for S3 and Google, the second
 /// for Azure.
 const LISTINGS: [&str; 2] = ["list-type=", "comp=list"];
 

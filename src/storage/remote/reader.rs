@@ -3,9 +3,9 @@
 //! ```text
 //! 256 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      prefetching starts with the second range
 //! ```
-//! The first response gives the size and the ETag, and every later range is requested under that
-//! ETag. If the object is overwritten meanwhile, the read fails instead of mixing two versions. A
-//! web server may not support range requests, so one complete response is streamed.
+//! The first response gives the size and the ETag, and every later range is requested with that
+//! ETag as a precondition. If the object is overwritten meanwhile, the read fails instead of mixing
+//! two versions. A web server may not support range requests, so one complete response is streamed.
 
 use super::super::Stored;
 use super::address::Address;
@@ -22,7 +22,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Size of the first range. The trace reader reads this much of an uncompressed file at once.
+/// Size of the first range. The trace reader reads an uncompressed file in blocks of this size.
 const FIRST: u64 = 256 * 1024;
 /// Size of all ranges after the first, large enough that the latency of a request (about 50 ms)
 /// costs little.
@@ -51,7 +51,7 @@ pub(super) enum Begun {
     Unknown(Address),
 }
 
-/// Requests the first ranges of a version of an object, without waiting for them.
+/// Requests the first ranges of one version of an object, without waiting for the responses.
 ///
 /// # Errors
 /// Fails if the system cannot create threads.

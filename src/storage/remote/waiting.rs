@@ -62,7 +62,7 @@ pub(super) fn begin<T: Send + 'static>(
 /// Starts a request and waits for its result.
 ///
 /// # Errors
-/// Those of [`begin`] and [`Pending::wait`].
+/// Fails for the same reasons as [`begin`] and [`Pending::wait`].
 pub(super) fn done<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> io::Result<T> {

@@ -13,7 +13,7 @@ use super::feed::Feed;
 use super::index::{GUARD, Indexer, PADDING, TAIL};
 use crate::error::{Error, ErrorKind, Place, Result};
 
-/// Number of text bytes that are read at once. All sizes from 128 to 512 KiB are equally fast and
+/// Number of text bytes that are read at a time. All sizes from 128 to 512 KiB are equally fast and
 /// fit into a second-level cache.
 pub(super) const BLOCK: usize = 256 * 1024;
 
@@ -24,11 +24,12 @@ const SMALL_WINDOW: usize = 8 * 1024;
 /// Size of a window into which most single events fit.
 const ONE_EVENT: usize = 2 * 1024;
 
-/// Maximum number of bytes of a single element, and of the text in which its end is searched for.
+/// Maximum size of a single element in bytes. The search for the end of an element stops at this
+/// size.
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 
 /// Number of bytes in the buffer that are not text: the guard before the text, and the tail and
-/// padding after it.
+/// padding after the text.
 const EXTRA: usize = 1 + TAIL + PADDING;
 
 /// The section of the text that is in memory.
@@ -56,7 +57,7 @@ pub(super) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// The text of the window without the blanks after it, because a blank would end a token that
+    /// The text of the window without the appended blanks, because a blank would end a token that
     /// may continue in the next block.
     pub(super) fn content(&self) -> &'a [u8] {
         &self.text[..self.text.len() - self.tail]
@@ -69,7 +70,7 @@ impl<'a> Window<'a> {
 }
 
 impl Block {
-    /// Creates an empty block that reads `capacity` bytes at once.
+    /// Creates an empty block that reads `capacity` bytes at a time.
     pub(super) fn new(capacity: usize) -> Self {
         let bytes = vec![0; capacity + EXTRA];
         let indexer = Indexer::new(SMALL_WINDOW);

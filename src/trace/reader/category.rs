@@ -1,8 +1,8 @@
-//! Maps the category and process names of all years and profilers to a [`Category`].
+//! Maps the category and process names from all years and profilers to a [`Category`].
 
 use crate::trace::category::Category;
 
-/// The category with this name in `cat`; `None` for a category that takes no part in a comparison.
+/// The category with this name in `cat`; `None` for a category that comparisons ignore.
 pub(super) fn from_name(name: &[u8]) -> Option<Category> {
     // `python_function` is tested first. If Python stacks were recorded, most events have this
     // category, and `match` would compare names byte by byte.

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A short overlap does not indicate an impossible duration, because kernels overlap on Hopper and
-//! Blackwell and in graphs. An overlap of a communication kernel does not indicate an impossible
-//! duration either, because the kernel waits for other ranks.
+//! Blackwell and in graphs. An overlap with a communication kernel does not indicate an impossible
+//! duration either, because communication kernels wait for other ranks.
 
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
@@ -28,8 +28,8 @@ const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 /// Minimum duration of a GPU event that may be considered too long.
 const LONG: Nanos = Nanos(100_000_000);
 
-/// Minimum factor by which the duration of a too long GPU event exceeds the time from its start to
-/// the end of the next event.
+/// Minimum factor by which the duration of a GPU event must exceed the time from the event's start
+/// to the end of the next event for the duration to be considered too long.
 const OVERLONG_FACTOR: i64 = 100;
 
 /// Minimum start time of all later events if events at time 0 are considered wrong. The first of
@@ -38,7 +38,7 @@ const OVERLONG_FACTOR: i64 = 100;
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 
-/// If a duration is impossible regardless of other events, the reason why.
+/// The reason why a duration is impossible regardless of other events; `None` if it is possible.
 #[inline]
 pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     if duration < Nanos::ZERO {
@@ -52,7 +52,7 @@ pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
 
 /// Finds events at time 0 in a trace whose remaining events all start much later, because profilers
 /// write 0 if they lost the time. A trace whose times are relative to its own beginning also has
-/// events at 0, but their successors follow soon after.
+/// events at 0, but the next events follow soon after.
 pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     let is_at_zero = |&event: &EventId| trace.start(event) == Nanos::ZERO;
     let zeros: Vec<EventId> = trace.events().filter(is_at_zero).collect();
@@ -100,7 +100,7 @@ fn overlong(trace: &Trace, strings: &Strings) -> Vec<EventId> {
     pairs.filter(|&event| !is_communication(trace, strings, event)).collect()
 }
 
-/// Whether `event` covers the whole next event and is far longer.
+/// Whether `event` covers the whole next event and is far longer than the next event.
 fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
     let (duration, gap) = (trace.duration(event), trace.start(next) - trace.start(event));
     duration >= LONG

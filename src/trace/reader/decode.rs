@@ -1,16 +1,16 @@
 //! Decodes the raw bytes between two quotes into text: resolves escapes and repairs damage. All
-//! violations of JSON are counted in `sound.rs`, in the same way for all strings. Only damage that
-//! affects the meaning of a text is marked here.
+//! JSON violations are counted in `sound.rs`, in the same way for all strings. Only damage that
+//! affects the meaning of a string is marked here.
 //!
 //! Profilers on Windows wrote paths without escaping their backslashes: `torch\cuda\__init__.py` is
-//! not JSON, and `C:\new\temp.py` is JSON with a different meaning. So if a text has an escape that
-//! JSON does not define, or is a path in the name of a Python frame, all backslashes in it are
-//! literal.
+//! not JSON, and `C:\new\temp.py` is JSON with a different meaning. So if a string has an escape
+//! that JSON does not define, or is a path in the name of a Python frame, all backslashes in that
+//! string are literal.
 
 use super::oddity::Oddity;
 use std::borrow::Cow;
 
-/// The damage that was repaired in a text.
+/// The damage that was repaired in a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Marks(u8);
 
@@ -22,7 +22,7 @@ impl Marks {
         self.0 |= 1 << at;
     }
 
-    /// Adds the damage in a second text.
+    /// Adds the damage found in a second string.
     pub(super) fn merge(&mut self, other: Marks) {
         self.0 |= other.0;
     }
@@ -31,7 +31,7 @@ impl Marks {
         self.0 == 0
     }
 
-    /// The kinds of damage that were repaired in a text.
+    /// The kinds of damage that were repaired in a string.
     pub(super) fn iter(self) -> impl Iterator<Item = Oddity> {
         Self::ALL
             .into_iter()
@@ -47,7 +47,7 @@ pub(super) fn is_plain(raw: &[u8]) -> bool {
     raw.iter().fold(true, |plain, &b| plain & matches!(b, 0x20..0x7f) & (b != b'\\'))
 }
 
-/// Decodes the text between two quotes in an event of any kind.
+/// Decodes the string between two quotes in an event of any kind.
 pub(super) fn text(raw: &[u8]) -> (String, Marks) {
     decoded(raw, has_unknown_escape(raw))
 }
@@ -85,8 +85,8 @@ pub(super) fn into_utf8(bytes: Vec<u8>) -> String {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Copies text and resolves only `\"`, which must be an escape because the text would otherwise end
-/// there.
+/// Copies text and resolves only `\"`, which must be an escape because the string would otherwise
+/// end there.
 fn copy_literally(raw: &[u8], out: &mut Vec<u8>) {
     for (at, &byte) in raw.iter().enumerate() {
         if byte == b'\\' && raw.get(at + 1) == Some(&b'"') {
@@ -198,7 +198,7 @@ pub(super) fn string_end(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-/// All positions of `needle` in a text.
+/// All positions of `needle` in a byte string.
 pub(super) fn finds<'a>(text: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
     text.windows(needle.len())
         .enumerate()
@@ -206,7 +206,7 @@ pub(super) fn finds<'a>(text: &'a [u8], needle: &'a [u8]) -> impl Iterator<Item 
         .map(|(at, _)| at)
 }
 
-/// The first position of `needle` in a text.
+/// The first position of `needle` in a byte string.
 pub(super) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
 }

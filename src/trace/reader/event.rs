@@ -5,7 +5,7 @@ use super::decode;
 use super::numbers;
 use crate::trace::time::Nanos;
 
-/// The fields of an event that a trace stores. If a key occurs several times, its last value
+/// The fields of an event that a trace stores. If a key occurs several times, the last value
 /// counts.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {
@@ -316,7 +316,7 @@ fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {
     true
 }
 
-/// Stores a number, which may be written in quotes; ignores `null` and an empty text.
+/// Stores a number, which may be written in quotes; ignores `null` and an empty string.
 #[inline]
 fn number<T>(value: Value<'_>, parse: impl Fn(&[u8]) -> Option<T>, field: &mut Option<T>) -> bool {
     match value {

@@ -1,7 +1,7 @@
 //! Supplies the decompressed bytes of a [`Source`]. The bytes are decompressed on demand or, if a
 //! core is idle, by a thread that runs ahead of the reader.
 //!
-//! Decompression takes a third of the time for reading. Two traces that are read at the same time
+//! Decompression takes a third of the total reading time. Two traces that are read at the same time
 //! already keep two cores busy, so on a machine with two cores a decompressing thread is started
 //! for the larger trace only after the smaller trace has been read. On a machine with more cores,
 //! both traces get a decompressing thread. The resulting trace does not depend on whether a
@@ -15,17 +15,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Number of text bytes after which a file is large enough for a decompressing thread.
+/// Number of text bytes above which a file is large enough for a decompressing thread.
 const LARGE: u64 = 1024 * 1024;
 
-/// Number of text bytes that are passed on at once. All blocks in circulation together fit into a
-/// second-level cache.
+/// Number of text bytes that are passed to the reader at a time. All blocks in circulation together
+/// fit into a second-level cache.
 const BLOCK: usize = 128 * 1024;
 
 /// Number of blocks that circulate between the reader and the decompressing thread.
 const BLOCKS: usize = 6;
 
-/// Number of blocks that the reader returns at once. Returning blocks wakes the decompressing
+/// Number of blocks that the reader returns at a time. Returning blocks wakes the decompressing
 /// thread, which takes longer than decompressing part of a block.
 const GIVEN_BACK: usize = 3;
 
@@ -35,7 +35,7 @@ static BUSY: AtomicUsize = AtomicUsize::new(0);
 static CORES: LazyLock<usize> =
     LazyLock::new(|| thread::available_parallelism().map_or(1, NonZero::get));
 
-/// Counts a reading or decompressing thread as long as this value exists.
+/// While a value of this type exists, one reading or decompressing thread counts as busy.
 struct Busy;
 
 impl Busy {
@@ -84,8 +84,7 @@ struct Block {
 }
 
 impl<'scope, 'a> Feed<'scope, 'a> {
-    /// Creates a feed of the bytes of `source`; `scope` is the scope of the thread that may
-    /// decompress them.
+    /// Creates a feed for the bytes of `source`; a decompressing thread may be started in `scope`.
     pub(super) fn new(source: Source<'a>, scope: &'scope Scope<'scope, 'a>) -> Self {
         let may_run_ahead = source.is_packed() && source.comes_at_once();
         Feed {
@@ -156,8 +155,9 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
             unreachable!("called only while the feed owns the source")
         };
-        // Therefore the empty blocks are sent before the source. Once the thread has the source, it
-        // may read all of it and stop receiving before this loop has sent all blocks.
+        // Therefore the empty blocks are sent before the source. Once the thread has the source,
+        // the thread may read the whole source and stop receiving before this loop has sent all
+        // blocks.
         for _ in 0..BLOCKS {
             empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
         }
@@ -195,7 +195,8 @@ impl<'a> Ahead<'_, 'a> {
                 self.used.push(used.bytes);
             }
             if self.used.len() == GIVEN_BACK {
-                // Sending fails if the thread has ended, in which case it needs no more blocks.
+                // Sending fails if the thread has ended, in which case the thread needs no more
+                // blocks.
                 self.used.drain(..).for_each(|bytes| drop(self.empty.send(bytes)));
             }
         }
@@ -220,7 +221,7 @@ mod tests {
     use crate::error::ErrorKind;
 
     /// Reads the text of `packed`, `step` bytes at a time, with or without a decompressing thread;
-    /// also returns the damage at its end.
+    /// also returns the damage at the end of the text.
     fn read_all(
         packed: &[u8],
         options: &ReadOptions,

@@ -107,7 +107,7 @@ pub(super) fn is_scalar(text: &[u8]) -> bool {
     matches!(text, b"true" | b"false" | b"null") || is_number(text)
 }
 
-/// Whether a text is a JSON number; `020`, `20.`, `.5`, `+1` and `0x14` are not.
+/// Whether a string is a JSON number; `020`, `20.`, `.5`, `+1` and `0x14` are not.
 fn is_number(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"-").unwrap_or(text);
     let (whole, rest) = digits(text);
@@ -130,7 +130,7 @@ fn is_number(text: &[u8]) -> bool {
     }
 }
 
-/// Splits a text into the digits at its beginning and the remaining text.
+/// Splits a string into the leading digits and the rest.
 fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at(text.iter().take_while(|byte| byte.is_ascii_digit()).count())
 }

@@ -1,4 +1,4 @@
-//! Decompresses a gzip file including all of its members.
+//! Decompresses all members of a gzip file.
 //!
 //! This module reads the header and the trailer itself, and inflates the raw deflate data with
 //! zlib-rs. Inflating this way is twice as fast as using the decoder of the gzip library. A wrong
@@ -31,7 +31,8 @@ enum Next {
     Header,
     Body,
     Nothing,
-    /// From here on, the data is not valid deflate; the text before it was decompressed.
+    /// From this point on, the data is not valid deflate; all data before this point was
+    /// decompressed.
     Damage,
 }
 
@@ -187,7 +188,7 @@ impl<'a> Gzip<'a> {
         Ok(true)
     }
 
-    /// Skips a header text, which ends with a zero byte.
+    /// Skips a zero-terminated string in the header.
     fn skip_text(&mut self) -> io::Result<bool> {
         loop {
             match self.packed.next_byte()? {

@@ -1,7 +1,7 @@
 //! Reads the members of the top-level object, except the events, into a [`Header`].
 //!
 //! Only the keys below are ever parsed. The `metadata` and environment blocks are skipped, because
-//! they contain credentials in real traces. A version is read only if its key is known and its
+//! they contain credentials in real traces. A version is read only if the key is known and the
 //! value looks like a version, because programs also add their own metadata at the top level.
 
 use super::cursor::Value;
@@ -10,11 +10,12 @@ use crate::trace::header::{Device, Distributed, Header};
 use crate::trace::time::Nanos;
 use serde_json::Value as Json;
 
-/// Recording options. An option is considered on unless its value is `0`, `false` or empty.
+/// Recording options. A recording option counts as enabled unless the option's value is `0`,
+/// `false` or empty.
 const OPTIONS: [&[u8]; 5] =
     [b"record_shapes", b"with_stack", b"with_modules", b"profile_memory", b"with_flops"];
 
-/// Keys of versions that profilers write or that users add.
+/// Version keys that profilers write or that users add.
 const VERSIONS: [&[u8]; 22] = [
     b"cann_version",
     b"cublas_version",
@@ -40,8 +41,8 @@ const VERSIONS: [&[u8]; 22] = [
     b"triton_version",
 ];
 
-/// Maximum length of a version and of each component in it. A commit hash is usually cut to about
-/// ten digits, but an access token is not.
+/// Maximum length of a version, and maximum length of each component in a version. A commit hash is
+/// usually cut to about ten digits, but an access token is not.
 const LONGEST_VERSION: usize = 40;
 const LONGEST_PART: usize = 12;
 
@@ -124,7 +125,7 @@ fn set_version(header: &mut Header, key: &[u8], value: Value<'_>) -> bool {
     true
 }
 
-/// Whether a text begins with a digit and has only short components, such as
+/// Whether a string begins with a digit and has only short components, such as
 /// `2.6.0.dev20241112+cu124` or `12040`.
 fn is_version(text: &[u8]) -> bool {
     let is_separator = |byte: &u8| b".+-_".contains(byte);

@@ -3,26 +3,26 @@
 //!
 //! simd-json finds these positions 64 bytes at a time in its first stage. simd-json's first stage
 //! is not public, but `Buffers::structural_indexes` keeps its result even when the parse fails. So
-//! the window starts with a byte that ends the parse at once ([`GUARD`]). simd-json's stage 1 runs
-//! over the whole window, and its stage 2 stops at the first position. Violations of JSON (control
-//! characters, bad UTF-8) are left for the reader to repair. This method relies on a side effect of
-//! simd-json, so the version of simd-json is pinned and a test checks the side effect. On
-//! processors without SIMD support in simd-json, its first stage checks UTF-8 before it indexes, so
-//! a scalar indexer is used instead.
+//! the window starts with a byte that ends the parse immediately ([`GUARD`]). simd-json's stage 1
+//! runs over the whole window, and its stage 2 stops at the first position. Violations of JSON
+//! (control characters, bad UTF-8) are left for the reader to repair. This method relies on a side
+//! effect of simd-json, so the version of simd-json is pinned and a test checks the side effect. On
+//! processors for which simd-json has no SIMD support, the first stage checks UTF-8 before
+//! indexing, so a scalar indexer is used instead.
 
 use simd_json::{Buffers, Deserializer, INPUT_PADDING, Implementation, Tape};
 
-/// The guard: the byte before the first byte of the window, with which no JSON text starts.
+/// The guard: a byte that precedes the window and that no JSON text starts with.
 pub(super) const GUARD: u8 = b'}';
 
-/// Number of bytes that must follow the window; their content does not matter.
+/// Number of bytes that must follow the window; the content of these bytes does not matter.
 pub(super) const PADDING: usize = INPUT_PADDING;
 
-/// Number of blanks that follow a window, so it is indexed to its end. If the window ends inside a
-/// string, stage 1 drops the positions in the last 64 bytes.
+/// Number of blanks appended to a window, so that the window is indexed to its end. If the window
+/// ends inside a string, stage 1 drops the positions in the last 64 bytes.
 pub(super) const TAIL: usize = 64;
 
-/// Finds the structure of text windows and reuses its buffers.
+/// Finds the structure of text windows, reusing internal buffers.
 pub(super) struct Indexer {
     buffers: Buffers,
     tape: Tape<'static>,

@@ -1,11 +1,12 @@
-//! Counts, by phase and category, the events that take no part in a comparison.
+//! Counts, by phase and category, the events that comparisons ignore.
 
 use super::strings::{Form, Strings, equal};
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
 /// Number of kinds of events that are recognized by comparing their raw bytes. Traces usually have
-/// fewer kinds of such events. Any further kinds are looked up by their interned texts.
+/// fewer kinds of such events. All additional kinds are looked up by the interned strings of phase
+/// and category.
 const COMMON: usize = 16;
 
 /// The counts of events, by phase and category.

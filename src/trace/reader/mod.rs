@@ -8,10 +8,10 @@
 //! One thread reads a trace; if a core is idle, a second thread decompresses ahead of the reading
 //! thread. The text is in one buffer that stays in the processor's cache. Events that resemble
 //! earlier events are recognized by comparing their text. For all other events, the reader finds
-//! the structure of the text, and a cursor walks from token to token. When the text in the buffer
+//! the structure of the text, and a cursor moves from token to token. When the text in the buffer
 //! has been used, the unfinished event moves to the front and the buffer is filled again. The
-//! reader has no value tree, no tape and no copy of the text, so it needs little memory besides the
-//! columns.
+//! reader has no value tree, no tape and no copy of the text, so reading needs little memory
+//! besides the columns.
 
 mod block;
 mod builder;
@@ -95,8 +95,8 @@ impl Trace {
         recorders::of(&mut source)?.read(source, options)
     }
 
-    /// Reads a trace from any source of bytes, which error messages call `name`. Compressed data
-    /// may be read and decompressed on a separate thread.
+    /// Reads a trace from any byte source; error messages refer to the source as `name`. Compressed
+    /// data may be read and decompressed on a separate thread.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Trace::open_with`]. An error is returned only after a
@@ -110,8 +110,8 @@ impl Trace {
         recorders::of(&mut source)?.read(source, options)
     }
 
-    /// Reads only the metadata that precedes the events in the file at `path`: in most traces
-    /// devices, versions and options, in some traces nothing.
+    /// Reads only the metadata that precedes the events in the file at `path`: devices, versions
+    /// and options in most traces, nothing in some traces.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or does not begin like JSON.

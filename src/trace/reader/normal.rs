@@ -1,11 +1,10 @@
 //! Normalizes the raw JSON of an argument list, so each value has a single spelling: one blank
 //! after each `,` and no other blanks, only necessary escapes in strings, and fractions as short as
-//! possible. If two files differ only in the spelling of their JSON, their normalized lists are
-//! equal.
+//! possible. If two files differ only in JSON spelling, the normalized lists are equal.
 
 use super::decode::{self, Marks};
 
-/// Normalizes `raw` and repairs the strings in it, so the result is JSON.
+/// Normalizes `raw` and repairs the strings in `raw`, so the result is JSON.
 pub(super) fn normalised(raw: &[u8]) -> (String, Marks) {
     let mut out = Vec::with_capacity(raw.len());
     let mut marks = Marks::default();
@@ -53,7 +52,8 @@ fn is_of_number(byte: u8) -> bool {
 }
 
 /// Appends a number in normalized form. Integers stay as they are, because they may exceed the
-/// range of every integer type. For example, `1e-05`, `1.0E-5` and `0.00001` become the same text.
+/// range of every integer type. For example, `1e-05`, `1.0E-5` and `0.00001` are normalized to the
+/// same string.
 fn push_number(number: &[u8], out: &mut Vec<u8>) {
     let is_integer = number.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
     let text = std::str::from_utf8(number).ok().filter(|_| !is_integer);

@@ -13,7 +13,7 @@ const NANO_DIGITS: i64 = 3;
 const POWERS: [u64; WORD + 1] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// Parses microseconds in decimal text into whole nanoseconds.
+/// Parses a decimal number of microseconds into whole nanoseconds.
 ///
 /// Digits after the third decimal place are rounded half away from zero, exponents are applied, and
 /// values that do not fit saturate. Returns `None` if the text is not a number (`NaN`, `inf`,
@@ -22,9 +22,9 @@ pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
     plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
 
-/// Parses the microseconds that start at `start` in a text; also returns the position after them.
-/// The returned time equals that of [`nanos`]. Returns `None` if the digits are not in the common
-/// form or JSON does not allow them.
+/// Parses the microseconds that start at `start` in the text; also returns the position after the
+/// number. The returned time equals the result of [`nanos`]. Returns `None` if the number is not in
+/// the common form, or if JSON does not allow the number.
 #[inline]
 pub(super) fn nanos_at(text: &[u8], start: usize) -> Option<(Nanos, usize)> {
     let mut whole = 0;
@@ -142,7 +142,7 @@ pub(super) fn id(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// The number at the end of a text such as `stream 7`.
+/// The number at the end of a string such as `stream 7`.
 pub(super) fn trailing_integer(text: &str) -> Option<i64> {
     let text = text.trim_end();
     let start = text.trim_end_matches(|c: char| c.is_ascii_digit()).len();

@@ -1,5 +1,5 @@
-//! Counts irregularities in a file by kind, with the first position of each kind, and turns them
-//! into [`Notes`].
+//! Counts irregularities in a file by kind, with the first position of each kind, and turns the
+//! counts into [`Notes`].
 
 use crate::error::Place;
 use crate::trace::ids::Uid;
@@ -143,7 +143,7 @@ impl Oddity {
                 "event damaged by a hole of zero bytes, skipped with everything inside the hole",
             ),
             DeepEvent => (LOST, "event nested deeper than 512 values, skipped"),
-            OtherTrace => (LOST, "event of another trace after the end of this one, not read"),
+            OtherTrace => (LOST, "event from another trace after the end of this trace, not read"),
             OtherDocument => (LOST, "second document after the end of the trace, not read"),
             WrongType => (WRONG_TYPE, "field of the wrong type, ignored"),
             NoStart => (MISSING_TIME, "event without ts, skipped"),
@@ -154,10 +154,10 @@ impl Oddity {
             AbsurdDuration => (CLOCK, "impossibly long duration, counted as 0"),
             OverlongGpuEvent => (
                 CLOCK,
-                "GPU event that overlaps the next ones on its stream, duration counted as 0",
+                "GPU event that overlaps the next events on its stream, duration counted as 0",
             ),
             AbsurdStart => (CLOCK, "ts out of range, clamped"),
-            StartAtZero => (CLOCK, "event at time 0, long before all others"),
+            StartAtZero => (CLOCK, "event at time 0, long before all other events"),
         }
     }
 
@@ -234,7 +234,7 @@ impl Oddities {
         self.damage
     }
 
-    /// Adds one note for each code that occurred in a text of `text_bytes` bytes.
+    /// Adds one note for each code that occurred in a file with `text_bytes` bytes of text.
     pub(super) fn into_notes(self, text_bytes: u64, notes: &mut Notes) {
         for (code, hint) in CODES {
             let kinds = || ALL.into_iter().filter(|kind| kind.code() == code);
@@ -248,7 +248,7 @@ impl Oddities {
     }
 
     /// The counts of lost, repaired and impossible data. A single empty event is not counted,
-    /// because some profilers end their list with one.
+    /// because some profilers end the event list with an empty event.
     pub(super) fn losses(&self) -> Losses {
         let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);
         let sum = |kinds: &[Oddity]| kinds.iter().map(|&kind| count(kind)).sum::<u64>();

@@ -25,8 +25,8 @@ pub struct ReadOptions {
     pub progress: Option<ReadProgress>,
     /// Stops reading when cancellation is requested.
     pub cancel: Cancel,
-    /// Number of text bytes that are in memory at once. The resulting trace does not depend on this
-    /// number. Smaller blocks are slower to read, and a block always grows to fit the longest
+    /// Number of text bytes that are in memory at a time. The resulting trace does not depend on
+    /// this number. Smaller blocks are slower to read, and a block always grows to fit the longest
     /// event.
     pub block_bytes: Option<usize>,
 }
@@ -68,7 +68,7 @@ impl ReadOptions {
         self
     }
 
-    /// Sets the number of text bytes that are in memory at once.
+    /// Sets the number of text bytes that are in memory at a time.
     #[must_use]
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.block_bytes = Some(bytes);

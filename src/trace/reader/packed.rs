@@ -1,4 +1,5 @@
-//! Reads the stored bytes from any reader: buffers, counts and hashes them, and reports progress.
+//! Reads the stored bytes from any reader. Buffers, counts and hashes the bytes, and reports
+//! progress.
 
 use super::options::ReadProgress;
 use std::io::{self, BufRead, Read};
@@ -15,7 +16,7 @@ pub(super) struct Packed<'a> {
     end: usize,
     total: u64,
     has_failed: bool,
-    /// The hasher of the file, boxed because it is large.
+    /// The hasher for the file, boxed because the hasher is large.
     hasher: Box<Hasher>,
 }
 
@@ -42,7 +43,7 @@ impl<'a> Packed<'a> {
         Ok(&self.buffer[self.start..self.end])
     }
 
-    /// The next byte of the file; `None` at its end.
+    /// The next byte of the file; `None` at the end of the file.
     ///
     /// # Errors
     /// Fails if reading fails.
@@ -86,7 +87,7 @@ impl<'a> Packed<'a> {
         self.counted(result)
     }
 
-    /// XXH3 hash (128 bits) of the whole file; reads the rest of the file to compute it.
+    /// XXH3 hash (128 bits) of the whole file; reads the rest of the file to compute the hash.
     ///
     /// # Errors
     /// Fails if reading fails.

@@ -1,7 +1,7 @@
 //! Maps the four argument lists of an op, given as raw JSON, to an argument record.
 //!
-//! Ops repeat, so the four lists of an op are looked up together in their raw form. A list is
-//! normalized and interned only if its raw form is new.
+//! Ops repeat, so an op's four lists are looked up together in raw form. A list is normalized and
+//! interned only if the raw form is new.
 
 use super::cursor::Value;
 use super::decode::Marks;
@@ -34,7 +34,8 @@ struct Seen {
 }
 
 impl Records {
-    /// The record of an event (`u32::MAX` if it has no arguments), and the damage in its arguments.
+    /// The argument record of an event, and the damage in the arguments. The record is `u32::MAX`
+    /// if the event has no arguments.
     pub(super) fn find_or_add(&mut self, args: &Args<'_>, strings: &mut Strings) -> (u32, Marks) {
         let lists = [args.dims, args.types, args.strides, args.concrete];
         if lists.iter().all(|list| *list == Value::Absent) {
@@ -111,7 +112,7 @@ fn raw<'a>(list: &Value<'a>) -> &'a [u8] {
     }
 }
 
-/// The length of a list, and whether the list is written as text in quotes.
+/// The length of a list, and whether the list is written as a string in quotes.
 fn shape(list: Value<'_>) -> u32 {
     let is_text = matches!(list, Value::Text(_));
     let length = u32::try_from(raw(&list).len()).expect("a window is below 2 GiB");

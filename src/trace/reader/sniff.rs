@@ -1,5 +1,5 @@
 //! Checks the first bytes of a file. If the file cannot be a trace, the error names the format that
-//! it seems to have.
+//! the file seems to have.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 
@@ -12,7 +12,7 @@ const OTHERS: [(&[u8], &str, &str); 21] = [
         "a Git LFS pointer, not the file itself",
         "fetch the file with git lfs pull",
     ),
-    // The entries for UTF-32 must precede those for UTF-16, which begin with the same bytes.
+    // The entries for UTF-32 must precede the entries for UTF-16, which begin with the same bytes.
     (b"\xff\xfe\0\0", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
     (b"\0\0\xfe\xff", "text in UTF-32", "convert it with iconv -f UTF-32 -t UTF-8"),
     (b"{\0\0\0", "text in UTF-32", "convert it with iconv -f UTF-32LE -t UTF-8"),
@@ -31,7 +31,7 @@ const OTHERS: [(&[u8], &str, &str); 21] = [
     (b"\xfd7zXZ", "packed with xz", "unpack it with unxz"),
     (
         b"NVIDIA Tegra Profiler Report",
-        "a report of Nsight Systems",
+        "an Nsight Systems report",
         "export it with nsys export --type sqlite -o X.sqlite X.nsys-rep, and pass X.sqlite",
     ),
     (
@@ -90,7 +90,7 @@ pub(super) fn check(name: &str, head: &[u8]) -> Result<usize> {
     }
 }
 
-/// Formats the first byte of a text for an error message.
+/// Formats the first byte of a file for an error message.
 fn shown(text: &[u8]) -> String {
     match text[0] {
         byte @ b'!'..=b'~' => format!("'{}'", char::from(byte)),

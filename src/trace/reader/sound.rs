@@ -2,15 +2,15 @@
 //!
 //! An event that was read with the index is checked here again as a whole, including strings and
 //! numbers that the trace does not store. Damage in strings that the trace does not store can be
-//! the only sign of lost events: a hole that starts in one such string and ends in another contains
-//! all events between them.
+//! the only evidence of lost events: a hole that starts in one such string and ends in another
+//! string contains all events in between.
 
 use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};
 use super::known::{behind_blanks, string_end};
 
-/// Number of consecutive zero bytes (or bytes of all ones) from which they count as a hole in the
-/// file instead of text. Names come from C, where a zero byte ends them. Single zero bytes occur in
+/// Minimum number of consecutive zero bytes (or bytes of all ones) that count as a hole in the file
+/// instead of text. Names come from C, where a zero byte ends a name. Single zero bytes occur in
 /// names that were damaged in memory.
 const HOLE: usize = 8;
 
@@ -107,7 +107,7 @@ pub(super) fn has_hole(text: &[u8]) -> bool {
     })
 }
 
-/// Length of the scalar (number or word) at the beginning of a text.
+/// Length of the scalar (number or word) at the beginning of `text`.
 fn scalar_length(text: &[u8]) -> usize {
     let ends = |byte: &u8| {
         matches!(

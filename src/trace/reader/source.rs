@@ -9,7 +9,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind, Place, Result};
 use std::io::{self, Read};
 
-/// Number of decompressed bytes from which the kind of file is recognized.
+/// Maximum number of decompressed bytes that are examined to recognize the file format.
 const HEAD: usize = 512;
 
 /// The source of the decompressed bytes of a trace.
@@ -32,7 +32,7 @@ enum Packing<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Creates a source of the bytes of `input`, which error messages call `name`.
+    /// Creates a source for the bytes of `input`; error messages refer to the source as `name`.
     ///
     /// # Errors
     /// Fails if nothing can be read.
@@ -57,8 +57,8 @@ impl<'a> Source<'a> {
         Ok(Source { name, max_unpacked, cancel, packing, unpacked, damage, comes_at_once, head })
     }
 
-    /// Marks the source as a pipe, whose bytes arrive only when the other end writes them. A pipe
-    /// must not be read further than necessary.
+    /// Marks the source as a pipe, whose bytes arrive only when the other end writes. A pipe must
+    /// not be read further than necessary.
     pub(super) fn piped(self) -> Self {
         Source { comes_at_once: false, ..self }
     }
@@ -167,7 +167,7 @@ impl<'a> Source<'a> {
         self.unpacked
     }
 
-    /// The reason why the compressed data ends too early, if it does.
+    /// The reason why the compressed data ends too early; `None` if the data is complete.
     pub(super) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
@@ -203,7 +203,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Moves the irregularities of the compressed data to `odd`.
+    /// Moves the irregularities in the compressed data to `odd`.
     pub(super) fn take_oddities(&mut self, odd: &mut Oddities) {
         if let Packing::Gzip(gzip) = &mut self.packing {
             for (oddity, offset) in gzip.take_oddities() {

@@ -1,15 +1,15 @@
-//! Interns the raw bytes of names as texts.
+//! Interns the raw bytes of names as strings.
 //!
-//! Most raw bytes are equal to the text and are looked up directly. Raw bytes with escapes, damage,
-//! or non-ASCII characters are decoded only the first time. A table of aliases maps their raw form
-//! to the text, so a repetition costs one look-up, and damage in the text is still counted every
-//! time.
+//! Most raw bytes equal the decoded string and are looked up directly. Raw bytes with escapes,
+//! damage, or non-ASCII characters are decoded only the first time. A table of aliases maps the raw
+//! form to the decoded string, so a repetition costs one look-up, and damage in the string is still
+//! counted every time.
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};
 use hashbrown::HashTable;
 
-/// How raw bytes are converted to text.
+/// How raw bytes are converted to a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// The content of a string.
@@ -18,7 +18,8 @@ pub(super) enum Form {
     Frame,
 }
 
-/// The texts of the trace that is being read, and the raw forms of texts that had to be decoded.
+/// The strings of the trace that is being read, and the raw forms of strings that had to be
+/// decoded.
 #[derive(Debug, Default)]
 pub(super) struct Strings {
     texts: Texts,
@@ -28,16 +29,16 @@ pub(super) struct Strings {
     recent: Recent,
 }
 
-/// Recent texts that equal their raw bytes, each in a slot determined by these bytes. Long texts
-/// repeat, and comparing two texts costs a tenth of looking one up.
+/// Recent strings that equal their raw bytes, each in a slot determined by these bytes. Long
+/// strings repeat, and comparing two strings costs a tenth of a look-up.
 ///
 /// Without the slots, and with `==` instead of `known::scan::is_same`, `tracetree info` executes
 /// 3.4% more instructions on a TimeSformer trace (H100), 2.1% more on an eager training run (A100),
-/// and 4.5% more on a ResNet of 2021 (callgrind, one thread).
+/// and 4.5% more on a ResNet trace from 2021 (callgrind, one thread).
 #[derive(Debug)]
 struct Recent([TextId; RECENT]);
 
-/// Number of slots for recent texts, which are found without a look-up.
+/// Number of slots for recent strings, which are found without a look-up.
 const RECENT: usize = 1024;
 
 impl Default for Recent {
@@ -47,7 +48,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// The slot of a text, computed from its length and some of its bytes.
+    /// The slot of a string, computed from its length and some of its bytes.
     #[inline]
     fn place(raw: &[u8]) -> usize {
         let length = raw.len();
@@ -71,7 +72,7 @@ struct Alias {
 }
 
 impl Strings {
-    /// The id of the text that `raw` represents, and the damage in it.
+    /// The id of the string that `raw` represents, and the damage in that string.
     #[inline]
     pub(super) fn intern(&mut self, raw: &[u8], form: Form) -> (TextId, Marks) {
         let place = Recent::place(raw);
@@ -83,7 +84,7 @@ impl Strings {
         }
     }
 
-    /// The slow path for a text that differs from the text in its slot.
+    /// The slow path for a string that differs from the string in its slot.
     #[inline(never)]
     fn look_up(&mut self, raw: &[u8], form: Form, place: usize) -> (TextId, Marks) {
         if !decode::is_plain(raw) {
@@ -94,7 +95,7 @@ impl Strings {
         (text, Marks::default())
     }
 
-    /// The id of a text that was already decoded.
+    /// The id of a string that was already decoded.
     pub(super) fn add(&mut self, text: &str) -> TextId {
         self.texts.intern(text)
     }
@@ -103,12 +104,12 @@ impl Strings {
         self.texts.get(id)
     }
 
-    /// Size of all distinct texts and raw forms, in bytes.
+    /// Total size of all distinct strings and raw forms, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.texts.bytes() + self.raw.len()
     }
 
-    /// Returns the texts without their raw forms, once the whole trace is read.
+    /// Returns the strings without their raw forms, once the whole trace is read.
     pub(super) fn into_texts(self) -> Texts {
         self.texts
     }
@@ -145,7 +146,7 @@ impl Strings {
     }
 
     fn add_alias(&mut self, hash: u64, raw: &[u8], form: Form, text: TextId, marks: Marks) {
-        let at = u32::try_from(self.aliases.len()).expect("fewer than 2^32 distinct texts");
+        let at = u32::try_from(self.aliases.len()).expect("fewer than 2^32 distinct strings");
         self.raw.extend_from_slice(raw);
         self.aliases.push(Alias { end: self.raw.len(), form, text, marks });
         let (bytes, aliases) = (&self.raw, &self.aliases);

@@ -23,7 +23,8 @@ pub(super) struct Threads {
     recent: [Option<Recent>; RECENT],
 }
 
-/// The raw bytes of a recent thread. The raw bytes that identify the thread of most events.
+/// The raw bytes that identify a recent thread. The raw bytes that identify the thread of most
+/// events.
 #[derive(Debug)]
 struct Recent {
     pid: Vec<u8>,
@@ -97,7 +98,7 @@ impl Threads {
         self.process_names.insert(pid, name);
     }
 
-    /// The name of a process, if an earlier metadata event gave it one.
+    /// The name of a process, if an earlier metadata event named the process.
     pub(super) fn process_name(&self, pid: Value<'_>, strings: &mut Strings) -> Option<TextId> {
         if self.process_names.is_empty() {
             return None;

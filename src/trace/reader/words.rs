@@ -3,7 +3,7 @@
 /// Number of bytes in a word.
 pub(super) const WORD: usize = 8;
 
-/// The word that starts at `at`, if the text has eight bytes there.
+/// The word that starts at `at`, if the text has at least eight bytes from `at` on.
 #[inline]
 pub(super) fn at(text: &[u8], at: usize) -> Option<u64> {
     text.get(at..)?.first_chunk().map(|word| u64::from_le_bytes(*word))

@@ -1,7 +1,8 @@
-//! Aligns captured launches with the GPU events of a replay to find which event each launch became.
+//! Aligns captured launches with the GPU events of a replay to find the event that each launch
+//! produced.
 //!
-//! The launches have a single order: the order of the capture. The GPU events have a separate order
-//! for each stream. So a state of the search consists of the number of used launches and the number
+//! The launches have a single order, which is the capture order. The GPU events have a separate
+//! order for each stream. So a search state consists of the number of used launches and the number
 //! of used events per stream. Each move of the search uses one launch, one event, or a matching
 //! pair:
 //!
@@ -11,10 +12,11 @@
 //! stream 2    B   D
 //! ```
 //!
-//! All launches of an op go to one stream, so a pair on a different stream than the previous pair
-//! has a cost. To apply this cost, a state inside an op records the stream of its last pair.
+//! All launches of an op go to one stream, so matching a pair on a different stream than the
+//! previous pair has a cost. To apply this cost, a state inside an op records the stream of its
+//! last pair.
 //!
-//! States compete if they have used equally many items. The best few hundred states continue,
+//! States compete if they have used the same number of items. The best few hundred states continue,
 //! unless their scores are far below the best score. With a single stream, the remaining states
 //! form a band around the best path, so the search takes linear time.
 
@@ -28,7 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 const STREAMS: usize = 6;
 /// Maximum number of states that continue after each move.
 const BEAM: usize = 256;
-/// States whose score is further below the best score than this are dropped.
+/// States whose score is more than this below the best score are dropped.
 const MARGIN: Score = 2_000;
 /// Cost of leaving a launch without an event, or an event without a launch.
 const GAP: Score = 12;
@@ -57,9 +59,9 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
     alignment
 }
 
-/// Returns the launches, with mangled kernel names removed if no event of the replay has them. The
-/// replay may have recorded the same name in demangled form, so a mangled name that no event has is
-/// not evidence.
+/// Returns the launches, with a mangled kernel name removed if no event in the replay has that
+/// name. The replay may have recorded the same name in demangled form, so a mangled name that no
+/// event has is not evidence.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
     let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
     let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
@@ -71,7 +73,7 @@ fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<La
 }
 
 /// The streams of the replay, each as a list of events. If graph nodes are numbered, also returns
-/// all events ordered by node, because a graph numbers its nodes in the order of the capture.
+/// all events ordered by node, because a graph numbers its nodes in capture order.
 fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     let mut streams: FxHashMap<_, Vec<u32>> = FxHashMap::default();
     for (at, event) in (0..).zip(ran) {
@@ -116,11 +118,11 @@ fn learned(
     found
 }
 
-/// The number of used launches, and the number of used events of each stream. Within an op, the
+/// The number of used launches, and the number of used events in each stream. Within an op, the
 /// stream of the last pair is also part of the state.
 type Used = (u32, [u32; STREAMS], Option<u8>);
 
-/// A state that the search reached, and the move that led to it.
+/// A state that the search reached, and the move that led to the state.
 #[derive(Debug, Clone, Copy)]
 struct Reached {
     score: Score,
@@ -137,7 +139,7 @@ struct Search<'s, 'a> {
     evidence: &'s mut Evidence<'a>,
 }
 
-/// The states that have used equally many items.
+/// The states that have used the same number of items.
 type Front = FxHashMap<Used, Reached>;
 
 impl Search<'_, '_> {
@@ -237,7 +239,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Keeps the better of two ways to reach a state; on a tie, the way whose previous state was
+/// Keeps the better of two ways to reach a state; on a tie, keeps the way whose previous state was
 /// reached first.
 fn offer(front: &mut Front, state: Used, how: Reached) {
     front

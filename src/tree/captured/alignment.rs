@@ -1,17 +1,17 @@
-//! Records which GPU event of a replay each captured launch became.
+//! Records which GPU event of a replay each captured launch produced.
 
-/// For each launch, the event that it became.
+/// For each launch, the event that the launch produced.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Alignment {
-    /// For each event of the replay, the launch that became this event.
+    /// For each event of the replay, the launch that produced this event.
     pub(super) launches: Vec<Option<u32>>,
-    /// Fraction of the pairs that more evidence than their order supports; 1 if kernel names were
-    /// recorded.
+    /// Fraction of the pairs that are supported by evidence other than their order; 1 if kernel
+    /// names were recorded.
     pub(super) agreement: f64,
 }
 
 impl Alignment {
-    /// Pairs of event and launch, both as positions.
+    /// Pairs of an event and a launch, both as positions.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         let pair = |(at, launch): (usize, &Option<u32>)| launch.map(|launch| (at, launch as usize));
         self.launches.iter().enumerate().filter_map(pair)
@@ -21,7 +21,7 @@ impl Alignment {
         self.launches.iter().flatten().count()
     }
 
-    /// Fraction of the pairs that more evidence than their order supports.
+    /// Fraction of the pairs that are supported by evidence other than their order.
     pub(crate) fn agreement(&self) -> f64 {
         self.agreement
     }

@@ -1,7 +1,7 @@
-//! Scores the evidence that a captured launch became a given GPU event of a replay.
+//! Scores the evidence that a captured launch produced a given GPU event of a replay.
 //!
-//! ROCm records the kernel name with the launch, so names decide there. CUDA records no kernel
-//! names with launches. In CUDA traces, words that the op and its kernel share can help
+//! ROCm records the kernel name with the launch, so names decide in ROCm traces. CUDA records no
+//! kernel names with launches. In CUDA traces, words that the op and its kernel share can help
 //! (`rms_norm`, `add_rmsnorm_kernel`). More evidence is learned from the sequences: one op with one
 //! shape launches the same kernel in every layer.
 
@@ -25,7 +25,7 @@ const SAME_WORK: Score = 48;
 /// Score if the op and the kernel do different kinds of work, according to the words in their
 /// names.
 const OTHER_WORK: Score = -24;
-/// Score if a word of the op's name occurs in the kernel's name.
+/// Score if a word from the op's name occurs in the kernel's name.
 const SAME_WORD: Score = 32;
 /// Minimum length of a word that is searched for in kernel names. Shorter words occur in many
 /// unrelated words.
@@ -69,7 +69,7 @@ const WORK: [(&[&str], &[&str]); 17] = [
     (&["cache", "kv"], &["cache", "kv_buffer"]),
 ];
 
-/// The evidence for which launch became which kernel.
+/// The evidence for which launch produced which kernel.
 pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
     /// Scores by the words of a context and of a kernel, each computed only once.
@@ -137,7 +137,7 @@ impl<'a> Evidence<'a> {
             .or_insert_with(|| words(alphabet.text(context), alphabet.text(kernel)))
     }
 
-    /// Learns from an alignment which launches became which kernels.
+    /// Learns from an alignment which launches produced which kernels.
     pub(super) fn learn(&mut self, launched: &[Launched], ran: &[Ran], alignment: &Alignment) {
         self.pairs.clear();
         self.contexts.clear();
@@ -158,7 +158,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Fraction of the pairs whose kernel does the work that the op names. If no word decides, the
-    /// kernel must be the one that launches with this context become most often.
+    /// kernel must be the most frequent kernel for launches with this context.
     pub(super) fn agreement(
         &mut self,
         launched: &[Launched],
@@ -181,7 +181,7 @@ impl<'a> Evidence<'a> {
             let is_usual = usual.get(&launch.context).is_some_and(|&(_, name)| name == ran.name);
             let words = self.words(launch.context, ran.name);
             // Without recorded shapes, one op has several usual kernels. If the kernel is not the
-            // most frequent kernel of the context, the words must confirm it.
+            // most frequent kernel for the context, the words must confirm that kernel.
             let agrees = launch.name.is_some() || words > 0 || (words == 0 && is_usual);
             agree += f64::from(u8::from(agrees));
             all += 1.0;
@@ -197,8 +197,8 @@ fn words(context: &str, kernel: &str) -> Score {
     if op == kernel {
         return OP_IS_KERNEL;
     }
-    // The lines of the context with shapes and launch counts are skipped, because they contain no
-    // names.
+    // The lines of the context with shapes and launch counts are skipped, because these lines
+    // contain no names.
     let named: Vec<String> = std::iter::once(op)
         .chain(lines.skip_while(|line| line.starts_with(['[', '#'])))
         .map(str::to_ascii_lowercase)

@@ -1,9 +1,9 @@
 //! Finds the graphs captured in a trace, each with the calls and launches between the begin and the
-//! end of its capture.
+//! end of the capture.
 //!
-//! Calls that extend beyond the begin or the end enclose the graph and are not part of it. Launches
-//! on other threads (as in a backward pass) are part of the graph. A launch with its own GPU events
-//! ran immediately instead of being captured, so it is not part of the graph.
+//! Calls that extend beyond the begin or the end enclose the graph and are not part of the graph.
+//! Launches on other threads (as in a backward pass) are part of the graph. A launch with its own
+//! GPU events ran immediately instead of being captured, so such a launch is not part of the graph.
 
 use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
@@ -43,7 +43,7 @@ pub struct Capture {
     graphs: Vec<CapturedGraph>,
 }
 
-/// One captured graph: the calls recorded between the begin and the end of its capture.
+/// One captured graph: the calls recorded between the begin and the end of the capture.
 #[derive(Debug, Clone)]
 pub struct CapturedGraph {
     pub(crate) begin: EventId,
@@ -85,7 +85,7 @@ impl Capture {
         Capture { tree, graphs }
     }
 
-    /// Whether any graph was captured in the trace. The check is fast because it needs no tree.
+    /// Whether any graph was captured in the trace. The check is fast because no tree is needed.
     pub fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }
@@ -119,7 +119,7 @@ fn is_end(name: &str) -> bool {
     name.contains("StreamEndCapture")
 }
 
-/// The time interval in which a graph was captured.
+/// The time interval during which a graph was captured.
 #[derive(Debug, Clone, Copy)]
 struct Captured {
     begin: EventId,
@@ -128,8 +128,8 @@ struct Captured {
     is_whole: bool,
 }
 
-/// Matches each begin of a capture with the next end on the same thread. A begin without an end
-/// extends to the next begin, or to the end of the trace.
+/// Matches the begin of each capture with the next end of a capture on the same thread. A begin
+/// without an end extends to the next begin, or to the end of the trace.
 fn ranges(tree: &CallTree) -> Vec<Captured> {
     let trace = tree.trace();
     let mut marks: Vec<EventId> = tree
@@ -228,8 +228,8 @@ fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
         let Some(event) = tree.event(call) else { continue };
         match tree.kind(call) {
             CallKind::Runtime => {
-                // Calls inside a runtime call are skipped, because the driver call inside it
-                // represents the same launch.
+                // Calls inside a runtime call are skipped, because the inner driver call represents
+                // the same launch.
                 at = call.index() + tree.size(call);
                 if let Some(kind) = launch_kind(tree, call) {
                     graph.launches.push((graph.calls.len() as u32, kind));

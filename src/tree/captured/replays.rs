@@ -3,22 +3,22 @@
 use crate::trace::Uid;
 use std::fmt;
 
-/// A launch of a captured graph, and the graph that it replays.
+/// A launch of a captured graph, and the graph that the launch replays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replay {
     /// The graph launch: a position in `traceEvents`.
     pub launch: Uid,
-    /// Number of GPU events that the launch ran.
+    /// Number of GPU events that the launch started.
     pub kernels: usize,
-    /// Number of GPU events that were attributed to the captured call that launched them.
+    /// Number of GPU events that were attributed to the captured call that launched the event.
     pub placed: usize,
-    /// Number of GPU events that were attributed to the program part that they name; 0 if a
+    /// Number of GPU events that were attributed to the program part named in the event; 0 if a
     /// captured graph fits.
     pub named: usize,
     /// The captured graph that the launch replays; `None` if no captured graph fits.
     pub graph: Option<ReplayedGraph>,
-    /// Number of additional captured graphs that fit equally well, in which case the order of the
-    /// captures decided.
+    /// Number of additional captured graphs that fit equally well, in which case the capture order
+    /// decided.
     pub equals: usize,
     /// The most similar captured graph and the reason why it does not fit. `None` if a graph fits
     /// or if there are no captured graphs.
@@ -59,7 +59,7 @@ pub enum Misfit {
     /// The graph could have launched only this many of the replay's GPU events.
     OtherKernels(usize),
     /// The numbers of launches and kernels agree, but only this fraction of the kernels does work
-    /// that fits the name of the op above the launch.
+    /// that matches the name of the op above the launch.
     OtherWork(f64),
 }
 

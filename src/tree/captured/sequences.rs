@@ -5,7 +5,7 @@ use super::graphs::{Capture, CapturedGraph, LaunchKind};
 use crate::trace::{Category, EventId, Grid, Nanos, Stream, Trace};
 use rustc_hash::FxHashMap;
 
-/// Interned texts of several traces.
+/// Interned strings from several traces.
 #[derive(Debug, Default)]
 pub(crate) struct Alphabet {
     ids: FxHashMap<String, u32>,
@@ -50,8 +50,8 @@ pub(crate) struct Launched {
     /// Id of the recorded kernel name, if any.
     pub(crate) name: Option<u32>,
     pub(crate) grid: Option<u32>,
-    /// Id of the names and arguments of the calls above the launch, which hint at the kernel that
-    /// it launches.
+    /// Id of the names and arguments of the calls above the launch, which hint at the launched
+    /// kernel.
     pub(crate) context: u32,
     /// Whether the same op also made the previous launch.
     pub(crate) follows: bool,
@@ -104,8 +104,8 @@ impl Launched {
     }
 }
 
-/// The hints for a launch: the nearest op with its arguments and the number of its earlier
-/// launches, then the nearest frames below this op.
+/// The hints for a launch: the nearest op with its arguments, the number of earlier launches by
+/// that op, and the nearest frames below the op.
 fn context(
     tree: &CallTree,
     launch: CallId,

@@ -39,7 +39,7 @@ pub(crate) struct StoredTree {
     arguments_of: Vec<u32>,
     /// Name, thread, start (as distance from the previous start) and duration of each annotation.
     annotations: Vec<(u32, u32, i64, i64)>,
-    /// The columns from here on contain values for only a few calls.
+    /// All columns below contain values for only a few calls.
     captured: Column<u8>,
     stream_of: Column<u32>,
     bytes: Column<u64>,
@@ -106,7 +106,7 @@ impl<T> Column<T> {
     /// The calls that have a value in this column, with their values.
     fn entries(self, calls: usize) -> Result<Vec<(usize, T)>, String> {
         if self.at.len() != self.values.len() {
-            return Err("its columns differ in length".to_owned());
+            return Err("the columns differ in length".to_owned());
         }
         let at: Vec<usize> = self.calls().collect();
         match at.last().filter(|&&last| last >= calls) {

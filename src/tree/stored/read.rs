@@ -18,7 +18,7 @@ impl StoredTree {
         let mut trace = Trace { source: source.to_owned(), ..Trace::default() };
         let texts: Vec<TextId> = self.texts.iter().map(|text| trace.texts.intern(text)).collect();
         let text =
-            |at: u32| texts.get(at as usize).copied().ok_or(format!("text {at} does not exist"));
+            |at: u32| texts.get(at as usize).copied().ok_or(format!("string {at} does not exist"));
         for [pid, tid, name] in &self.threads {
             let thread = Thread { pid: text(*pid)?, tid: text(*tid)?, name: text(*name)? };
             trace.threads.push(thread);
@@ -132,7 +132,7 @@ impl StoredTree {
     fn add_annotations(&self, trace: &mut Trace, texts: &[TextId]) -> Result<(), String> {
         let mut last = 0_i64;
         for &(name, thread, start, duration) in &self.annotations {
-            let name = texts.get(name as usize).ok_or(format!("text {name} does not exist"))?;
+            let name = texts.get(name as usize).ok_or(format!("string {name} does not exist"))?;
             if thread as usize >= trace.threads.len() {
                 return Err(format!("thread {thread} does not exist"));
             }
@@ -160,10 +160,10 @@ impl StoredTree {
             self.arguments_of.len(),
         ];
         if lengths.iter().any(|&length| length != count) || count >= NONE as usize {
-            return Err("its columns differ in length".to_owned());
+            return Err("the columns differ in length".to_owned());
         }
         if self.texts.first().is_none_or(|text| !text.is_empty()) {
-            return Err("its texts are damaged".to_owned());
+            return Err("the strings are damaged".to_owned());
         }
         let mut nesting = Nesting { parents: vec![NONE; count], ends: vec![0; count] };
         let mut above: Vec<usize> = Vec::new();
@@ -183,13 +183,13 @@ impl StoredTree {
         }
         above.into_iter().for_each(|ended| nesting.ends[ended] = count as u32);
         if self.captured.at.len() != self.captured.values.len() {
-            return Err("its columns differ in length".to_owned());
+            return Err("the columns differ in length".to_owned());
         }
         let mut is_captured = vec![false; count];
         for (call, &known) in self.captured.calls().zip(&self.captured.values) {
             let is_event = self.kinds.get(call).is_some_and(|&kind| kind < THREAD);
             if !is_event || usize::from(known) >= CAPTURED.len() {
-                return Err("its captured calls are damaged".to_owned());
+                return Err("the captured calls are damaged".to_owned());
             }
             is_captured[call] = true;
         }
@@ -254,7 +254,7 @@ fn sparse<T, U: Clone>(
     in_order(valued.collect::<Result<_, String>>()?, event_of)
 }
 
-/// Converts values by call into a column by event.
+/// Converts values indexed by call into a column indexed by event.
 fn in_order<U>(entries: Vec<(usize, U)>, event_of: &[u32]) -> Result<Sparse<U>, String> {
     let mut of_events: Vec<(u32, U)> = Vec::with_capacity(entries.len());
     for (at, value) in entries {

@@ -36,7 +36,7 @@ impl CallTree {
     }
 }
 
-/// Numbers texts, threads and arguments in order of first use.
+/// Assigns numbers to strings, threads and arguments in order of first use.
 struct Writer<'t> {
     tree: &'t CallTree,
     stored: StoredTree,
@@ -174,7 +174,7 @@ impl<'t> Writer<'t> {
         stored.arguments_of.push(arguments);
     }
 
-    /// Adds the values of columns in which only a few events have values.
+    /// Adds the values of the columns that have values for only a few events.
     fn add_few(&mut self, event: EventId) {
         let trace = &*self.tree.trace;
         if let Some(call) = trace.captured(event) {

@@ -1,7 +1,8 @@
 //! Tests that the gate never passes a trace from which data was removed.
 //!
-//! Each run damages an intact recording in one way, on one side or on both, and compares it with the intact
-//! one. The outcome must be a failure, an inconclusive result, or an unreadable file, and must name a reason.
+//! Each run damages an intact recording in one way and compares the result with the intact recording; the damage
+//! affects one side or both. The outcome must be a failure, an inconclusive result, or a read error, and must name a
+//! reason.
 
 mod ways;
 
@@ -15,7 +16,7 @@ use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, Result, Trace};
 use ways::{Document, OF_BYTES, OF_GPU_WORK, OF_HOST_WORK, OF_ONE_SIDE, Way};
 
-/// The side of the comparison that is damaged.
+/// Which side of the comparison is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Damaged {
     Candidate,
@@ -26,7 +27,7 @@ enum Damaged {
 const ONE: [Damaged; 2] = [Damaged::Candidate, Damaged::Baseline];
 const EACH: [Damaged; 3] = [Damaged::Candidate, Damaged::Baseline, Damaged::Both];
 
-/// An intact recording without Python frames and flow arrows, which take most of its text.
+/// An intact recording without Python frames and flow arrows, which make up most of the text.
 fn sound(path: &Path) -> Document {
     let mut document = Document::parse(&unpacked(path).expect("a bundled trace"));
     document.remove(&|e| {
@@ -51,7 +52,7 @@ fn reason(gate: &Gate) -> Option<String> {
     }
 }
 
-/// The sides on which a kind of damage goes unnoticed: the gate passes, or gives no reason.
+/// The sides on which the damage goes unnoticed, because the gate passes or gives no reason.
 fn passes(sound: &Recording, name: &str, bytes: &[u8], sides: &[Damaged]) -> Vec<String> {
     let Ok(damaged) = record(bytes) else { return Vec::new() };
     let is_blind = |side: &&Damaged| {
@@ -65,7 +66,7 @@ fn passes(sound: &Recording, name: &str, bytes: &[u8], sides: &[Damaged]) -> Vec
     sides.iter().filter(is_blind).map(|side| format!("{name} ({side:?})")).collect()
 }
 
-/// All kinds of damage that go unnoticed, over all ways and sides, and the number of runs.
+/// All ways and sides for which the damage goes unnoticed, and the number of runs.
 fn blind(file: &Path, ways: &[(&str, Way)], sides: &[Damaged]) -> (Vec<String>, usize) {
     let bytes = sound(file).bytes();
     let whole = record(&bytes).expect("a sound trace");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The parsed document of a trace.
 pub(super) struct Document(pub(super) Value);
 
-/// Selects the events that are changed.
+/// Selects the events to change.
 type Wanted<'a> = &'a dyn Fn(&Value) -> bool;
 
 impl Document {
@@ -81,7 +81,7 @@ impl Document {
         });
     }
 
-    /// Start and end of the recorded steps, sorted by start.
+    /// Start and end times of the recorded steps, sorted by start.
     pub(super) fn steps(&mut self) -> Vec<(f64, f64)> {
         let mut steps: Vec<(f64, f64)> = self
             .events()
@@ -93,7 +93,7 @@ impl Document {
         steps
     }
 
-    /// Selects calls of the runtime in a recorded step.
+    /// Selects the runtime calls in a recorded step.
     pub(super) fn is_launched_in(&mut self, step: usize) -> impl Fn(&Value) -> bool + use<> {
         let (begin, end) = self.steps()[step];
         move |event| is_runtime(event) && (begin..end).contains(&start(event))
@@ -212,8 +212,8 @@ pub(super) const OF_GPU_WORK: [(&str, Way); 37] = [
     ("step annotations of length 0", |d, _| d.set("dur", &json!(0), &is_step)),
 ];
 
-/// Ways to remove calls together with all events that refer to them. Only a comparison with an
-/// intact trace can detect this damage.
+/// Ways to remove calls together with all events that refer to these calls. This damage can be detected only by a
+/// comparison with an intact trace.
 pub(super) const OF_ONE_SIDE: [(&str, Way); 16] = [
     ("five launches gone", |d, _| {
         let mut seen = 0;

@@ -4,13 +4,12 @@ use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Rooms};
 use std::collections::BTreeMap;
 
-/// Duration of a new op in ns, and the spans of its launch and kernel relative to the start of the
-/// op.
+/// Duration of a new op in ns, and the spans of the op's launch and kernel relative to the start of the op.
 const OP: i64 = 30_000;
 const LAUNCH: (i64, i64) = (8_000, 13_000);
 const KERNEL: (i64, i64) = (16_000, 24_000);
 
-/// Inserts new ops between calls at random positions. The number of new ops is `percent` of the
+/// Inserts new ops between calls at random positions. The number of new ops is `percent`% of the number of
 /// existing ops.
 pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
@@ -30,7 +29,7 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     Some(changed)
 }
 
-/// Wraps `percent` of the ops in a new op, sometimes together with the next one or two calls.
+/// Wraps `percent`% of the ops in a new op; some of the new ops also contain the next one or two calls.
 pub(super) fn wrappers(
     recording: &Recording,
     percent: f64,
@@ -55,10 +54,10 @@ pub(super) fn wrappers(
     (!runs.is_empty()).then_some(changed)
 }
 
-/// A run of adjacent calls below one parent: the parent, the first call, the last call.
+/// Consecutive calls below one parent: the parent, the first call, the last call.
 type Run = (Option<usize>, usize, usize);
 
-/// Drops each run that shares calls with an earlier run of the list.
+/// Drops each run that shares calls with an earlier run in the list.
 fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs.sort_by_key(|&(parent, first, _)| {
         (parent, events[first].lane.clone(), events[first].start)
@@ -70,8 +69,8 @@ fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs
 }
 
-/// The new op around a run of calls, and its position in the file: of two equal spans, the first is
-/// the outer one.
+/// The new op around a run of calls, and the position of the op in the file. If two spans are equal, the event that
+/// comes first in the file is the outer one.
 fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usize, Event) {
     let span = (events[first].start, events[last].end);
     let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);
@@ -80,7 +79,7 @@ fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usiz
     (fills.map_or(first, |parent| parent + 1), op)
 }
 
-/// The points in time between two calls, each with the position of the preceding call.
+/// The points in time between consecutive calls, each with the position of the preceding call.
 fn free_spots(recording: &Recording, forest: &Forest) -> BTreeMap<i64, usize> {
     let events = &recording.events;
     let mut spots = BTreeMap::new();
@@ -96,11 +95,11 @@ fn free_spots(recording: &Recording, forest: &Forest) -> BTreeMap<i64, usize> {
     spots
 }
 
-/// Creates ops that look like the ops of the trace.
+/// Creates ops that resemble the ops in the trace.
 struct OpMaker<'a> {
     events: &'a [Event],
     ops: &'a [usize],
-    /// A launch of the trace, and a GPU event that it launched, if any.
+    /// A launch in the trace, and a GPU event that it launched, if any.
     launch: Option<(&'a Event, &'a Event)>,
     correlation: i64,
 }
@@ -115,7 +114,7 @@ impl<'a> OpMaker<'a> {
         OpMaker { events, ops, launch, correlation: recording.free_correlation() }
     }
 
-    /// Adds an op that starts at `start` on the thread of `neighbour`. Half of the added ops have a
+    /// Adds an op that starts at `start`, on the same thread as `neighbour`. Half of the added ops have a
     /// kernel.
     fn add(&mut self, start: i64, neighbour: usize, random: &mut SplitMix, to: &mut Vec<Event>) {
         let like = &self.events[self.ops[random.below(self.ops.len())]];

@@ -1,4 +1,4 @@
-//! Adds `record_function` ranges around irregular runs of calls, at several levels.
+//! Adds `record_function` ranges around arbitrary runs of calls, at several levels.
 //!
 //! ```text
 //! a b c d e   →   ## attn ##          d   my_region
@@ -12,20 +12,19 @@ use super::{Forest, Kind, Recording, SplitMix, ops_of};
 use crate::support::recording::Event;
 use std::collections::BTreeMap;
 
-/// One range is added for every `OPS_PER_RANGE` ops.
+/// Number of ops for each added range.
 const OPS_PER_RANGE: usize = 5;
 /// Minimum and maximum number of siblings in a range.
 const RUN: (usize, usize) = (2, 12);
 /// Number of random candidates for each range. Candidates that partly overlap an existing range are
 /// discarded.
 const DRAWS: usize = 10;
-/// Names of the ranges. Names repeat, as in a training script.
+/// The names of the added ranges. Names repeat, as in a training script.
 const NAMES: [&str; 6] =
     ["## forward ##", "## attn ##", "## inner ##", "my_region", "## loss ##", "prepare_inputs"];
 
-/// Wraps random runs of siblings in ranges. A range contains at least one op, and two ranges in one
-/// list of siblings are disjoint or nested. Ranges are ops without arguments, as the profiler
-/// records them.
+/// Wraps random runs of siblings in ranges. A range contains at least one op, and two ranges in the same list of
+/// siblings are disjoint or nested. Ranges are ops without arguments, as the profiler records them.
 pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -53,7 +52,7 @@ pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Rec
         let (first, last) = (list[first], list[last]);
         let span = (events[first].start, events[last].end);
         let name = NAMES[random.below(NAMES.len())];
-        // Of two events with equal spans, the first in the file is the outer one.
+        // If two events have equal spans, the event that comes first in the file is the outer one.
         let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);
         let range = Event::new(Kind::Op, &category, name, &events[first].lane, span);
         (fills.map_or(first, |parent| parent + 1), range)
@@ -91,7 +90,7 @@ fn has_time(event: &Event) -> bool {
     event.kind.is_host() && event.end > event.start
 }
 
-/// Runs of siblings, grouped by list; each run is given by its first and last position.
+/// Runs of siblings, grouped by list of siblings; each run is given by its first and last position.
 #[derive(Debug, Default)]
 struct Runs {
     by_list: BTreeMap<usize, Vec<(usize, usize)>>,
@@ -99,7 +98,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Adds a run, unless it equals or partly overlaps an existing run.
+    /// Adds a run unless it equals or partly overlaps an existing run.
     fn add(&mut self, list: usize, run: (usize, usize)) {
         let runs = self.by_list.entry(list).or_default();
         let within = |one: (usize, usize), two: (usize, usize)| two.0 <= one.0 && one.1 <= two.1;

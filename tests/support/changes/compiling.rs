@@ -1,12 +1,11 @@
-//! Changes a recording as if the program had been compiled differently: kernels renumbered, fused
-//! or split.
+//! Changes a recording as if the program had been compiled differently: kernels are renumbered, fused or split.
 
 use super::renaming::other_kernel;
 use super::{Forest, Kind, Recording, SplitMix, portion};
 use crate::support::recording::{Event, Rooms};
 use std::collections::BTreeSet;
 
-/// Duration of an inserted launch, and of its kernel, in ns.
+/// Duration in ns of an inserted launch, and of the kernel it starts.
 const LAUNCH: i64 = 5_000;
 const KERNEL: i64 = 900;
 /// Maximum number of ops that one compiled region replaces.
@@ -25,7 +24,7 @@ pub(super) fn triton_renumbered(recording: &Recording) -> Option<Recording> {
     any.then_some(changed)
 }
 
-/// Fuses one Triton kernel into the preceding one. The fused kernel is removed everywhere, its
+/// Fuses one Triton kernel with the preceding kernel. The fused kernel is removed everywhere, its
 /// words are added to the name of the preceding kernel, and later kernels get lower numbers.
 pub(super) fn triton_fused(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
@@ -60,8 +59,7 @@ fn fused_name(kept: &str, gone: &str) -> Option<String> {
     Some(format!("{stem}{words}_{number}"))
 }
 
-/// Marks all ops and kernels with a given name, all calls below them, and launches that start only
-/// such a kernel.
+/// Marks all ops and kernels with a given name, all calls below them, and all launches that start only such a kernel.
 fn triton_calls(recording: &Recording, forest: &Forest, name: &str) -> Vec<bool> {
     let mut marked = vec![false; recording.events.len()];
     let of_name = |at: &usize| &*recording.events[*at].name == name;
@@ -84,7 +82,7 @@ fn triton_number(event: &Event) -> Option<(&str, u32)> {
     Some((stem, number.parse().ok().filter(|_| takes_part)?))
 }
 
-/// Makes `percent` of the ops that launch one kernel launch two, like a matrix product that is
+/// Changes `percent`% of the ops that launch one kernel so that they launch two, like a matrix product that is
 /// split along its inner dimension: the kernel gets a different name, and a shorter kernel follows.
 pub(super) fn split_k(
     recording: &Recording,
@@ -117,8 +115,7 @@ pub(super) fn again(like: &Event, name: &str, span: (i64, i64)) -> Event {
     Event::new(like.kind, &like.category, name, &like.lane, span)
 }
 
-/// Whether a launch is the only launch of its op, starts a single kernel, and ends before the op
-/// does.
+/// Whether a launch is the only launch in its op, starts a single kernel, and ends before the op ends.
 fn is_alone(events: &[Event], forest: &Forest, at: usize) -> bool {
     let Some(op) = forest.parents[at].filter(|&op| events[op].kind == Kind::Op) else {
         return false;
@@ -131,7 +128,7 @@ fn is_alone(events: &[Event], forest: &Forest, at: usize) -> bool {
         && events[at].end < events[op].end
 }
 
-/// Compiles runs of adjacent ops, about `percent` of all ops, into one region each. Each region has
+/// Compiles runs of adjacent ops, about `percent`% of all ops, into one region each. Each region has
 /// one kernel, which is named after the ops.
 pub(super) fn regions(
     recording: &Recording,

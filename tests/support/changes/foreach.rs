@@ -1,4 +1,4 @@
-//! Replaces the ops of an optimizer by multi-tensor ops, as `foreach=True` does.
+//! Replaces optimizer ops with multi-tensor ops, as `foreach=True` does.
 //!
 //! ```text
 //! mul_ addcmul_ sqrt  mul_ addcmul_ sqrt  …   →   _foreach_mul_ _foreach_addcmul_ _foreach_sqrt
@@ -9,7 +9,7 @@ use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::Event;
 use std::collections::BTreeSet;
 
-/// Minimum number of repetitions of a sequence of ops, and maximum length of the sequence.
+/// Minimum number of times that a sequence of ops must repeat, and maximum length of the sequence.
 const REPEATS: usize = 4;
 const PERIOD: usize = 16;
 
@@ -20,10 +20,9 @@ struct Loop {
     period: usize,
 }
 
-/// Replaces each loop of an optimizer by one multi-tensor op for each op of its sequence. A
-/// multi-tensor op launches like the first op that it replaces, and its kernel takes as long as the
-/// kernels of all replaced ops together. If no optimizer has a loop, loops outside of optimizers
-/// are replaced instead.
+/// Replaces each loop in an optimizer with multi-tensor ops, one for each op in the loop's sequence. A multi-tensor
+/// op has the same kind of launch as the first op that it replaces, and its kernel takes as long as the kernels of
+/// all replaced ops together. If no optimizer has a loop, loops outside of optimizers are replaced instead.
 ///
 /// The replaced ops, their launches and their kernels have no counterparts, because one
 /// multi-tensor kernel does the work of all replaced kernels. Frames without ops are kept. Returns
@@ -34,7 +33,7 @@ pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<
     let in_optimizer = optimizers(events, &forest);
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for (parent, list) in forest.sibling_lists() {
-        // Multi-tensor ops without a fast path call single-tensor ops.
+        // Multi-tensor ops without a fast path call single-tensor ops, which must not be replaced.
         if parent.is_some_and(|parent| events[parent].name.contains("_foreach_")) {
             continue;
         }
@@ -52,7 +51,7 @@ pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<
         inside = outside.into_iter().filter(|run| name(run) == Some(chosen)).collect();
     }
     let replaced = replaced(&forest, &inside);
-    // A loop inside a replaced op disappears with that op.
+    // A loop inside a replaced op is removed together with that op.
     let above = |run: &Loop| forest.parents[run.members[0]];
     inside.retain(|run| above(run).is_none_or(|parent| !replaced[parent]));
     let mut id = recording.free_correlation();
@@ -64,7 +63,7 @@ pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<
     Some(changed)
 }
 
-/// Marks the members of loops and all calls below them.
+/// Marks the members of loops, and all calls below these members.
 fn replaced(forest: &Forest, loops: &[Loop]) -> Vec<bool> {
     let mut marked = vec![false; forest.parents.len()];
     let below = loops.iter().flat_map(|run| &run.members).flat_map(|&at| forest.subtree(at));
@@ -72,8 +71,8 @@ fn replaced(forest: &Forest, loops: &[Loop]) -> Vec<bool> {
     marked
 }
 
-/// For each event, whether it belongs to an optimizer: it is below an optimizer call, or on the
-/// same thread during the optimizer's annotation.
+/// For each event, whether it belongs to an optimizer: whether it is below an optimizer call, or on the same thread
+/// during the optimizer's annotation.
 fn optimizers(events: &[Event], forest: &Forest) -> Vec<bool> {
     let is_step =
         |event: &&Event| event.kind == Kind::Annotation && event.name.starts_with("Optimizer.step");
@@ -92,7 +91,7 @@ fn optimizers(events: &[Event], forest: &Forest) -> Vec<bool> {
     found
 }
 
-/// The loops in a list of siblings; a loop repeats a sequence of at most `longest` ops. Siblings
+/// The loops in a list of siblings. A loop repeats a sequence of at most `longest` ops. Siblings
 /// without ops are ignored.
 fn loops(events: &[Event], forest: &Forest, list: &[usize], longest: usize) -> Vec<Loop> {
     let ops: Vec<(usize, Option<&str>)> = list
@@ -118,7 +117,7 @@ fn loops(events: &[Event], forest: &Forest, list: &[usize], longest: usize) -> V
     found
 }
 
-/// The name of the only outermost op at or below a call; empty for several ops, `None` without ops.
+/// The name of the only outermost op at or below a call; empty if there are several ops, `None` if there are no ops.
 fn ops_in<'a>(events: &'a [Event], forest: &Forest, at: usize) -> Option<&'a str> {
     if events[at].kind == Kind::Op {
         return Some(&events[at].name);
@@ -128,8 +127,8 @@ fn ops_in<'a>(events: &'a [Event], forest: &Forest, at: usize) -> Option<&'a str
     Some(if below.next().is_some() { "" } else { first })
 }
 
-/// The multi-tensor ops that replace a loop, with their launches and kernels; each is at the
-/// position of the first op that it replaces.
+/// The multi-tensor ops that replace a loop, with their launches and kernels. Each multi-tensor op is at the position
+/// of the first op that it replaces.
 fn multi_tensor_ops(events: &[Event], forest: &Forest, run: &Loop, id: &mut i64) -> Vec<Event> {
     let mut made = Vec::new();
     let mut free = i64::MIN;

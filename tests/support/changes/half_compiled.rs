@@ -1,4 +1,4 @@
-//! Compiles half of the layers of a model.
+//! Compiles half of the layers in a model.
 //!
 //! ```text
 //! nn.Module: Block_1     →   nn.Module: Block_1
@@ -16,13 +16,12 @@ use crate::support::recording::Event;
 
 /// Number of launches that one generated kernel replaces.
 const FUSED: usize = 3;
-/// Time of a fused kernel, as a percentage of the time of the kernels that it replaces.
+/// Duration of a fused kernel, in percent of the total duration of the kernels that it replaces.
 const TIME: i64 = 70;
 
-/// Replaces the calls in half of the layers of the largest stack (the first half, every second
-/// layer, or a random half) by one compiled region per layer. The calls of the layers themselves
-/// are kept; the calls inside the layers lose their counterparts. Returns `None` if no stack of
-/// layers launches GPU work.
+/// Replaces the calls in half of the layers in the largest stack with one compiled region per layer. The half is the
+/// first half, every second layer, or a random half. The calls of the layers themselves are kept, but the calls
+/// inside the layers lose their counterparts. Returns `None` if no stack of layers launches GPU work.
 pub(super) fn layers(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -69,8 +68,7 @@ fn region(
     let op = |name: &str, (start, end): (i64, i64)| again(&events[op], name, (start, end));
     let (start, end) = (events[layer].start, events[layer].end);
     let groups = launches.chunks(FUSED);
-    // Each call is `inset` ns shorter at both ends than the call around it, so no two spans are
-    // equal.
+    // Each call is `inset` ns shorter at both ends than the enclosing call, so no two spans are equal.
     let width = (end - start) / (groups.len() as i64 + 1);
     let inset = width / 8;
     let graph = format!("## Call CompiledFxGraph fmbkyqhh5hybzr3a7ql4qhbpq4yjvkbs{number} ##");
@@ -102,7 +100,7 @@ fn words<'a>(events: &'a [Event], forest: &Forest, launches: &[usize]) -> Vec<&'
     words
 }
 
-/// The total GPU time in ns of the kernels that some launches started.
+/// The total duration in ns of the kernels that the given launches started.
 fn time(events: &[Event], forest: &Forest, launches: &[usize]) -> i64 {
     let kernels = launches.iter().flat_map(|&at| &forest.children[at]);
     kernels.map(|&at| events[at].end - events[at].start).sum()

@@ -3,7 +3,7 @@
 use super::Change;
 
 impl Change {
-    /// Changes and combinations that are not in [`Change::all`], because `tests/pairing` requires a
+    /// Changes and combinations of changes that are not in [`Change::all`], because `tests/pairing` requires a
     /// minimum for each change in that list. `alignment_quality` measures both lists.
     pub fn hard() -> Vec<Change> {
         vec![
@@ -36,7 +36,7 @@ impl Change {
         Change::Several("more layers, dropped, wrapped", parts)
     }
 
-    /// Layers are compiled last: a cast or a dropped op inside a compiled region is not realistic.
+    /// Layers are compiled last, because a cast or a dropped op inside a compiled region would not be realistic.
     fn half_compiled_and_cast() -> Change {
         let parts = vec![Change::LowerPrecision(5.0), Change::DropOps(2.0), Change::CompileHalf];
         Change::Several("half compiled, cast, dropped", parts)

@@ -1,7 +1,7 @@
 //! Changes a recording in a known way; a seed determines the random choices.
 //!
-//! Events keep their `origin`, so [`super::score::Truth`] knows every true counterpart. Every
-//! change keeps spans nested: time is inserted for added calls, and dropped calls leave gaps.
+//! Events keep their `origin`, so [`super::score::Truth`] can determine every true counterpart. Every change keeps
+//! spans nested: time is inserted for added calls, and dropped calls leave gaps.
 
 mod adding;
 mod annotating;
@@ -22,7 +22,7 @@ mod steps;
 use super::recording::{Forest, Kind, Recording};
 use super::splitmix::SplitMix;
 
-/// A known way to change a trace. Numeric fields are percentages of the trace's ops (or launches).
+/// A known way to change a trace. Numeric fields are percentages of the ops (or launches) in the trace.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// Nothing changes.
@@ -41,42 +41,42 @@ pub enum Change {
     InsertOps(f64),
     /// Random ops are renamed.
     RenameOps(f64),
-    /// Kernels and runtime calls have the names of a different platform.
+    /// Kernels and runtime calls have the names used on a different platform.
     OtherPlatform,
     /// Random adjacent calls are swapped.
     SwapNeighbours(f64),
-    /// Random steps are repeated, one for every three steps of the recording.
+    /// Random steps are repeated; one step is added for every three steps in the recording.
     RepeatSteps,
     /// The candidate has five steps instead of three.
     MoreSteps,
     /// The candidate has three steps instead of five.
     FewerSteps,
-    /// Random launches are removed, with their kernels.
+    /// Random launches are removed together with their kernels.
     DropLaunches(f64),
-    /// A module runs twice as two instances, and later instances have higher numbers.
+    /// A module runs twice, as two instances, and later instances have higher numbers.
     InsertModule,
     /// One of several equal layers runs twice, as two instances.
     InsertLayer,
     /// One of several equal layers is removed.
     DropLayer,
-    /// Two modules of the same class are swapped. Instance numbers are not swapped, because the
-    /// profiler numbers instances in the order in which they run.
+    /// Two modules of the same class are swapped. Instance numbers are not swapped, because the profiler numbers
+    /// instances in execution order.
     SwapBranches,
     /// A module is called by its grandparent instead of its parent.
     MoveModule,
     /// The trace is recorded without Python stacks.
     ForgetStacks,
-    /// Scripts have a different folder, Python version and line numbers.
+    /// Scripts are in a different folder, and have a different Python version and different line numbers.
     OtherCheckout,
     /// Threads, devices and streams have different numbers.
     OtherNumbers,
-    /// The numbers in the names of Triton kernels are raised by one.
+    /// The numbers in Triton kernel names are raised by one.
     RenumberTriton,
     /// One Triton kernel is fused into another, and later Triton kernels are renumbered.
     FuseTriton,
     /// Random ops launch two kernels instead of one, like a matrix product that is split.
     SplitLaunches(f64),
-    /// Random runs of ops are compiled into one region with one kernel each.
+    /// Random runs of ops are compiled, each into one region with one kernel.
     CompileRegions(f64),
     /// The batch is four times as large.
     LargerBatch,
@@ -86,16 +86,15 @@ pub enum Change {
     StretchThreads,
     /// The later half of the busiest thread's calls runs on a new thread.
     SplitThread,
-    /// The candidate has `record_function` ranges around irregular runs of calls, at several
-    /// levels.
+    /// The candidate has `record_function` ranges around arbitrary runs of calls, at several levels.
     Annotate,
-    /// A model gets a third more layers, and a percentage of the ops is removed.
+    /// A third more layers are added to a model, and a percentage of the ops is removed.
     MoreLayersDrop(f64),
     /// Half of the layers are compiled, one region per layer.
     CompileHalf,
-    /// The optimizer updates all parameters with one op instead of one op per parameter.
+    /// The optimizer updates all parameters with one op, instead of using one op per parameter.
     ForeachOptimizer,
-    /// Sibling modules of one class, such as experts, run in a different order.
+    /// Sibling modules of the same class, such as experts, run in a different order.
     ShuffleExperts,
     /// Only top-level ops are recorded.
     RecordLevel,
@@ -108,7 +107,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// All individual changes at the usual strength, followed by combinations of changes.
+    /// All individual changes with their usual strength, followed by combinations of changes.
     /// [`Change::hard`] lists the changes for which tests do not require a minimum yet.
     pub fn all() -> Vec<Change> {
         vec![
@@ -150,7 +149,7 @@ impl Change {
         ]
     }
 
-    /// A combination of changes: a later version of the program, on the same platform.
+    /// A combination of changes that simulates a later version of the program on the same platform.
     pub fn later_version() -> Change {
         let parts = vec![
             Change::DropOps(2.0),
@@ -164,8 +163,8 @@ impl Change {
         Change::Several("several at once", parts)
     }
 
-    /// A combination of changes: some ops are lowered differently, on a different platform. No
-    /// launch is dropped, because nothing shows which of two kernels with unknown names is missing.
+    /// A combination of changes that simulates a different platform on which some ops are lowered differently. No
+    /// launch is dropped, because nothing would show which of two kernels with unknown names is missing.
     pub fn other_backend() -> Change {
         let parts = vec![
             Change::UnwrapOps(2.0),
@@ -178,20 +177,20 @@ impl Change {
         Change::Several("several on another platform", parts)
     }
 
-    /// A combination of changes: one program has annotated ranges, and runs on a different
-    /// platform. Ops are dropped first, because dropping an annotation would drop all calls in it.
+    /// A combination of changes that simulates annotated ranges in one program, and a different platform. Ops are
+    /// dropped first, because dropping an annotation later would drop all calls inside the annotation.
     pub fn annotated_on_another_platform() -> Change {
         let parts = vec![Change::DropOps(2.0), Change::Annotate, Change::OtherPlatform];
         Change::Several("annotated, dropped, other platform", parts)
     }
 
-    /// A combination of changes: a later version of the program, recorded without Python stacks.
+    /// A combination of changes that simulates a later version of the program, recorded without Python stacks.
     pub fn forgotten_stacks() -> Change {
         let parts = vec![Change::later_version(), Change::ForgetStacks];
         Change::Several("several, stacks on one side", parts)
     }
 
-    /// A short name of the change, for tables.
+    /// A short name for the change, used in tables.
     pub fn label(&self) -> String {
         match self {
             Change::Nothing => "nothing".to_owned(),
@@ -236,8 +235,7 @@ impl Change {
         }
     }
 
-    /// The changed recording; `None` if the recording has nothing that could be changed in this
-    /// way.
+    /// The changed recording; `None` if the change does not apply to the recording.
     pub fn apply(&self, recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
         match self {
             Change::Nothing => Some(recording.clone()),
@@ -283,7 +281,7 @@ impl Change {
     }
 }
 
-/// Applies all applicable changes; `None` if no change is applicable.
+/// Applies all changes that apply to the recording; `None` if no change applies.
 fn apply_all(changes: &[Change], first: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let mut changed = None;
     for change in changes {
@@ -299,7 +297,7 @@ fn ops_of(recording: &Recording, forest: &Forest) -> Vec<usize> {
     forest.preorder.iter().copied().filter(is_op).collect()
 }
 
-/// Computes `percent` percent of `whole`, but at least one.
+/// Computes `percent`% of `whole`, but at least one.
 fn portion(whole: usize, percent: f64) -> usize {
     ((whole as f64 * percent / 100.0).round() as usize).max(1)
 }

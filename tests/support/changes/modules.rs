@@ -1,4 +1,4 @@
-//! Removes, reorders or moves whole modules of a recording.
+//! Removes, reorders or moves whole modules in a recording.
 
 use super::repeating::{MODULE, module_number, numbers_of, renumber};
 use super::{Forest, Kind, Recording, SplitMix};
@@ -6,11 +6,10 @@ use crate::support::recording::Event;
 use crate::support::score::{contents, without_addresses};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum number of siblings of one class that count as equal layers.
+/// Minimum number of siblings of the same class that count as equal layers.
 const LAYERS: usize = 3;
 
-/// The modules with at least two siblings of their class; each module is given by the positions of
-/// its calls.
+/// The modules with at least two siblings of the same class; each module is given by the positions of its calls.
 pub(super) fn layers(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut layers: BTreeSet<&str> = BTreeSet::new();
@@ -52,8 +51,8 @@ pub(super) fn drop_layer(recording: &Recording, random: &mut SplitMix) -> Option
     Some(changed)
 }
 
-/// Swaps two modules of one class with different contents, everywhere in the recording. Instance
-/// numbers are not swapped, because the profiler numbers instances in the order in which they run.
+/// Swaps two modules that have the same class but different contents, everywhere in the recording. Instance numbers
+/// are not swapped, because the profiler numbers instances in execution order.
 pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let branches = branches(recording, &forest);
@@ -73,9 +72,8 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
     Some(changed)
 }
 
-/// Pairs of adjacent instances of one class under one parent, with different contents and no
-/// modules inside. Swapping two layers that differ in a single op would look the same as moving
-/// that op.
+/// Pairs of adjacent instances of the same class below one parent, with different contents and no modules inside.
+/// Modules that differ in a single op are not swapped, because the swap would look the same as moving that op.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
     let contents = contents(events, forest, class_of);
@@ -96,7 +94,7 @@ fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     found
 }
 
-/// The class of a module; the name, without addresses, of a call that is not a module.
+/// The class of a module; for a call that is not a module, the name without addresses.
 pub(super) fn class_of(name: &str) -> String {
     match name.strip_prefix(MODULE).and_then(|rest| rest.rsplit_once('_')) {
         Some((class, _)) => class.to_owned(),
@@ -116,8 +114,7 @@ fn exchange(recording: &Recording, row: &[usize], moves: &mut [i64]) {
     moves[row[row.len() - 1]] = first.start - last.start;
 }
 
-/// Renumbers the instances of each class in the order in which they now run, using the same set of
-/// numbers.
+/// Renumbers the instances of each class in the new execution order, using the same set of numbers.
 pub(super) fn number_by_order(before: &Recording, after: &mut Recording) {
     let (old, new) = (order_of_instances(&before.events), order_of_instances(&after.events));
     let mut numbers: BTreeMap<(String, u32), u32> = BTreeMap::new();
@@ -151,8 +148,7 @@ fn order_of_instances(events: &[Event]) -> BTreeMap<String, Vec<u32>> {
     order
 }
 
-/// Moves a module that is the last call of its parent up to the parent's caller, everywhere in the
-/// recording.
+/// Moves a module that is the last call in its parent up to the parent's caller, everywhere in the recording.
 pub(super) fn move_module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);

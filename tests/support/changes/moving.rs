@@ -1,11 +1,11 @@
-//! Moves the calls of a recording to a different time, order or thread.
+//! Moves calls in a recording to a different time, order or thread.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Lane};
 use crate::support::score::{contents, without_addresses};
 use std::collections::BTreeMap;
 
-/// Swaps ops and frames with their next sibling. The number of swaps is `percent` of the ops.
+/// Swaps ops and frames with their next siblings. The number of swaps is `percent`% of the number of ops.
 pub(super) fn neighbours(
     recording: &Recording,
     percent: f64,
@@ -17,8 +17,9 @@ pub(super) fn neighbours(
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
     let contents = contents(events, &forest, without_addresses);
-    // Instances of one module class, and calls of one function, are numbered in order, so swapping
-    // two of them only renumbers them. Swapping equal ops would not change the trace at all.
+    // Instances of the same module class, and calls of the same function, are not swapped, because they are numbered
+    // in order and a swap would only renumber them. Equal ops are not swapped, because the swap would not change the
+    // trace at all.
     let differ = |one: usize, two: usize| match events[one].kind {
         Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),
         Kind::Op | Kind::Runtime | Kind::Gpu | Kind::Annotation | Kind::Other => {
@@ -40,7 +41,7 @@ pub(super) fn neighbours(
     (!pairs.is_empty()).then(|| moved(recording, &forest, moves))
 }
 
-/// Slows each thread and stream down by a different factor between 1 and 3.
+/// Slows down each thread and stream by a different factor between 1 and 3.
 pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let mut factors: BTreeMap<Lane, i64> = BTreeMap::new();
@@ -53,8 +54,8 @@ pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording
     changed
 }
 
-/// Moves about the later half of the busiest thread's calls to a new thread. The calls are split at
-/// the level of the call stack at which most of the work branches.
+/// Moves roughly the later half of the busiest thread's calls to a new thread. The calls are split at the call-stack
+/// level at which most of the work branches.
 pub(super) fn split_thread(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let weight = |list: &[usize]| list.iter().map(|&at| forest.sizes[at]).sum::<u32>();
@@ -79,7 +80,7 @@ fn without_digits(name: &str) -> String {
     name.replace(|c: char| c.is_ascii_digit(), "")
 }
 
-/// Shifts each event in time by the sum of its own shift and the shifts of its ancestors.
+/// Shifts each event in time by its own shift plus the shifts of its ancestors.
 pub(super) fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>) -> Recording {
     let mut changed = recording.clone();
     for &at in &forest.preorder {
@@ -90,7 +91,7 @@ pub(super) fn moved(recording: &Recording, forest: &Forest, mut moves: Vec<i64>)
     changed
 }
 
-/// A lane of the same process with an unused thread id.
+/// A lane in the same process with an unused thread id.
 fn free_lane(events: &[Event], beside: &Lane) -> Lane {
     let used = events.iter().filter_map(|event| event.lane.1.parse::<i64>().ok()).max();
     (beside.0.clone(), (used.unwrap_or(0) + 1).to_string().into())

@@ -1,4 +1,4 @@
-//! Changes a recording as if the program had run on a larger batch, or in a different precision.
+//! Changes a recording as if the program had run with a larger batch or in a different precision.
 
 use super::renaming::other_kernel;
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
@@ -8,15 +8,15 @@ use std::sync::Arc;
 
 /// The factor by which the batch grows.
 const BATCH: i64 = 4;
-/// Duration of a cast in ns, and the spans of its inner events relative to the start of the cast.
+/// Duration of a cast in ns, and the spans of the events inside the cast relative to its start.
 const CAST: i64 = 40_000;
 const INSIDE: [(i64, i64); 4] =
     [(2_000, 38_000), (4_000, 36_000), (8_000, 13_000), (16_000, 19_000)];
-/// The nested ops of a cast, outermost first.
+/// The nested ops that make up a cast, outermost first.
 const CASTS: [&str; 3] = ["aten::to", "aten::_to_copy", "aten::copy_"];
 
-/// Multiplies the first dimension of each op's first input by [`BATCH`], and so the first dimension
-/// of each further input if it is equal.
+/// Multiplies the first dimension of each op's first input by [`BATCH`]. If the first dimension of another input is
+/// equal, it is multiplied as well.
 pub(super) fn batch(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
     let mut any = false;
@@ -42,7 +42,7 @@ fn lengthen(dims: &mut Value) -> bool {
     true
 }
 
-/// Switches from float to bfloat16: types and kernels change, and casts precede `percent` of the
+/// Switches from float to bfloat16: types and kernels change, and a cast is inserted before `percent`% of the
 /// ops that launch GPU work.
 pub(super) fn bfloat16(
     recording: &Recording,
@@ -85,7 +85,7 @@ fn in_bfloat16(event: &mut Event) {
     }
 }
 
-/// The events of a cast before an op: three ops, a launch and a kernel.
+/// The events of a cast that precedes an op: three ops, a launch and a kernel.
 fn cast(op: &Event, (launch, kernel): (&Event, &Event), start: i64, id: i64) -> Vec<Event> {
     let span = |(from, until): (i64, i64)| (start + from, start + until);
     let spans = [(0, CAST), INSIDE[0], INSIDE[1]];

@@ -6,12 +6,12 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Maximum number of lines by which code moves between two versions.
+/// Maximum number of lines by which code is shifted between two versions.
 const LINES: u32 = 7;
 /// The offset added to device and stream numbers.
 const OTHER_GPU: i64 = 3;
-/// An op that contains more than 1/`LARGEST_OP` of the recording's host calls counts as the range of a
-/// whole phase. Ops directly inside a phase are top-level.
+/// An op that contains more than 1/`LARGEST_OP` of the recording's host calls is treated as the range of a whole
+/// phase. Ops directly inside such a range count as top-level ops.
 const LARGEST_OP: usize = 20;
 
 /// Removes Python stacks, as if the trace was recorded without `with_stack`.
@@ -19,8 +19,8 @@ pub(super) fn without_stacks(recording: &Recording) -> Option<Recording> {
     recording.has_python().then(|| recording.without_python())
 }
 
-/// Keeps only top-level ops. Nested ops are removed, and their launches are directly below the
-/// outermost op. Python frames are kept. Returns `None` if no op contains another op.
+/// Keeps only top-level ops. Nested ops are removed, and their launches are moved directly below the outermost op.
+/// Python frames are kept. Returns `None` if no op contains another op.
 pub(super) fn top_level(recording: &Recording) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -42,8 +42,7 @@ pub(super) fn top_level(recording: &Recording) -> Option<Recording> {
     missing.contains(&true).then_some(changed)
 }
 
-/// Moves the scripts to a different folder, with a different Python version and shifted line
-/// numbers.
+/// Moves the scripts to a different folder, and changes the Python version and the line numbers.
 pub(super) fn checkout(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let shift = 1 + random.below(LINES as usize) as u32;
     let mut changed = recording.clone();
@@ -55,7 +54,7 @@ pub(super) fn checkout(recording: &Recording, random: &mut SplitMix) -> Option<R
     recording.has_python().then_some(changed)
 }
 
-/// `run/train.py(12): step` → `run_v2/train.py(15): step`; files of packages stay in their folder.
+/// `run/train.py(12): step` → `run_v2/train.py(15): step`; package files stay in their folder.
 fn elsewhere(name: &str, shift: u32) -> Option<String> {
     let (place, function) = name.split_once("): ")?;
     let (path, line) = place.rsplit_once('(')?;
@@ -73,7 +72,7 @@ fn is_package(path: &str) -> bool {
     path.starts_with("torch/") || path.contains("-packages/")
 }
 
-/// Gives threads, devices and streams different numbers; threads also get a different order.
+/// Changes the numbers of threads, devices and streams; the order of threads changes too.
 pub(super) fn numbers(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut threads: BTreeMap<Lane, Lane> = BTreeMap::new();
     let on_host = recording.events.iter().filter(|event| event.kind.is_host());

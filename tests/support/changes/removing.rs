@@ -1,4 +1,4 @@
-//! Removes some calls of a recording, with or without the calls below them.
+//! Removes some calls from a recording, with or without the calls below them.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// An op is removed only if its subtree has at most 1/`LARGEST_SUBTREE` of the recording's host calls.
 const LARGEST_SUBTREE: usize = 20;
 
-/// Removes the first sufficiently small op of the busiest thread and all calls below it.
+/// Removes the first op on the busiest thread that is small enough, together with all calls below the op.
 pub(super) fn first_op(recording: &Recording) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let calls = |roots: &&Vec<usize>| roots.iter().map(|&root| forest.sizes[root]).sum::<u32>();
@@ -19,7 +19,7 @@ pub(super) fn first_op(recording: &Recording) -> Option<Recording> {
     Some(without(recording, &marked))
 }
 
-/// Removes ops and all calls below them, until `percent` of the ops are gone.
+/// Removes ops together with all calls below them, until `percent`% of the ops are gone.
 pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let all = ops_of(recording, &forest);
@@ -37,8 +37,8 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     (!small.is_empty()).then(|| without(recording, &marked))
 }
 
-/// Removes `percent` of all ops, chosen among ops with children, and keeps their children. Ops that
-/// mark steps are kept, because the calls of a step without a counterpart are not compared.
+/// Removes `percent`% of all ops, chosen among the ops with children, and keeps the children. Ops that mark
+/// steps are kept, because calls in a step without a counterpart are not compared.
 pub(super) fn only_calls(
     recording: &Recording,
     percent: f64,
@@ -53,7 +53,7 @@ pub(super) fn only_calls(
     mark_each(recording, &chosen)
 }
 
-/// Removes `percent` of the launches, with their GPU events.
+/// Removes `percent`% of the launches together with their GPU events.
 pub(super) fn launches(
     recording: &Recording,
     percent: f64,
@@ -75,7 +75,7 @@ fn small_ops(recording: &Recording, forest: &Forest) -> BTreeSet<usize> {
     ops_of(recording, forest).into_iter().filter(small).collect()
 }
 
-/// Marks the subtree of `root` and returns the events that were not marked before.
+/// Marks the subtree of `root` and returns the events that were not yet marked.
 fn mark_subtree(forest: &Forest, root: usize, marked: &mut [bool]) -> Vec<usize> {
     let mut fresh = forest.subtree(root);
     fresh.retain(|&at| !std::mem::replace(&mut marked[at], true));

@@ -1,4 +1,4 @@
-//! Renames the calls of a recording, as if the ops, the platform or the run were different.
+//! Renames calls in a recording, as if the ops, the platform or the run were different.
 
 use super::{Forest, Kind, Recording, SplitMix, ops_of, portion};
 use crate::support::recording::{Event, Rooms};
@@ -6,10 +6,10 @@ use serde_json::json;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Longest pause inserted between two events of a second run, in ns.
+/// Maximum pause in ns that is inserted between two events in a second run.
 const LONGEST_PAUSE: usize = 9_000;
 
-/// Renames `percent` of the ops.
+/// Renames `percent`% of the ops.
 pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) -> Option<Recording> {
     let all = ops_of(recording, &Forest::of(&recording.events));
     let mut changed = recording.clone();
@@ -31,7 +31,7 @@ pub(super) fn platform(recording: &Recording) -> Option<Recording> {
             Kind::Gpu if !event.name.starts_with("Mem") => other_kernel(&event.name).into(),
             Kind::Gpu | Kind::Op | Kind::Frame | Kind::Annotation | Kind::Other => continue,
         };
-        // Calls of hipLaunchKernel have the name of the kernel among their arguments.
+        // Calls of hipLaunchKernel have the kernel name among their arguments.
         Arc::make_mut(&mut event.args).remove("kernel");
     }
     recording.has_gpu().then_some(changed)
@@ -66,8 +66,7 @@ fn give_other_ids(event: &mut Event, shift: i64) {
     }
 }
 
-/// Shifts a process or thread id. Ids that are text or less than 100, such as the ids of GPUs, stay
-/// the same.
+/// Shifts a process or thread id. Ids that are strings or less than 100, such as GPU ids, stay the same.
 fn other_number(id: &Arc<str>, shift: i64) -> Arc<str> {
     match id.parse::<i64>() {
         Ok(number) if number > 99 => (number + shift).to_string().into(),
@@ -91,8 +90,8 @@ fn with_other_addresses(name: &str, shift: u64) -> String {
     renamed
 }
 
-/// The name of the corresponding runtime API on a different platform. Names of launch APIs are in a
-/// table; for the remaining APIs, only the prefix is exchanged.
+/// The name of the corresponding runtime API on a different platform. The names of launch APIs are in a table; for
+/// all other APIs, only the prefix is replaced.
 fn other_api(name: &str) -> String {
     match name {
         "hipExtModuleLaunchKernel" => return "cuLaunchKernel".to_owned(),
@@ -109,8 +108,8 @@ fn other_api(name: &str) -> String {
     }
 }
 
-/// Invents a name for a kernel. The new name is derived from a hash of `name`, so equal kernels
-/// keep equal names, but it does not resemble the old name.
+/// Generates a new name for a kernel. The new name is derived from a hash of `name`. Equal kernels therefore keep
+/// equal names, but the new name does not resemble the old name.
 pub(super) fn other_kernel(name: &str) -> String {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

@@ -4,20 +4,20 @@ use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::{Event, Rooms};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The prefixes by which the names of modules and of steps are recognized.
+/// Prefixes that identify the names of modules and of steps.
 pub(super) const MODULE: &str = "nn.Module: ";
 const STEP: &str = "ProfilerStep#";
 /// A module is repeated only if it contains at most 1/`LARGEST_MODULE` of the recording's host calls.
 const LARGEST_MODULE: usize = 10;
 
-/// Repeats a module after each of its calls, as a separate instance.
+/// Repeats a module after each of its calls, as an additional instance.
 pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let places = random.pick(&repeatable_modules(recording, &forest))?.clone();
     Some(module_again(recording, &forest, &places))
 }
 
-/// Repeats one of several equal layers after each of its calls, as a separate instance.
+/// Repeats one of several equal layers after each of its calls, as an additional instance.
 pub(super) fn layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let mut layers = super::modules::layers(recording, &forest);
@@ -50,13 +50,13 @@ pub(super) fn module_again(recording: &Recording, forest: &Forest, places: &[usi
     changed
 }
 
-/// Whether a call ends before its parent does, so a copy can follow the call.
+/// Whether a call ends before its parent ends, so that a copy of the call can follow.
 pub(super) fn has_room(recording: &Recording, forest: &Forest, at: usize) -> bool {
     let end = |at: usize| recording.events[at].end;
     forest.parents[at].is_none_or(|parent| end(at) < end(parent))
 }
 
-/// Removes the calls of two fifths of the recorded steps, on all threads.
+/// Removes the calls in two fifths of the recorded steps, on all threads.
 pub(super) fn fewer_steps(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let count = recording.events.iter().filter(|event| step_number(event).is_some()).count();
     let mut changed = None;
@@ -87,8 +87,8 @@ fn drop_step(recording: &Recording, which: usize) -> Option<Recording> {
     Some(changed)
 }
 
-/// Repeats `more` of every `among` recorded steps, on all threads; a repeated step directly follows
-/// the original.
+/// Repeats `more` out of every `among` recorded steps, on all threads; each repeated step directly follows the
+/// original step.
 pub(super) fn steps(
     recording: &Recording,
     (more, among): (usize, usize),
@@ -129,14 +129,14 @@ fn repeat_step(recording: &Recording, which: usize) -> Option<Recording> {
     Some(changed)
 }
 
-/// The time span of a step's calls, and the time at which a copy of them can start, in ns.
+/// The time span of the calls in a step, and the time at which a copy of these calls can start, in ns.
 pub(super) struct Place {
     pub(super) from: i64,
     pub(super) until: i64,
     at: i64,
 }
 
-/// The span of a step's calls, which start during the step on its thread, directly below the
+/// The time span of the calls in a step. These calls start during the step on the step's thread, directly below the
 /// innermost call (the training loop) that contains all steps.
 pub(super) fn place_of_step(
     recording: &Recording,
@@ -169,7 +169,7 @@ fn holds_start(step: &Event, start: i64) -> bool {
     step.start <= start && start < step.end
 }
 
-/// Whether an event belongs to the step whose calls have the span `span`.
+/// Whether an event belongs to the step whose calls have the time span `span`.
 fn is_inside(
     recording: &Recording,
     forest: &Forest,
@@ -188,8 +188,8 @@ fn is_inside(
     }
 }
 
-/// Modules that can run twice; each module is given by the positions of its calls. No call is
-/// nested in another call of the same module.
+/// Modules that can run twice; each module is given by the positions of its calls. No call is nested inside another
+/// call of the same module.
 fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let events = &recording.events;
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -208,7 +208,7 @@ fn repeatable_modules(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>>
     found
 }
 
-/// The instance numbers of the modules among some events, by class.
+/// The instance numbers of the modules among the given events, by class.
 pub(super) fn numbers_of<'a>(
     recording: &Recording,
     among: impl Iterator<Item = &'a usize>,
@@ -220,7 +220,7 @@ pub(super) fn numbers_of<'a>(
     numbers
 }
 
-/// The number of a copied module instance, which is directly after the number of the original.
+/// The number of a copied module instance, which directly follows the number of the original instance.
 fn new_number(numbers: &BTreeMap<String, BTreeSet<u32>>, class: &str, number: u32) -> u32 {
     let Some(inside) = numbers.get(class) else {
         return number;
@@ -241,7 +241,7 @@ pub(super) fn module_number(event: &Event) -> Option<(&str, u32)> {
     Some((class, number.parse().ok().filter(|_| event.kind == Kind::Frame)?))
 }
 
-/// The number of a recorded step, from its annotation on the host.
+/// The number of a recorded step, taken from the step's annotation on the host.
 pub(super) fn step_number(event: &Event) -> Option<u32> {
     let on_host = event.kind == Kind::Annotation && &*event.category == "user_annotation";
     event.name.strip_prefix(STEP)?.parse().ok().filter(|_| on_host)

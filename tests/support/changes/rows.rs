@@ -1,5 +1,5 @@
-//! Changes rows of sibling modules of one class, such as layers or experts: a row gets longer, or
-//! its modules run in a different order.
+//! Changes groups of sibling modules of the same class, such as layers or experts: a group gets more modules, or its
+//! modules run in a different order.
 
 use super::modules::{class_of, number_by_order};
 use super::repeating::{has_room, module_again, module_number};
@@ -8,14 +8,14 @@ use crate::support::score::contents;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Minimum number of sibling modules in a row of layers or experts.
+/// Minimum number of sibling modules in a group of layers or experts.
 const LAYERS: usize = 3;
 const EXPERTS: usize = 4;
-/// A row grows by one module for every `GROWTH` modules.
+/// One module is added to a group for every `GROWTH` modules.
 const GROWTH: usize = 3;
 
-/// Appends copies of the last layer to the largest row of equal layers, as separate instances, and
-/// then drops `percent` of the ops. Returns `None` if there is no row of layers.
+/// Appends copies of the last layer to the largest group of equal layers, as additional instances, and then drops
+/// `percent`% of the ops. Returns `None` if there is no group of equal layers.
 pub(super) fn more_layers(
     recording: &Recording,
     percent: f64,
@@ -26,8 +26,7 @@ pub(super) fn more_layers(
     })?;
     let mut changed = recording.clone();
     for _ in 0..(names.len() / GROWTH).max(1) {
-        // Each copy is inserted directly after the last layer, so copies made earlier get higher
-        // numbers.
+        // Each copy is inserted directly after the last layer, so copies made earlier get higher numbers.
         let forest = Forest::of(&changed.events);
         let places = places_of(&changed, &forest, names.last()?);
         changed = module_again(&changed, &forest, &places);
@@ -35,8 +34,8 @@ pub(super) fn more_layers(
     super::removing::ops(&changed, percent, random)
 }
 
-/// The names of the modules in the row of equal layers that contains the most calls, in the order
-/// in which they run. `usable` receives the positions of the last layer's calls.
+/// The names of the modules, in execution order, in the group of equal layers that contains the most calls. `usable`
+/// decides whether a group can be used, given the positions of the last layer's calls.
 pub(super) fn largest(
     recording: &Recording,
     forest: &Forest,
@@ -64,8 +63,8 @@ pub(super) fn places_of(recording: &Recording, forest: &Forest, name: &str) -> V
     forest.preorder.iter().copied().filter(named).collect()
 }
 
-/// The modules of one class under one parent, in time order. Only classes with at least [`LAYERS`]
-/// modules under one parent are included.
+/// The modules of each class below one parent, in time order. Only groups of at least [`LAYERS`] modules are
+/// included.
 fn rows(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     let mut found = Vec::new();
     for (_, list) in forest.sibling_lists() {
@@ -80,12 +79,12 @@ fn rows(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> {
     found
 }
 
-/// Rotates the order in which the modules of a row run, everywhere in the recording. Instance
-/// numbers are not rotated, because the profiler numbers instances in the order in which they run.
-/// Calls between the modules of the row keep their positions.
+/// Rotates the execution order of the modules in a group, everywhere in the recording. Instance numbers are not
+/// rotated, because the profiler numbers instances in execution order. Calls between the modules keep their
+/// positions.
 ///
-/// At least three quarters of the modules must have contents, such as shapes, that are unique in
-/// the row. With fewer distinct modules, the rotation would be invisible.
+/// At least three quarters of the modules must have contents, such as shapes, that are unique in the group. With
+/// fewer distinct modules, the rotation would be invisible.
 pub(super) fn shuffle(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);
@@ -112,7 +111,7 @@ pub(super) fn shuffle(recording: &Recording, random: &mut SplitMix) -> Option<Re
     Some(changed)
 }
 
-/// Moves each module of a row forward by `by` positions, and the first `by` modules to the end.
+/// Moves each module in a group forward by `by` positions, and moves the first `by` modules to the end.
 fn rotate(recording: &Recording, forest: &Forest, row: &[usize], by: usize, moves: &mut [i64]) {
     let event = |at: usize| &recording.events[at];
     let mut free = event(row[0]).start;

@@ -1,4 +1,4 @@
-//! Starts a recording in the middle of a step, or reorders its steps.
+//! Starts a recording in the middle of a step, or reorders the steps.
 
 use super::repeating::{place_of_step, step_number};
 use super::{Forest, Kind, Recording, SplitMix};
@@ -6,10 +6,10 @@ use crate::support::recording::Event;
 use crate::support::score::{likeness, without_addresses};
 use std::collections::BTreeMap;
 
-/// Starts the recording at a random point in the middle half of the first step. Calls that end
-/// before this point are removed on all threads, with the GPU events of their launches. Calls that
-/// span this point start there, each one nanosecond after its parent, so the order in the file does
-/// not matter. Without recorded steps, the whole recording is treated as one step.
+/// Starts the recording at a random point in the middle half of the first step. Calls that end before this point are
+/// removed on all threads, together with the GPU events that these calls launched. Calls that span this point are
+/// shortened to start there, each one nanosecond after its parent, so that the order in the file does not matter.
+/// Without recorded steps, the whole recording is treated as one step.
 pub(super) fn start_in_the_middle(
     recording: &Recording,
     random: &mut SplitMix,
@@ -49,7 +49,7 @@ pub(super) fn start_in_the_middle(
     changed.events.iter().any(|event| event.kind.is_host()).then_some(changed)
 }
 
-/// Whether an event is missing if the recording starts at `cut`. A linked GPU event is missing if
+/// Whether an event would be missing if the recording started at `cut`. A linked GPU event is missing if
 /// its launch is missing.
 fn is_before(event: &Event, cut: i64) -> bool {
     match event.kind {
@@ -59,12 +59,12 @@ fn is_before(event: &Event, cut: i64) -> bool {
     }
 }
 
-/// Swaps two adjacent recorded steps, on all threads, with the GPU events of their launches. Step
-/// numbers are not swapped, because the profiler numbers steps in the order in which they run.
+/// Swaps two adjacent recorded steps on all threads, together with the GPU events that they launched. Step numbers
+/// are not swapped, because the profiler numbers steps in execution order.
 ///
-/// The two steps must differ in the name or the arguments of an op. If the two steps were equal,
-/// the swap would be invisible. Returns `None` if there are fewer than three steps, if no two
-/// adjacent steps differ, or if calls of some thread span the boundary between two steps.
+/// The names or the arguments of the ops in the two steps must differ. The swap of two equal steps would be
+/// invisible. Returns `None` if there are fewer than three steps, if no two adjacent steps differ, or if calls on
+/// some thread span the boundary between two steps.
 pub(super) fn reorder(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let mut steps: Vec<&Event> =
@@ -97,8 +97,7 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     let by = [cuts[2] - cuts[1], cuts[0] - cuts[1]];
     let mut changed = recording.clone();
     for (event, step) in changed.events.iter_mut().zip(&step_of) {
-        // On the GPU, the range of a step starts later than the step itself, so the step is
-        // identified by name.
+        // On the GPU, the range of a step starts later than the step itself, so the range is identified by its name.
         let named =
             numbers.iter().position(|name| event.kind == Kind::Annotation && event.name == *name);
         if let Some(step) = named.or(*step) {
@@ -111,7 +110,7 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     Some(changed)
 }
 
-/// For each range of times, a point at which no call is open, except calls that contain both steps.
+/// For each time range, a point at which no call is open, apart from calls that contain both steps.
 fn cuts(recording: &Recording, ranges: [(i64, i64); 3]) -> Option<[i64; 3]> {
     let (from, until) = (ranges[0].0, ranges[2].1);
     let inner: Vec<&Event> = recording
@@ -149,7 +148,7 @@ fn step_of(recording: &Recording, forest: &Forest, at: usize, cuts: [i64; 3]) ->
     (0..2).find(|&step| inside(step) || event.kind == Kind::Gpu && starts(step))
 }
 
-/// The names and arguments of the ops of a step, sorted.
+/// The names and arguments of the ops in a step, sorted.
 fn ops_of_step(
     recording: &Recording,
     step_of: &[Option<usize>],

@@ -1,12 +1,11 @@
-//! Phenomena with GPU work in unusual positions: outside the tree, without an op, overlapping, or
-//! absent.
+//! Phenomena with GPU work in unusual positions: outside the tree, without an op, overlapping, or absent.
 
 use super::pair;
 use crate::support::trace_builder::{Op, TraceBuilder};
 use serde_json::json;
 use tracetree::PerSide;
 
-/// The trace begins while kernels of the previous step are still running.
+/// The trace begins while kernels from the previous step are still running.
 pub(super) fn unlinked_gpu_events() -> PerSide<String> {
     let relu = Op::new("aten::relu").dims(&[&[64]]);
     let other = relu.clone();
@@ -59,7 +58,7 @@ pub(super) fn overlapping_kernels() -> PerSide<String> {
     )
 }
 
-/// Neither trace has a GPU, so the time of the ops themselves is compared.
+/// Neither trace has a GPU, so the time in the ops themselves is compared.
 pub(super) fn cpu_only() -> PerSide<String> {
     let program = |pause: f64| {
         TraceBuilder::cuda().header("deviceProperties", json!([])).thread("main", move |t| {

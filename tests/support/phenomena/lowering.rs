@@ -1,18 +1,17 @@
-//! Phenomena of one op with two back ends: the calls below the op have different names, depths and
-//! launches.
+//! Phenomena in which one op has two backends: the calls below the op have different names, depths and launches.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::PerSide;
 
-/// The shapes of a batch of images, of the weights and of the bias.
+/// The shapes of an image batch, of the weights and of the bias.
 const CONVOLUTION: [&[i64]; 3] = [&[8, 3, 32, 32], &[64, 3, 7, 7], &[64]];
 const HEADS: &[i64] = &[2, 8, 128, 64];
 const FLASH: &str =
     "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128>>(params)";
 const EFFICIENT: &str = "fmha_cutlassF_bf16_aligned_64x64_rf_sm80(AttentionKernel::Params)";
 
-/// Attention uses a different back end: the op below the attention op does the same work under a
+/// Attention uses different backends on the two sides: the op below the attention op does the same work under a
 /// different name.
 pub(super) fn rename() -> PerSide<String> {
     let attention = |backend: &'static str, kernel: &'static str, micros: f64| {
@@ -91,8 +90,7 @@ pub(super) fn memset_on_one_side() -> PerSide<String> {
     )
 }
 
-/// All kernels of a captured step are below one graph launch. The graph launch of the candidate has
-/// one more kernel.
+/// All kernels in a captured step are below one graph launch. The candidate's graph launch has one more kernel.
 pub(super) fn graph_launch() -> PerSide<String> {
     let replay = |trace: TraceBuilder, api: &'static str, last: &'static [&'static str]| {
         trace.thread("main", move |t| {

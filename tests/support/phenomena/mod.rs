@@ -1,8 +1,7 @@
-//! Phenomena found in real pairs of traces, each reproduced by two traces that are as small as
-//! possible.
+//! Phenomena found in real pairs of traces, each reproduced with two traces that are as small as possible.
 //!
-//! Each phenomenon has a folder in `tests/fixtures` with a README and the two traces. The example
-//! `make_fixtures` writes these traces from the closures here.
+//! Each phenomenon has a folder in `tests/fixtures` with a README and the two traces. The example `make_fixtures`
+//! writes these traces from the closures defined here.
 
 mod gpu_work;
 mod lowering;
@@ -20,7 +19,7 @@ use tracetree::PerSide;
 /// One way in which two traces differ.
 #[derive(Debug, Clone, Copy)]
 pub struct Phenomenon {
-    /// Name of the phenomenon's folder and of its snapshot.
+    /// The name of the phenomenon's folder and snapshot.
     pub name: &'static str,
     build: fn() -> PerSide<String>,
 }
@@ -52,25 +51,25 @@ pub const ALL: [Phenomenon; 22] = [
 ];
 
 impl Phenomenon {
-    /// The phenomenon with a given name.
+    /// The phenomenon with the given name.
     ///
     /// # Panics
-    /// Panics if there is no such phenomenon, because a test misspells the name.
+    /// Panics if there is no such phenomenon, because then the name in a test is misspelled.
     pub fn of(name: &str) -> Phenomenon {
         *ALL.iter().find(|known| known.name == name).expect("the name of a phenomenon")
     }
 
-    /// The text of both traces, with one event per line.
+    /// The JSON text of both traces, with one event per line.
     pub fn texts(&self) -> PerSide<String> {
         (self.build)().map(|json| one_event_a_line(&json))
     }
 
-    /// The folder of the phenomenon.
+    /// The phenomenon's folder.
     pub fn folder(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(self.name)
     }
 
-    /// The two trace files of the phenomenon.
+    /// The phenomenon's two trace files.
     pub fn files(&self) -> PerSide<PathBuf> {
         PerSide::new("baseline.json", "candidate.json").map(|file| self.folder().join(file))
     }

@@ -4,14 +4,14 @@ use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::PerSide;
 
-/// An op that reads and writes one tensor, with one kernel.
+/// An op that reads and writes one tensor and launches one kernel.
 fn pointwise(t: &mut HostThread<'_>, name: &str, micros: f64) {
     t.op(Op::new(name).dims(&[&[32, 64]]), |t| {
         t.kernel(&format!("{}_kernel", name.trim_start_matches("aten::")), micros);
     });
 }
 
-/// A block whose ops are below a common op, as in an autograd function.
+/// A block whose ops are all below one op, as in an autograd function.
 fn block(names: &[&str]) -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.op("MyBlock", |t| {

@@ -1,17 +1,16 @@
-//! Phenomena of profilers from different years that record the same program, and of the effect of
-//! their clocks on nesting.
+//! Phenomena that occur when profilers from different years record the same program, or when their clocks affect
+//! nesting.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use serde_json::{Map, Value, json};
 use tracetree::PerSide;
 
-/// 2021-11-20 in µs since the epoch. Profilers wrote times since the epoch before traces had a base
-/// time.
+/// 2021-11-20 in µs since the epoch. Before traces had a base time, profilers wrote times since the epoch.
 const EPOCH: i64 = 1_637_400_000_000_000;
 
 /// Two ops with one launch each. The program has no Python frames, because old profilers recorded
-/// none. The query at the start makes the correlation ids differ from the external ids of the ops.
+/// none. The query call at the start makes the correlation ids differ from the external ids of the ops.
 fn program() -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.call("cudaStreamIsCapturing");
@@ -25,18 +24,18 @@ fn launching(t: &mut HostThread<'_>, op: &str, kernel: &str, micros: f64) {
     t.op(Op::new(op).dims(&[&[8, 64]]).types(&["float"]), |t| t.kernel(kernel, micros));
 }
 
-/// A trace in the format of 2021, compared with a trace in the current format.
+/// A trace in the format used in 2021, compared with a trace in the current format.
 pub(super) fn format_2021() -> PerSide<String> {
     PerSide::new(rewritten(&program().json(), to_2021), program().json())
 }
 
-/// In traces of torch 1.12 to 2.2, the `External id` of a GPU event repeats its correlation id, so
-/// it names the wrong op.
+/// In traces from torch 1.12 to 2.2, the `External id` of a GPU event repeats the correlation id and therefore refers
+/// to the wrong op.
 pub(super) fn external_id_era() -> PerSide<String> {
     PerSide::new(rewritten(&program().json(), to_external_id_era), program().json())
 }
 
-/// Applies `change` to each event of a trace, and converts all times to whole µs since the epoch.
+/// Applies `change` to each event in a trace, and converts all times to whole µs since the epoch.
 fn rewritten(json: &str, change: fn(&mut Map<String, Value>)) -> String {
     let mut trace: Value = serde_json::from_str(json).expect("the builder writes JSON");
     let fields = trace.as_object_mut().expect("a trace is an object");
@@ -51,7 +50,7 @@ fn rewritten(json: &str, change: fn(&mut Map<String, Value>)) -> String {
     trace.to_string()
 }
 
-/// Truncates start and end to whole µs, as the profilers of 2021 did.
+/// Truncates start and end times to whole µs, as the profilers of 2021 did.
 fn whole_micros(event: &mut Map<String, Value>) {
     let number = |event: &Map<String, Value>, key: &str| event.get(key).and_then(Value::as_f64);
     let Some(start) = number(event, "ts") else { return };

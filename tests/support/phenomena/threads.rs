@@ -1,10 +1,10 @@
-//! Phenomena with several host threads, whose numbers and roles differ between runs.
+//! Phenomena with several host threads whose numbers and roles differ between runs.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::PerSide;
 
-/// In the candidate, two threads start in reverse order, so their numbers are swapped.
+/// In the candidate, two threads start in the opposite order, so their numbers are swapped.
 pub(super) fn threads_exchanged() -> PerSide<String> {
     let start = TraceBuilder::cuda;
     pair(
@@ -28,8 +28,8 @@ fn compute(t: &mut HostThread<'_>) {
     });
 }
 
-/// The forward pass is on the main thread, the backward pass on the autograd thread. The model of
-/// the candidate has a second layer.
+/// The forward pass is on the main thread, and the backward pass is on the autograd thread. The candidate's model has
+/// a second layer.
 pub(super) fn backward_thread() -> PerSide<String> {
     pair(training(&[1]), training(&[1, 2]))
 }

@@ -1,5 +1,4 @@
-//! Phenomena with calls that enclose other calls on one side only, and calls without any
-//! counterpart.
+//! Phenomena with calls that enclose other calls on one side only, and with calls that have no counterpart.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -8,7 +7,7 @@ use tracetree::PerSide;
 const GEMM: &str = "gemm_bf16_128x64";
 const NORM: &str = "layer_norm_kernel";
 
-/// A linear layer. A layer that both sides contain, together with [`norm`].
+/// A linear layer. A layer that is on both sides, together with [`norm`].
 fn linear(t: &mut HostThread<'_>) {
     t.op(Op::new("aten::linear").dims(&[&[32, 128], &[64, 128]]), |t| {
         t.op("aten::addmm", |t| t.kernel(GEMM, 20.0));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The kind of an event; [`super::Recording`] distinguishes only these kinds.
+/// The kind of an event. [`super::Recording`] distinguishes no other kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// `cpu_op`.
@@ -28,7 +28,7 @@ impl Kind {
         matches!(self, Kind::Op | Kind::Frame | Kind::Runtime)
     }
 
-    /// The kind of a complete event by its category, whose name may be an old or a new one.
+    /// The kind of a complete event, according to its category; old and new category names are recognized.
     fn of(category: &str) -> Option<Kind> {
         match category {
             "cpu_op" | "Operator" => Some(Kind::Op),
@@ -45,13 +45,13 @@ impl Kind {
     }
 }
 
-/// A (pid, tid) as JSON text.
+/// A pair (pid, tid) as JSON text.
 pub type Lane = (Arc<str>, Arc<str>);
 
-/// An event of a [`super::Recording`].
+/// An event in a [`super::Recording`].
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// Number of this event in the original recording; `None` for an event that was added.
+    /// The event's number in the original recording; `None` for an added event.
     pub origin: Option<u32>,
     /// The kind of the event.
     pub kind: Kind,
@@ -72,7 +72,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// Reads an event; `None` if no comparison needs it.
+    /// Reads an event; `None` if the event is not needed for comparisons.
     pub(super) fn read(event: &Value, earliest: i64) -> Option<Event> {
         let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
         let kind = match text("ph") {
@@ -110,7 +110,7 @@ impl Event {
         }
     }
 
-    /// Sets the correlation id of the event.
+    /// Sets the event's correlation id.
     #[must_use]
     pub fn correlated(mut self, id: i64) -> Event {
         self.correlation = Some(id);
@@ -118,7 +118,7 @@ impl Event {
         self
     }
 
-    /// Moves the event in time, in ns.
+    /// Moves the event in time by a number of ns.
     #[must_use]
     pub fn moved(mut self, by: i64) -> Event {
         self.start += by;
@@ -151,8 +151,8 @@ impl std::fmt::Display for Micros {
     }
 }
 
-/// Reads a time in ns from a field in µs, which is a number or text. Integers are converted
-/// exactly, even if a double could not represent them.
+/// Reads a time in ns from a field in µs, which is a number or a string. Integers are converted exactly, even if a
+/// double could not represent the time in ns.
 pub(super) fn nanos(value: Option<&Value>) -> Option<i64> {
     if let Some(micros) = whole(value) {
         return micros.checked_mul(1000);

@@ -1,10 +1,10 @@
-//! Nests the events of a recording: host calls by time, GPU events by correlation.
+//! Nests the events in a recording: host calls by time, GPU events by correlation id.
 
 use super::event::{Event, Kind};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Parents and children of all events of a recording, by position.
+/// Parents and children of all events in a recording, by position.
 #[derive(Debug)]
 pub struct Forest {
     /// The caller of each host call, and the launch of each GPU event.
@@ -13,7 +13,7 @@ pub struct Forest {
     pub children: Vec<Vec<usize>>,
     /// Host calls without a parent: one list per thread, in time order.
     pub threads: Vec<Vec<usize>>,
-    /// Host calls and linked GPU events, with parents before their children.
+    /// Host calls and linked GPU events in an order in which parents come before their children.
     pub preorder: Vec<usize>,
     /// Number of host calls in each event's subtree, including the event itself.
     pub sizes: Vec<u32>,
@@ -115,8 +115,7 @@ impl Forest {
     }
 }
 
-/// Positions of the wanted events, sorted by thread, then start, then length (longer first), then
-/// file order.
+/// Positions of the selected events, sorted by thread, then start, then length (longer first), then file order.
 pub(super) fn by_lane_and_time(events: &[Event], wanted: impl Fn(&Event) -> bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..events.len()).filter(|&at| wanted(&events[at])).collect();
     order.sort_by_cached_key(|&at| {

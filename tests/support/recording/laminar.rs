@@ -9,8 +9,7 @@
 use super::event::{Event, Lane};
 use super::forest::by_lane_and_time;
 
-/// If a call starts before an earlier call ends, but ends later, an overlap of at most this many ns
-/// is timer noise.
+/// Maximum overlap in ns that counts as timer noise, if a call starts before an earlier call ends but ends later.
 const NOISE: i64 = 1_000;
 
 /// Clips the spans of host calls so that any two calls on one thread are nested or disjoint.
@@ -28,7 +27,8 @@ pub(super) fn clip(events: &mut [Event]) {
     }
 }
 
-/// Pops the calls that ended before the event, and clips the event to the calls that are still open.
+/// Pops the calls that ended before the event, and clips the event so that it fits into the calls that are still
+/// open.
 fn fit(events: &mut [Event], stack: &mut Vec<usize>, at: usize) {
     while let Some(&top) = stack.last() {
         let (open, open_end) = (events[top].start, events[top].end);

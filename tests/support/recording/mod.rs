@@ -1,8 +1,8 @@
-//! Reads the host calls, GPU events and annotations of any trace from JSON, so that they can be
-//! changed and written again. Each event remembers its number in the original trace.
+//! Reads the host calls, GPU events and annotations in any trace from JSON, so that they can be changed and written
+//! again. Each event remembers its number in the original trace.
 //!
-//! Spans that end after their parent are clipped when reading, so changes of a recording preserve
-//! its nesting. Flow arrows and counters are omitted.
+//! Spans that end after their parent are clipped when the trace is read, so changes to a recording preserve the
+//! nesting. Flow arrows and counters are omitted.
 
 mod event;
 mod forest;
@@ -62,12 +62,12 @@ impl Recording {
         stripped
     }
 
-    /// Whether the recording has Python frames.
+    /// Whether the recording contains Python frames.
     pub fn has_python(&self) -> bool {
         self.events.iter().any(|event| event.kind == Kind::Frame)
     }
 
-    /// Whether the recording has GPU events.
+    /// Whether the recording contains GPU events.
     pub fn has_gpu(&self) -> bool {
         self.events.iter().any(|event| event.kind == Kind::Gpu)
     }
@@ -93,8 +93,8 @@ impl Recording {
         self.events = events;
     }
 
-    /// Inserts time intervals (`rooms`) into the timeline: later events move, and events that span
-    /// a room grow.
+    /// Inserts time intervals (`rooms`) into the timeline: later events move, and events that span an inserted
+    /// interval grow.
     pub fn make_room(&mut self, rooms: &Rooms) {
         for event in self.events.iter_mut().filter(|event| event.kind != Kind::Other) {
             let start = event.start + rooms.until(event.start);
@@ -103,7 +103,7 @@ impl Recording {
         }
     }
 
-    /// A correlation id that no event has.
+    /// A correlation id that is not used by any event.
     pub fn free_correlation(&self) -> i64 {
         self.events.iter().filter_map(|event| event.correlation).max().unwrap_or(0).max(0) + 1
     }
@@ -120,7 +120,7 @@ pub struct Rooms {
 }
 
 impl Rooms {
-    /// Creates rooms from pairs (time, length), in any order.
+    /// Creates rooms from pairs (time, length), which can be in any order.
     pub fn new(mut rooms: Vec<(i64, i64)>) -> Self {
         rooms.sort_unstable();
         let mut sums = vec![0];
@@ -130,13 +130,13 @@ impl Rooms {
         Rooms { at: rooms.into_iter().map(|(at, _)| at).collect(), sums }
     }
 
-    /// The time by which an event that starts at `time` moves, in ns.
+    /// How far an event that starts at `time` moves, in ns.
     pub fn until(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// The time by which an event that ends at `time` moves later, in ns. A room at `time` begins
-    /// at `time` plus this distance.
+    /// How far an event that ends at `time` moves, in ns. A room at `time` begins this much later
+    /// than `time`.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
     }

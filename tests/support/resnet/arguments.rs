@@ -2,18 +2,18 @@
 
 use crate::support::trace_builder::Op;
 
-/// One argument of an op.
+/// One argument to an op.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Arg<'a> {
     /// A contiguous tensor of type `float`.
     Tensor(&'a [i64]),
     /// A contiguous tensor of type `long int`.
     Index(&'a [i64]),
-    /// A list argument, as text.
+    /// A list argument, as a string.
     List(&'a str),
-    /// A number or flag argument, as text.
+    /// A number or flag argument, as a string.
     Scalar(&'a str),
-    /// An optional tensor that is absent.
+    /// An optional tensor that is not passed.
     Nothing,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn op(name: &str, args: &[Arg<'_>]) -> Op {
     Op::new(name).dims(&dims).strides(&strides).types(&kinds).concrete(&values)
 }
 
-/// Strides of a contiguous tensor.
+/// The strides of a contiguous tensor.
 fn contiguous(dims: &[i64]) -> Vec<i64> {
     let mut strides = vec![1; dims.len()];
     for at in (1..dims.len()).rev() {

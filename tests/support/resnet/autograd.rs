@@ -1,12 +1,11 @@
-//! Runs the ops of the backward pass on the autograd thread, using data that the forward pass
-//! saved.
+//! Runs the ops in the backward pass on the autograd thread, using data saved by the forward pass.
 
 use super::arguments::{Arg, op};
 use super::lowering::{Conv, elements};
 use super::{BATCH, CLASSES, Script, kernels};
 use crate::support::trace_builder::HostThread;
 
-/// The data that a forward op saved for its backward op.
+/// The data that a forward op saved for the corresponding backward op.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Saved {
     Conv(Conv),
@@ -53,7 +52,7 @@ impl Tape {
 }
 
 impl Script {
-    /// Runs the backward ops in reverse order of the forward ops.
+    /// Runs the backward ops in the reverse order of the forward ops.
     pub(super) fn run_tape(&mut self, t: &mut HostThread<'_>) {
         while let Some((sequence, saved)) = self.tape.saved.pop() {
             self.node(t, sequence, saved);

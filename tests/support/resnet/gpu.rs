@@ -1,16 +1,16 @@
-//! Computes the durations of kernels on a GPU from bytes or operations, with realistic scatter.
+//! Computes kernel durations on a GPU from bytes or operations, with realistic variation.
 
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;
 
-/// A model of the speed of a GPU.
+/// A model of a GPU's speed.
 pub(super) struct Gpu {
     platform: Platform,
     random: SplitMix,
 }
 
 impl Gpu {
-    /// Creates the GPU of a platform. The scatter of its durations is the same in every run.
+    /// Creates the GPU of a platform. The variation of the durations is the same in every run.
     pub(super) fn new(platform: Platform) -> Self {
         Gpu { platform, random: SplitMix::new(20_260_101) }
     }
@@ -24,7 +24,7 @@ impl Gpu {
         self.scatter(floor + bytes as f64 / bytes_per_micro)
     }
 
-    /// Duration in µs of a convolution or matrix product with this many multiplications.
+    /// Duration in µs of a convolution or matrix product with the given number of multiplications.
     pub(super) fn product(&mut self, multiplications: i64) -> f64 {
         let (floor, per_micro) = match self.platform {
             Platform::Cuda => (4.1, 88_000_000.0),
@@ -38,7 +38,7 @@ impl Gpu {
         self.scatter(1.6 + bytes as f64 / 21_000.0)
     }
 
-    /// Adds or subtracts up to 3% of a duration, rounded to whole ns.
+    /// Varies a duration by up to ±3%, and rounds it to whole ns.
     fn scatter(&mut self, micros: f64) -> f64 {
         let factor = 0.97 + self.random.below(601) as f64 / 10_000.0;
         (micros * factor * 1000.0).round() / 1000.0

@@ -1,5 +1,4 @@
-//! Runs the forward pass module by module, and records on the tape the data that the backward pass
-//! needs.
+//! Runs the forward pass module by module, and records on the tape the data needed in the backward pass.
 
 use super::arguments::{Arg, op};
 use super::autograd::Saved;
@@ -8,7 +7,7 @@ use super::{CLASSES, IMAGE, Script, kernels};
 use crate::support::trace_builder::{HostThread, Platform};
 use std::collections::BTreeMap;
 
-/// Channels and stride of each stage; each stage has two blocks.
+/// Channels and stride for each stage; each stage has two blocks.
 const STAGES: [(i64, i64); 3] = [(32, 1), (64, 2), (128, 2)];
 
 /// One forward pass, which numbers modules by class as PyTorch does.
@@ -18,7 +17,7 @@ pub(super) struct Layers<'s> {
 }
 
 impl<'s> Layers<'s> {
-    /// The forward pass of a script.
+    /// A script's forward pass.
     pub(super) fn new(script: &'s mut Script) -> Self {
         Layers { script, instances: BTreeMap::new() }
     }
@@ -197,7 +196,7 @@ impl<'s> Layers<'s> {
         self.linear(t, &features);
     }
 
-    /// Runs an op that only this platform's branch of the script has.
+    /// Runs an op that occurs only in this platform's branch of the script.
     fn copy_features(&mut self, t: &mut HostThread<'_>, features: &[i64; 2]) {
         let args = [Arg::Tensor(features), Arg::Nothing];
         t.op(op("aten::clone", &args), |t| {

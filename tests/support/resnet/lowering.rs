@@ -1,11 +1,10 @@
-//! Lowers convolutions, batch norms and matrix products to the backend's op and launches on each
-//! platform.
+//! Lowers convolutions, batch norms and matrix products to backend ops and launches on each platform.
 
 use super::arguments::{Arg, op};
 use super::{Script, kernels};
 use crate::support::trace_builder::{HostThread, Platform};
 
-/// A convolution: (batch, channels, height, width), (out, in, height, width), stride of the window.
+/// A convolution: image shape (batch, channels, height, width), weight shape (out, in, height, width), and stride.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Conv {
     pub(super) input: [i64; 4],
@@ -14,14 +13,13 @@ pub(super) struct Conv {
 }
 
 impl Conv {
-    /// Shape of the convolution's result. Of all parameters, only the stride affects the size of
-    /// the resulting image.
+    /// The shape of the convolution's output. Of all parameters, only the stride affects the output size.
     pub(super) fn output(&self) -> [i64; 4] {
         let [batch, _, height, width] = self.input;
         [batch, self.weight[0], height / self.stride, width / self.stride]
     }
 
-    /// Creates the arguments of the convolution; they own the texts that argument lists borrow.
+    /// Creates the arguments of the convolution, which own the strings that argument lists borrow.
     pub(super) fn arguments(&self) -> ConvArguments {
         ConvArguments {
             conv: *self,
@@ -42,7 +40,7 @@ impl Conv {
     }
 }
 
-/// The arguments of a convolution, with the texts of its lists.
+/// The arguments of a convolution, together with the strings for its lists.
 #[derive(Debug)]
 pub(super) struct ConvArguments {
     conv: Conv,
@@ -53,9 +51,9 @@ pub(super) struct ConvArguments {
 }
 
 impl ConvArguments {
-    /// The arguments of `aten::_convolution`: image, weight, bias, stride, padding, dilation,
-    /// transposed, output padding, groups, four flags of the backends. `aten::convolution` takes
-    /// only the first nine arguments of `aten::_convolution`.
+    /// The arguments of `aten::_convolution`: image, weight, bias, stride, padding, dilation, transposed, output
+    /// padding, groups, four backend flags. `aten::convolution` takes only the first nine arguments of
+    /// `aten::_convolution`.
     pub(super) fn list(&self) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -73,9 +71,8 @@ impl ConvArguments {
         list
     }
 
-    /// The arguments of `aten::convolution_backward` after the gradient: image, weight, sizes of
-    /// the bias, stride, padding, dilation, transposed, output padding, groups, and which gradients
-    /// are requested.
+    /// The arguments of `aten::convolution_backward` after the gradient: image, weight, bias sizes, stride, padding,
+    /// dilation, transposed, output padding, groups, and which gradients are requested.
     pub(super) fn of_backward(&self) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -85,7 +82,7 @@ impl ConvArguments {
         list
     }
 
-    /// The arguments of the backends' ops: padding precedes stride, and cuDNN gets no bias.
+    /// The arguments of the backend ops: padding precedes stride, and cuDNN gets no bias.
     fn of_backend(&self, platform: Platform) -> Vec<Arg<'_>> {
         let [stride, padding, dilation] = self.window();
         let mut list = self.tensors();
@@ -267,7 +264,7 @@ impl Script {
         }
     }
 
-    /// The name of batch norm's node in the autograd graph.
+    /// The name of the batch norm's node in the autograd graph.
     pub(super) fn batch_norm_node(&self) -> &'static str {
         match self.platform {
             Platform::Cuda => "CudnnBatchNormBackward0",
@@ -275,7 +272,7 @@ impl Script {
         }
     }
 
-    /// Runs the calls below `aten::addmm` or `aten::mm` for a product of (rows, inner, columns).
+    /// Runs the calls below `aten::addmm` or `aten::mm` for a product with the dimensions (rows, inner, columns).
     pub(super) fn multiply(&mut self, t: &mut HostThread<'_>, [rows, inner, columns]: [i64; 3]) {
         let micros = self.gpu.product(rows * inner * columns);
         match self.platform {
@@ -293,7 +290,7 @@ impl Script {
     }
 }
 
-/// Runs the queries that cuDNN makes before it launches.
+/// Runs the query calls that cuDNN makes before it launches.
 fn ask_stream(t: &mut HostThread<'_>) {
     for api in ["cudaEventRecord", "cudaStreamIsCapturing", "cudaStreamGetPriority"] {
         t.call(api);

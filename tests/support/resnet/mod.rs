@@ -1,7 +1,7 @@
-//! Generates a trace of some training steps of a small ResNet on a given platform.
+//! Generates a trace with some training steps of a small ResNet on a given platform.
 //!
-//! The script and PyTorch's own calls are the same on both platforms. Only the lowering differs, in
-//! the same way as in recordings:
+//! The script and PyTorch's own calls are the same on both platforms. Only the lowering differs, as in real
+//! recordings:
 //!
 //! ```text
 //! aten::_convolution                       aten::_convolution
@@ -26,11 +26,11 @@ use gpu::Gpu;
 use layers::Layers;
 use serde_json::json;
 
-/// Images in a batch, channels, height and width of an image, and number of classes.
+/// Number of images in a batch, number of channels, height and width of an image, and number of classes.
 const BATCH: i64 = 128;
 const IMAGE: [i64; 4] = [BATCH, 3, 32, 32];
 const CLASSES: i64 = 10;
-/// Number of parameter tensors that the optimizer updates, and number of values in them.
+/// Number of parameter tensors that the optimizer updates, and total number of values in these tensors.
 const PARAMETERS: (usize, i64) = (62, 697_738);
 
 /// The recording of `steps` training steps on a platform.
@@ -42,8 +42,7 @@ pub fn training(platform: Platform, steps: u32) -> TraceBuilder {
     let mut script = Script { platform, gpu: Gpu::new(platform), tape: Tape::new() };
     let mut trace = TraceBuilder::on(platform).with_flows();
     if platform == Platform::Rocm {
-        // The GPU queue of this platform is long, so the end of an earlier step runs in the
-        // profiled window.
+        // The GPU queue on this platform is long, so the end of an earlier step runs in the profiled window.
         for _ in 0..3 {
             trace = trace.unlinked_kernel(kernels::MUL_LIST, 11.2);
         }
@@ -193,8 +192,7 @@ impl Script {
         });
     }
 
-    /// Runs the momentum update, then the optimizer step, each as a handful of kernels over lists
-    /// of tensors.
+    /// Runs the momentum update and then the optimizer step, each as a few kernels over lists of tensors.
     fn update_parameters(&mut self, t: &mut HostThread<'_>) {
         let bytes = PARAMETERS.1 * 4;
         for (name, kernel, passes) in [

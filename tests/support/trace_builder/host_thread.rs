@@ -1,15 +1,15 @@
-//! Generates the activity of a host thread: frames, ops, runtime calls and waiting.
+//! Generates the activity on a host thread: frames, ops, runtime calls and waiting.
 
 use super::{Launch, Op, TraceBuilder, micros, nanos};
 use serde_json::{Map, Value, json};
 
-/// Host time of a call before its first child and after its last child, in ns.
+/// Host time in a call before its first child and after its last child, in ns.
 const FRAME: (i64, i64) = (640, 410);
 const OP: (i64, i64) = (1_830, 1_120);
 const ANNOTATION: (i64, i64) = (900, 300);
-/// Host time between two calls, in ns.
+/// Host time between two consecutive calls, in ns.
 const BETWEEN: i64 = 130;
-/// Host time of a runtime call that launches nothing, in ns.
+/// Host time in a runtime call that launches nothing, in ns.
 const QUERY: i64 = 450;
 
 /// A host thread, at the current position in its call stack.
@@ -20,7 +20,7 @@ pub struct HostThread<'a> {
 }
 
 impl HostThread<'_> {
-    /// Adds a Python frame, such as `train.py(3): step`, around the calls of `body`.
+    /// Adds a Python frame, such as `train.py(3): step`, around the calls in `body`.
     pub fn frame(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
         self.trace.last_python_id += 1;
         let id = self.trace.last_python_id;
@@ -43,7 +43,7 @@ impl HostThread<'_> {
         self.frame(&format!("nn.Module: {name}"), body);
     }
 
-    /// Adds an op around the calls of `body`.
+    /// Adds an op around the calls in `body`.
     pub fn op(&mut self, op: impl Into<Op>, body: impl FnOnce(&mut Self)) {
         let Op { name, mut args } = op.into();
         self.trace.last_external_id += 1;
@@ -61,7 +61,7 @@ impl HostThread<'_> {
         self.op(op, |_| {});
     }
 
-    /// Adds a `user_annotation` around the calls of `body`. An annotation is an interval, not a
+    /// Adds a `user_annotation` around the calls in `body`. An annotation is an interval, not a
     /// call.
     pub fn annotation(&mut self, name: &str, body: impl FnOnce(&mut Self)) {
         self.trace.last_external_id += 1;
@@ -72,7 +72,7 @@ impl HostThread<'_> {
         self.close(slot, ANNOTATION.1);
     }
 
-    /// Adds the recorded step `ProfilerStep#number` around the calls of `body`.
+    /// Adds the recorded step `ProfilerStep#number` around the calls in `body`.
     pub fn step(&mut self, number: u32, body: impl FnOnce(&mut Self)) {
         self.annotation(&format!("ProfilerStep#{number}"), body);
     }
@@ -96,7 +96,7 @@ impl HostThread<'_> {
         Launch::new(self.trace, self.index, api)
     }
 
-    /// Adds a kernel, launched by the API that ATen uses for its own kernels.
+    /// Adds a kernel launched through the API that ATen uses for its own kernels.
     pub fn kernel(&mut self, name: &str, micros: f64) {
         let api = self.trace.platform.launch_api();
         self.launch(api).kernel(name, micros);
@@ -108,7 +108,7 @@ impl HostThread<'_> {
         self.launch(api).memcpy(name, bytes, micros);
     }
 
-    /// Adds a memset call with its GPU event.
+    /// Adds a memset call and its GPU event.
     pub fn memset(&mut self, bytes: u64, micros: f64) {
         let api = self.trace.platform.memset_api();
         self.launch(api).memset(bytes, micros);
@@ -125,7 +125,7 @@ impl HostThread<'_> {
         self.clock().now = done;
     }
 
-    /// Makes this thread wait until the stream to which it launches has finished its work.
+    /// Makes this thread wait until its current stream has finished all work.
     pub fn synchronize(&mut self, api: &str) {
         let stream = self.clock().stream;
         let at = self.trace.stream_index(stream);
@@ -133,14 +133,14 @@ impl HostThread<'_> {
         self.call_for(api, micros(wait.max(QUERY)));
     }
 
-    /// Sends the launches of `body` to a given stream.
+    /// Sends the launches in `body` to the given stream.
     pub fn on_stream(&mut self, stream: i64, body: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.clock().stream, stream);
         body(self);
         self.clock().stream = before;
     }
 
-    /// Adds `micros` µs of host time in which no event is recorded.
+    /// Adds `micros` µs of host time without recorded events.
     pub fn idle(&mut self, micros: f64) {
         self.clock().now += nanos(micros);
     }
@@ -155,7 +155,7 @@ impl HostThread<'_> {
         args
     }
 
-    /// Writes an event that begins at the current time, and lets `before` ns pass.
+    /// Begins an event at the current time, and then lets `before` ns pass.
     pub(super) fn open(
         &mut self,
         category: &str,

@@ -4,7 +4,7 @@ use super::host_thread::{HostThread, Slot};
 use super::{Flows, GpuWork, TraceBuilder, micros, nanos};
 use serde_json::{Map, Value, json};
 
-/// Host time of a launch, in ns.
+/// Host time in a launch call, in ns.
 const LAUNCH: i64 = 4_700;
 
 /// A launch call whose GPU work has not been specified yet.
@@ -30,7 +30,7 @@ impl<'a> Launch<'a> {
         Launch { host, slot, begun, correlation, external_id, details: Map::new() }
     }
 
-    /// Sets grid and block of the kernel.
+    /// Sets the kernel's grid and block.
     #[must_use]
     pub fn grid(mut self, grid: [u32; 3], block: [u32; 3]) -> Self {
         self.details.insert("grid".to_owned(), json!(grid));
@@ -58,7 +58,7 @@ impl<'a> Launch<'a> {
         self.end();
     }
 
-    /// Starts many kernels with this single launch, like a captured graph.
+    /// Starts many kernels with this single launch, as a captured graph does.
     pub fn graph(mut self, body: impl FnOnce(&mut Graph<'_, 'a>)) {
         body(&mut Graph { launch: &mut self });
         self.end();

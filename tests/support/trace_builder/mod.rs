@@ -1,5 +1,4 @@
-//! Writes the JSON text of a Kineto trace from nested closures, so that a test reads like its
-//! trace.
+//! Writes the JSON text of a Kineto trace from nested closures, so that a test has the same structure as its trace.
 //!
 //! ```ignore
 //! let json = TraceBuilder::cuda()
@@ -10,8 +9,8 @@
 //!     })
 //!     .json();
 //! ```
-//! Each call takes a fixed host time, and each kernel starts as soon as its launch and its stream
-//! allow, so equal closures produce equal bytes.
+//! Each call takes a fixed host time, and each kernel starts as soon as it has been launched and its stream is free,
+//! so equal closures produce equal bytes.
 
 mod host_thread;
 mod launch;
@@ -25,7 +24,7 @@ pub use platform::Platform;
 
 use serde_json::{Map, Value, json};
 
-/// Start time of the clocks, in ns after the trace's base time.
+/// The time at which the clocks of all threads start, in ns after the trace's base time.
 const START: i64 = 1_000_000;
 
 /// A trace under construction.
@@ -47,9 +46,9 @@ pub struct TraceBuilder {
 struct ThreadClock {
     name: String,
     now: i64,
-    /// `External id` of the currently open ops, outermost first.
+    /// `External id` of each open op, outermost first.
     open_ops: Vec<i64>,
-    /// `Python id` of the currently open frames, outermost first.
+    /// `Python id` of each open frame, outermost first.
     open_frames: Vec<i64>,
     /// The stream that launches currently use.
     stream: i64,
@@ -107,22 +106,21 @@ impl TraceBuilder {
         }
     }
 
-    /// Writes flow arrows from launches to GPU events, as recorded traces have them.
+    /// Writes flow arrows from launches to GPU events, as in recorded traces.
     #[must_use]
     pub fn with_flows(mut self) -> Self {
         self.flows = Flows::Written;
         self
     }
 
-    /// Sets a field next to `traceEvents`.
+    /// Sets a header field next to `traceEvents`.
     #[must_use]
     pub fn header(mut self, key: &str, value: Value) -> Self {
         self.header.insert(key.to_owned(), value);
         self
     }
 
-    /// Makes the host thread named `name` run `body`; the thread is created if it does not exist
-    /// yet.
+    /// Runs `body` on the host thread named `name`; the thread is created if it does not exist yet.
     #[must_use]
     pub fn thread(mut self, name: &str, body: impl FnOnce(&mut HostThread<'_>)) -> Self {
         let index = self.thread_index(name);
@@ -147,15 +145,15 @@ impl TraceBuilder {
         self
     }
 
-    /// Adds an event unchanged; use this for events that no other method writes.
+    /// Adds an event unchanged; use this method for events that no other method writes.
     #[must_use]
     pub fn event(mut self, event: Value) -> Self {
         self.events.push(event);
         self
     }
 
-    /// The whole trace as JSON text, with one event per line. Events are in the order in which they
-    /// begin, so a host call precedes the calls below it. Thread names come last.
+    /// The whole trace as JSON text, with one event per line. Events are written in the order in which they begin, so
+    /// a host call precedes the calls below it. Thread names come last.
     pub fn json(mut self) -> String {
         self.name_threads();
         let fields = self.header.iter().map(|(key, value)| format!("{}: {value},\n", json!(key)));
@@ -193,7 +191,7 @@ impl TraceBuilder {
         self.threads.len() - 1
     }
 
-    /// The tid of a thread. The first thread is the main thread, whose tid is the pid.
+    /// The tid of a thread. The first thread is the main thread, whose tid equals the pid.
     fn tid(&self, thread: usize) -> i64 {
         self.platform.pid() + 97 * thread as i64
     }
@@ -203,8 +201,8 @@ impl TraceBuilder {
         self.last_correlation
     }
 
-    /// Queues GPU work on a stream and returns its start time, which is as soon as the work is
-    /// ready and the stream is free.
+    /// Queues GPU work on a stream and returns the start time: the work starts as soon as it is ready and the stream
+    /// is free.
     fn run_on_gpu(&mut self, mut work: GpuWork<'_>) -> i64 {
         let clock = self.stream_index(work.stream);
         let start = work.ready.max(self.streams[clock].free);
@@ -235,7 +233,7 @@ fn metadata(kind: &str, pid: i64, tid: i64, name: &str) -> Value {
     json!({"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": 0.0, "args": {"name": name}})
 }
 
-/// Converts ns to µs, as traces write them.
+/// Converts ns to µs in the format used in traces.
 fn micros(nanos: i64) -> f64 {
     nanos as f64 / 1000.0
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// A `cpu_op` to be written. A `&str` converts to an op with that name and no arguments.
+/// A `cpu_op` under construction. A `&str` converts to an op with that name and no arguments.
 #[derive(Debug, Clone)]
 pub struct Op {
     pub(super) name: String,
@@ -15,7 +15,7 @@ impl Op {
         Op { name: name.to_owned(), args: Map::new() }
     }
 
-    /// Sets the shapes of the inputs; `&[]` for a scalar or a list.
+    /// Sets the shapes of the inputs; use `&[]` for a scalar or a list.
     #[must_use]
     pub fn dims(self, dims: &[&[i64]]) -> Self {
         self.arg("Input Dims", json!(dims))
@@ -27,7 +27,7 @@ impl Op {
         self.arg("Input Strides", json!(strides))
     }
 
-    /// Sets the types of the inputs, as PyTorch names them (`float`, `Scalar`, `ScalarList`).
+    /// Sets the types of the inputs, in PyTorch's notation (`float`, `Scalar`, `ScalarList`).
     #[must_use]
     pub fn types(self, types: &[&str]) -> Self {
         self.arg("Input type", json!(types))
@@ -45,13 +45,13 @@ impl Op {
         self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(0))
     }
 
-    /// Makes the op a backward op of the forward op with this sequence number on thread 1.
+    /// Makes the op the backward op for the forward op with this sequence number on thread 1.
     #[must_use]
     pub fn backward(self, sequence: i64) -> Self {
         self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(1))
     }
 
-    /// Sets an argument for which no specific method exists.
+    /// Sets an argument that has no method of its own.
     #[must_use]
     pub fn arg(mut self, key: &str, value: Value) -> Self {
         self.args.insert(key.to_owned(), value);

@@ -1,4 +1,4 @@
-//! The names, numbers and header fields that a trace of each GPU platform has.
+//! The names, numbers and header fields in a trace from each GPU platform.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub enum Platform {
 }
 
 impl Platform {
-    /// The API that launches ATen's own kernels.
+    /// The API through which ATen launches its own kernels.
     pub fn launch_api(self) -> &'static str {
         match self {
             Platform::Cuda => "cudaLaunchKernel",
@@ -44,7 +44,7 @@ impl Platform {
         }
     }
 
-    /// The argument that contains the number of a runtime function.
+    /// The argument that contains a runtime function's number.
     pub fn function_key(self) -> &'static str {
         match self {
             Platform::Cuda => "cbid",
@@ -61,7 +61,7 @@ impl Platform {
         }
     }
 
-    /// Process id of the program, and tid of its main thread.
+    /// The program's process id, and the tid of its main thread.
     pub fn pid(self) -> i64 {
         match self {
             Platform::Cuda => 5617,
@@ -69,7 +69,7 @@ impl Platform {
         }
     }
 
-    /// Number of the GPU, which is also the pid of its events.
+    /// The GPU's number, which is also the pid of its events.
     pub fn device(self) -> i64 {
         match self {
             Platform::Cuda => 0,
@@ -77,7 +77,7 @@ impl Platform {
         }
     }
 
-    /// The stream that PyTorch uses by default.
+    /// PyTorch's default stream.
     pub fn default_stream(self) -> i64 {
         match self {
             Platform::Cuda => 7,
@@ -93,7 +93,7 @@ impl Platform {
         }
     }
 
-    /// Time in ns between two kernels on one stream.
+    /// Time in ns between two consecutive kernels on one stream.
     pub fn kernel_gap(self) -> i64 {
         match self {
             Platform::Cuda => 960,

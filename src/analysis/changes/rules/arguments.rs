@@ -14,11 +14,11 @@ use crate::trace::Argument;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Subject of optimizer facts, which usually follow from a change of the model's parameters.
+/// Subject for optimizer facts, which usually follow from a change in the model's parameters.
 pub(super) const OPTIMIZER: &str = "optimizer";
 
-/// Ops that allocate or rearrange tensors, without the `_` suffix of in-place variants; their
-/// argument values follow from the sizes of the tensors around them.
+/// Ops that allocate or rearrange tensors, without the `_` suffix of in-place variants. The argument values
+/// of these ops follow from the sizes of other tensors.
 const ARRANGING: [&str; 26] = [
     "aten::_reshape_alias",
     "aten::_unsafe_view",
@@ -48,7 +48,7 @@ const ARRANGING: [&str; 26] = [
     "aten::zeros",
 ];
 
-/// Subject of a change in which only one side passes an optional tensor.
+/// Subject for a change in which only one side passes an optional tensor.
 pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
 
 pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
@@ -160,7 +160,7 @@ fn op_name(analysis: &Analysis, node: MergedId) -> String {
     analysis.tree(side).name(call).to_owned()
 }
 
-/// An argument value of an op that differs between the sides.
+/// An argument value that differs between the two sides of a matched op.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Value {
     op: String,
@@ -169,8 +169,9 @@ pub(super) struct Value {
     two: String,
 }
 
-/// Values that differ, and the steps in which they differ. Many values vary from step to step or by
-/// chance, so only values that differ in the same way in each compared step are a change of the program.
+/// Argument values that differ, and the steps in which each value differs. Many values vary from step to step
+/// or by chance, so a value counts as a program change only if it differs in the same way in every compared
+/// step.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     of_nodes: BTreeMap<MergedId, Vec<Value>>,
@@ -190,7 +191,8 @@ impl Values {
             let call = analysis.diff().merged().node(*node).call(Side::Baseline);
             let step = call.and_then(|call| analysis.steps(Side::Baseline).step(call));
             let mut other = Values::all(analysis, *node);
-            // Different sizes and types explain all values except those known to describe the model.
+            // Different sizes and types explain all different values, except values that are known to
+            // describe the model.
             other.retain(|value| is_like || value.parameter().is_some());
             for value in &other {
                 values.steps.entry(value.clone()).or_default().insert(step);
@@ -200,7 +202,7 @@ impl Values {
         values
     }
 
-    /// The argument values of an op that differ between the sides.
+    /// The argument values that differ between the two sides of a matched op.
     fn all(analysis: &Analysis, node: MergedId) -> Vec<Value> {
         let op = op_name(analysis, node);
         if ARRANGING.contains(&op.trim_end_matches('_')) {
@@ -215,8 +217,9 @@ impl Values {
         other.map(|(position, (one, two))| Value { op: op.clone(), position, one, two }).collect()
     }
 
-    /// The argument values of an op that differ between the sides in each compared step. With a
-    /// single step it is unknown which numbers vary, so only values that are not numbers count.
+    /// The argument values that differ between the two sides of a matched op in every compared step. With a
+    /// single step it is unknown which numbers vary from step to step, so numbers count only if they are
+    /// known to describe the model.
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
@@ -234,8 +237,8 @@ impl Value {
         parameters::name(&self.op, self.position)
     }
 
-    /// The library setting that determines an argument value; convolutions record library settings
-    /// as arguments.
+    /// The library setting that determines an argument value. Convolutions record library settings as
+    /// arguments.
     fn switched(&self) -> Option<Switched> {
         let name = match (self.op.as_str(), self.position) {
             ("aten::_convolution", 9) | ("aten::cudnn_convolution", 6) => "cudnn.benchmark",
@@ -267,7 +270,7 @@ fn text(analysis: &Analysis, node: MergedId, side: Side, which: Argument) -> &st
     arguments.map_or("", |arguments| tree.trace().text(arguments.text(which)))
 }
 
-/// The first argument whose floating-point types differ, as the pair of its types.
+/// For the first argument whose floating-point types differ, the types on both sides.
 fn other_type(texts: &PerSide<&str>) -> Option<(String, String)> {
     let [one, two] =
         Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
@@ -289,17 +292,17 @@ fn plain_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The dimensions in which tensors of equal rank differ, with the sizes of both sides.
+/// The dimensions in which tensors of equal rank differ, with the sizes on both sides.
 fn other_sizes(texts: &PerSide<&str>) -> Vec<(usize, u64, u64)> {
     let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
     let same_rank = one.iter().zip(&two).filter(|(a, b)| a.len() == b.len());
     let sizes = same_rank.flat_map(|(a, b)| a.iter().zip(b).enumerate());
-    // A size of 0 means an empty tensor, which represents a missing one.
+    // A size of 0 means an empty tensor, which stands for a missing tensor.
     let other = sizes.filter(|(_, (a, b))| a != b && **a > 0 && **b > 0);
     other.map(|(at, (&a, &b))| (at, a as u64, b as u64)).collect()
 }
 
-/// The contents of each list of numbers, including lists of tensors.
+/// The sizes or strides of each tensor, including the tensors in lists.
 fn tensors(text: &str) -> Vec<Vec<i64>> {
     fn collect(value: &Json, all: &mut Vec<Vec<i64>>) {
         let Some(list) = value.as_array() else { return };
@@ -313,7 +316,8 @@ fn tensors(text: &str) -> Vec<Vec<i64>> {
     all
 }
 
-/// The formats of the first tensor with at least three dimensions whose strides are ordered differently.
+/// For the first tensor with at least three dimensions whose strides are ordered differently, the memory
+/// formats on both sides.
 fn other_format(
     shapes: &PerSide<&str>,
     strides: &PerSide<&str>,

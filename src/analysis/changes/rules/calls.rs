@@ -1,4 +1,4 @@
-//! Classifies outermost calls without a counterpart of the same name: layers, ops, optimizer, attention,
+//! Classifies outermost calls that have no counterpart with the same name: layers, ops, optimizer, attention,
 //! device reads, data loading, collectives, Python code.
 
 use crate::analysis::Analysis;
@@ -17,39 +17,39 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Ops by which the host reads a value of a tensor.
+/// Ops that read a tensor value on the host.
 const READS: [&str; 5] =
     ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::equal"];
 
-/// First word of the subject of changes in Python code that blocks, such as a sleep. A change of
-/// blocking code is never folded into a change of a different kind at the same position.
+/// First word of the subject for changes in blocking Python code, such as a sleep. These changes are never
+/// folded into a change of a different kind at the same position.
 pub(super) const BLOCKING: &str = "blocking";
 
-/// First words of the subject of calls to `torch.no_grad`, `torch.inference_mode` and the like.
+/// First words of the subject for calls to `torch.no_grad`, `torch.inference_mode` and the like.
 pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
 
-/// First word of the subject of calls to a learning rate schedule.
+/// First word of the subject for calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
-/// Last word of the subject of ops that call an op of the same name with different inputs, as
-/// `autocast` does.
+/// Last word of the subject for ops that call an op with the same name and different inputs, as under
+/// `autocast`.
 pub(super) const REPEATED: &str = "repeated";
 
 /// Ops that convert the element type.
 pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 
-/// Suffix of the subject of ops that only convert the type or format of a tensor. A type or format
+/// Suffix of the subject for ops that only convert the type or format of a tensor. A type or format
 /// conversion belongs to the change at the same position, unless the type or format itself changed.
 pub(super) const CASTING: &str = " casts";
 
-/// Suffix of the subject of kernels that are launched outside of ops.
+/// Suffix of the subject for kernels that are launched outside of ops.
 pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of ops";
 
-/// Subject of layers that only one of the recordings contains.
+/// Subject for layers that only one of the recordings contains.
 pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
-/// Words in the names of attention ops, and the implementation of scaled dot product attention that each
+/// Words in the names of attention ops, and the implementation of scaled dot product attention that each word
 /// identifies.
 const ATTENTION: [(&str, &str); 5] = [
     ("cudnn_attention", "cuDNN"),
@@ -133,7 +133,7 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
 }
 
 /// Finds the added or removed layer that contains a forward op, by module class. If one of several equal
-/// layers was removed, the forward and backward pass may disagree on which one it was.
+/// layers was removed, the forward and backward pass may disagree about which layer was removed.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     let (side, call) = either(drafts.analysis, forward);
     let tree = drafts.analysis.tree(side);
@@ -189,7 +189,7 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function of a frame; for a wrapper, the function of the longest call inside the frame.
+/// The function that a frame runs; for a wrapper, the function that the longest frame inside it runs.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;
     let largest = |&call: &CallId| {
@@ -318,7 +318,7 @@ pub(in crate::analysis::changes) fn is_read(op: &str) -> bool {
     READS.contains(&op)
 }
 
-/// Whether an unmatched call, or one below it, is a function that blocks.
+/// Whether an unmatched call, or a call below it, runs a blocking function.
 fn blocks(analysis: &Analysis, root: MergedId) -> bool {
     const BLOCKS: [&str; 6] = ["sleep", "wait", "acquire", "poll", "recv", "read"];
     analysis.diff().merged().node(root).calls().any(|(side, call)| {
@@ -339,7 +339,7 @@ fn names_around(analysis: &Analysis, node: MergedId) -> Vec<&str> {
     names.collect()
 }
 
-/// The implementation of attention that an op belongs to.
+/// The attention implementation that an op belongs to.
 pub(in crate::analysis::changes) fn backend(op: &str) -> Option<&'static str> {
     ATTENTION.iter().find(|(word, _)| op.contains(word)).map(|(_, name)| *name)
 }

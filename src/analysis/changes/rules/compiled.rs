@@ -1,4 +1,4 @@
-//! Folds the consequences of compiled code, and of compiling it, into the compilation change.
+//! Folds the consequences of compiled code, and of the compilation itself, into the compilation change.
 
 use super::arguments::OPTIMIZER;
 use super::folding::{first, fold_where, names};
@@ -11,7 +11,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeSet;
 
-/// Subject of code that both sides compile but divide into different functions.
+/// Subject for code that both sides compile but split into different functions.
 pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
 
 /// Suffix of the names of frames in generated code.
@@ -34,8 +34,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         // `torch.compile` also wraps optimizers that it does not compile.
         let is_other_optimizer =
             draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
-        // A model may be compiled and also be called more often; the change of the number of calls
-        // stays separate.
+        // A model may be compiled and also be called more often; the change in the number of calls stays
+        // separate.
         let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
         Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
             || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
@@ -49,7 +49,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         .filter(|position| !position.module.is_empty())
         .collect();
     fold_where(drafts, region, &[ChangeKind::Ops], |draft| positions.contains(&draft.position));
-    // Compiled code that is divided differently takes different inputs.
+    // Compiled code that is split differently has different inputs.
     if drafts.all()[region].subject == DIVIDED {
         let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
         fold_where(drafts, region, &kinds, |_| true);
@@ -88,8 +88,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// Merges into an unmatched region the calls of its compiled code, and the calls of modules that only the
-/// other side runs: the region replaced them.
+/// Merges calls into an unmatched region: the calls inside the region's compiled code, and the calls in
+/// modules that only the other side runs, because the region replaced these modules.
 fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
     let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
     let Some(side) = found else { return };
@@ -117,8 +117,8 @@ fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
     above.any(|name| name.starts_with("Torch-Compiled Region") || name == "CompiledFunction")
 }
 
-/// Folds ops that run during compilation into the warm-up: the compiler calls them to find out what they
-/// return.
+/// Folds ops that run during compilation into the warm-up change. The compiler calls these ops to find out
+/// what they return.
 pub(super) fn into_warm_up(drafts: &mut Drafts<'_>) {
     let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
     for at in drafts.find(ChangeKind::Compilation) {

@@ -1,4 +1,4 @@
-//! Folds each change that is a consequence of a second change into the second change.
+//! Folds each change that is a consequence of another change into that other change.
 
 use super::arguments::OPTIMIZER;
 use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, backend};
@@ -66,7 +66,7 @@ fn into_any(drafts: &mut Drafts<'_>) {
     if let Some(cause) = first(drafts, &structure) {
         fold_where(drafts, cause, &[ChangeKind::Ops], is_rearranged);
     }
-    // Ops choose their implementation by the sizes and types of the tensors.
+    // Ops choose their implementation according to the sizes and types of their tensors.
     let tensors = [ChangeKind::Precision, ChangeKind::Shapes, ChangeKind::MemoryFormat];
     if let Some(cause) = first(drafts, &tensors) {
         fold_where(drafts, cause, &[ChangeKind::Ops], |draft| {
@@ -90,14 +90,14 @@ fn into_any(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds size, layout and batch counting changes into a parameter change. A model parameter may change the
-/// sizes and layouts of the tensors of later ops, and a model in evaluation mode does not count its batches.
+/// Folds size, layout and batch counting changes into a parameter change. A model parameter may change tensor
+/// sizes and layouts in later ops, and a model in evaluation mode does not count its batches.
 fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let draft = &drafts.all()[arguments];
     let Some(parameter) = draft.parameter else { return };
     let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
     if parameters::RESIZING.contains(&parameter) {
-        // A convolution kernel of a different size needs different padding.
+        // A convolution kernel with a different size needs different padding.
         let nodes = draft.nodes.clone();
         let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
             let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();
@@ -118,8 +118,8 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     }
 }
 
-/// Folds kernel selection and math mode changes into a change of the device or of software versions, which
-/// explains them.
+/// Folds kernel selection and math mode changes into the environment change, because a different device or
+/// different software versions explain such changes.
 fn into_environment(drafts: &mut Drafts<'_>) {
     let notes = &drafts.analysis.comparability().both;
     let notes = ["DIFFERENT_DEVICE", "DIFFERENT_VERSIONS"].map(|code| notes.get(code));
@@ -148,7 +148,7 @@ fn into_environment(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Merges a library setting into the change of the kernels that it causes.
+/// Merges a changed library setting into the kernel change that the setting causes.
 fn switches_into_kernels(drafts: &mut Drafts<'_>) {
     for at in drafts.find(ChangeKind::Arguments) {
         let Some(switched) = drafts.all()[at].switched.clone() else { continue };
@@ -165,9 +165,9 @@ fn switches_into_kernels(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Merges math mode and kernel selection changes of the same family of ops. A switch of the math
-/// mode makes libraries select different kernels, and an autotuner may select kernels with a
-/// different math mode. Of the two changes, the one that covers more ops is the cause.
+/// Merges math mode and kernel selection changes for the same family of ops. Switching the math mode makes
+/// libraries select different kernels, and an autotuner may select kernels with a different math mode. The
+/// change that covers more ops is the cause.
 fn modes_and_selection(drafts: &mut Drafts<'_>) {
     for selection in drafts.find(ChangeKind::KernelSelection) {
         let family = drafts.all()[selection].subject.clone();
@@ -182,7 +182,7 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds casts into the change of the precision that they convert to.
+/// Folds casts into the precision change that makes them necessary.
 fn into_precision(drafts: &mut Drafts<'_>) {
     let Some(precision) = first(drafts, &[ChangeKind::Precision]) else { return };
     // A function that does more than cast, such as gradient clipping, is a separate change.
@@ -308,7 +308,7 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// The names of the ops that a side calls in its optimizer.
+/// The names of the ops that the optimizer calls on one side.
 pub(in crate::analysis::changes) fn optimizer_ops(
     analysis: &Analysis,
     side: Side,
@@ -363,7 +363,7 @@ pub(in crate::analysis::changes) fn is_accumulation(name: &str) -> bool {
     name.ends_with("AccumulateGrad")
 }
 
-/// Folds changes that only affect the backward pass, such as gradient accumulation, into a change of the
+/// Folds changes that only affect the backward pass, such as gradient accumulation, into a change in the
 /// forward pass.
 fn backward_into_forward(drafts: &mut Drafts<'_>) {
     let is_forward = |draft: &Draft| draft.has_forward;
@@ -400,7 +400,7 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds a `torch.no_grad` into the ops that were added or removed with it.
+/// Folds an added or removed `torch.no_grad` into the change of the ops that were added or removed with it.
 fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     for ops in drafts.find(ChangeKind::Ops) {
         let (position, names) =
@@ -415,8 +415,8 @@ fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds Python calls that switch streams into the change of the streams, and the remaining Python
-/// calls into a change of a different kind at the same position.
+/// Folds Python calls that switch streams into the stream change, and the remaining Python calls into a
+/// change of a different kind at the same position.
 fn streams_and_python(drafts: &mut Drafts<'_>) {
     if let Some(streams) = first(drafts, &[ChangeKind::Streams]) {
         fold_where(drafts, streams, &[ChangeKind::Python], |draft| {

@@ -1,15 +1,16 @@
-//! Helpers shared by the rules about consequences, which find changes and fold them into their cause.
+//! Helpers that find changes and fold them into their causes, shared by the rules about consequences.
 
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::side::Side;
 
-/// The first change of the first kind in `kinds` that has any changes.
+/// The first change of the first kind in `kinds` for which there is a change.
 pub(super) fn first(drafts: &Drafts<'_>, kinds: &[ChangeKind]) -> Option<usize> {
     kinds.iter().find_map(|&kind| drafts.find(kind).first().copied())
 }
 
-/// Folds into `cause` the changes of `kinds` for which `follows` is true and which have no cause yet.
+/// Folds changes into `cause` if their kind is in `kinds`, `follows` returns true for them, and they have no
+/// cause yet.
 pub(super) fn fold_where(
     drafts: &mut Drafts<'_>,
     cause: usize,

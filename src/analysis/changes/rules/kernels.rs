@@ -41,8 +41,8 @@ pub(in crate::analysis::changes) fn claim(
         }
     }
     for ((draft, _), found) in with_other_arguments {
-        // A switch of the math mode applies to all ops of a family. If the math mode of only a few
-        // ops differs, the library selected it because their sizes or layouts changed.
+        // A switched math mode applies to all ops in a family. If the math mode of only a few ops differs,
+        // the library selected the mode because the sizes or layouts of these ops changed.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {
@@ -55,15 +55,15 @@ pub(in crate::analysis::changes) fn claim(
     of_rows
 }
 
-/// A row with different kernels whose op has different arguments.
+/// A row that runs different kernels and whose op has different arguments.
 struct ByArguments {
     row: usize,
     node: MergedId,
     has_other_mode: bool,
 }
 
-/// Whether the math mode of a row differs and its changed arguments do not explain why. Different
-/// element types explain a different math mode; different sizes and layouts do not.
+/// Whether the math mode of a row differs and the row's changed arguments do not explain the difference.
+/// Different element types explain a different math mode; different sizes and layouts do not.
 fn has_other_mode(drafts: &Drafts<'_>, arguments: usize, row: &Row) -> bool {
     let kind = drafts.all()[arguments].kind;
     matches!(kind, ChangeKind::Shapes | ChangeKind::MemoryFormat)
@@ -79,7 +79,8 @@ pub(in crate::analysis::changes) fn node_of(analysis: &Analysis, row: &Row) -> O
     Side::BOTH.into_iter().find_map(|side| Some(merged.of(side, row.calls[side]?)))
 }
 
-/// The change of an unmatched call below the row's op that launches one of the row's kernels.
+/// The change that belongs to an unmatched call below the row's op, if this call launches one of the row's
+/// kernels.
 fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usize> {
     let merged = drafts.analysis.diff().merged();
     let events = Side::BOTH
@@ -98,7 +99,7 @@ fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usiz
     })
 }
 
-/// The change of the nearest op at or around a node that has different arguments.
+/// The change of the nearest op with different arguments at or above a node.
 pub(in crate::analysis::changes) fn by_arguments(
     drafts: &Drafts<'_>,
     node: MergedId,
@@ -181,7 +182,7 @@ fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
     }
 }
 
-/// Whether the name of a kernel shows that it multiplies in TF32; `s1688` is the size of the TF32
+/// Whether a kernel's name shows that the kernel multiplies in TF32; `s1688` is the size of the TF32
 /// instruction.
 fn is_tf32(name: &str) -> bool {
     name.contains("tf32") || name.contains("s1688")

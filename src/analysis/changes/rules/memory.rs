@@ -1,5 +1,5 @@
-//! Reports memory that grows from step to step on one side only, or faster than on the other side,
-//! and folds what follows from it.
+//! Reports memory that grows from step to step on one side only, or faster than on the other side, and folds
+//! the consequences of this growth.
 
 use super::peaks;
 use crate::analysis::changes::draft::Drafts;
@@ -16,12 +16,12 @@ const NAMED: usize = 3;
 /// Memory growths that differ by less than 1/`SAME` count as equal, since batch sizes vary.
 const SAME: i64 = 100;
 
-/// Reports leaks, and other peaks, workspaces and reserved memory.
+/// Reports leaks, and differences in peak memory, temporary blocks and reserved memory.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     let leak = leaks(drafts);
     peaks::claim(drafts, leak);
     if let Some((leak, grown)) = leak {
-        // Memory that is kept makes the allocator ask the driver for more.
+        // A leak makes the allocator request more memory from the driver.
         for at in drafts.find(ChangeKind::Allocator) {
             let draft = drafts.at(at);
             if !draft.subject.is_empty() || !draft.names[grown].is_empty() {
@@ -31,7 +31,8 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports leaks of devices on which both sides would show one: the change, and the side that grows faster.
+/// Reports leaks on devices for which both recordings would show a leak. Returns the change, and the side
+/// whose memory grows faster.
 fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     let analysis = drafts.analysis;
     let mut found: BTreeMap<MemoryPlace, PerSide<Option<Leak>>> = BTreeMap::new();
@@ -58,7 +59,7 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     Some((at, side))
 }
 
-/// Describes how the memory growth of a device differs; also returns the side that grows faster.
+/// Describes how memory growth on a device differs. Also returns the side whose memory grows faster.
 fn growth(
     analysis: &Analysis,
     place: MemoryPlace,
@@ -88,5 +89,5 @@ fn growth(
     };
     let calls: Vec<String> = leak.calls.iter().take(NAMED).map(call).collect();
     let more = if leak.calls.len() > NAMED { ", …" } else { "" };
-    Some((format!("Live memory of {place} {grows}: {}{more}", calls.join(", ")), grown))
+    Some((format!("Live memory on {place} {grows}: {}{more}", calls.join(", ")), grown))
 }

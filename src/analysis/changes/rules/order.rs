@@ -4,7 +4,7 @@ use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::diff::MergedId;
 
-/// Subject of a change in the order of calls.
+/// Subject for a change in the order of calls.
 pub(in crate::analysis::changes) const ORDER: &str = "order";
 
 /// Reports ops that run at a different position, if nothing else changed. If something else
@@ -14,8 +14,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, moved: &[Merg
     if moved.is_empty() || !is_only_recording {
         return;
     }
-    // Moved ops are unchanged, so a difference of their times counts as a speed difference of
-    // unchanged code.
+    // Moved ops are unchanged, so a difference in their times counts as a speed difference in unchanged code.
     let at = drafts.draft(ChangeKind::Ops, ORDER);
     drafts.at(at).nodes.extend(moved);
     drafts.at(at).position = drafts.position_at(moved[0]);

@@ -1,6 +1,8 @@
-//! Another peak of memory, other workspaces, and another amount that the allocator holds at the same peak.
+//! Reports differences in peak memory, in temporary blocks, and in the memory that is reserved at the same
+//! peak.
 //!
-//! Bytes are those of blocks, so they are compared only on devices of one kind.
+//! Byte counts are block sizes, which depend on the device, so they are compared only if both devices are of
+//! the same kind.
 
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
@@ -13,13 +15,15 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Ops that a sentence names.
+/// Maximum number of ops that a sentence names.
 const NAMED: usize = 3;
-/// Amounts that differ by at most one part in this many are the same: allocators round up.
+/// Amounts that differ by at most 1/`SAME` count as equal, because allocators round up.
 const SAME: u64 = 100;
-/// Smaller differences are below the size of the segments that allocators take from a device.
+/// Minimum difference in bytes. Smaller differences are below the size of the segments that allocators
+/// request from a device.
 const LEAST: u64 = 2 << 20;
-/// The allocator takes memory in segments of at least this size, so the reserved memory of one peak varies by one.
+/// Minimum segment size. The allocator requests memory in segments, so the memory that is reserved for the
+/// same peak may vary by one segment.
 const SEGMENT: u64 = 20 << 20;
 
 /// Whether two amounts differ by more than chance.
@@ -28,7 +32,8 @@ fn differs(amounts: PerSide<i64>, least: u64) -> bool {
     amounts.baseline.abs_diff(amounts.candidate) > least.max(most / SAME)
 }
 
-/// Reports peaks, workspaces and reserved memory of each device. A leak raises the peak of its side.
+/// Reports differences in peak memory, temporary blocks and reserved memory for each device. A leak also
+/// raises the peak on its side, so that difference is folded into the leak.
 pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
     let analysis = drafts.analysis;
     let places: Vec<MemoryPlace> =
@@ -48,7 +53,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
     }
 }
 
-/// The usage of a device on both sides, if its bytes compare.
+/// Memory usage of a device on both sides; `None` if the byte counts are not comparable.
 fn comparable(analysis: &Analysis, place: MemoryPlace) -> Option<PerSide<&DeviceUsage>> {
     let usage = |side| analysis.memory(side).device(place);
     let usages = PerSide::new(usage(Side::Baseline)?, usage(Side::Candidate)?);
@@ -58,7 +63,7 @@ fn comparable(analysis: &Analysis, place: MemoryPlace) -> Option<PerSide<&Device
         .then_some(usages)
 }
 
-/// The peak in the steps that both sides have, or of the whole recording if there are none.
+/// The peak in the matched steps, or the peak in the whole recording if no steps are matched.
 fn compared_peak(analysis: &Analysis, side: Side, place: MemoryPlace, usage: &DeviceUsage) -> i64 {
     let rows = analysis.memory_timeline().into_iter().filter(|row| row.place == place);
     let is_matched = |step: &PerSide<_>| {
@@ -79,14 +84,15 @@ fn peak(
     let analysis = drafts.analysis;
     let larger = if peaks.candidate > peaks.baseline { Side::Candidate } else { Side::Baseline };
     let mut sentence = format!(
-        "Peak memory of {place} is {} instead of {}",
+        "Peak memory on {place} is {} instead of {}",
         bytes(peaks.candidate),
         bytes(peaks.baseline)
     );
     if !usages.baseline.is_absolute() {
-        sentence += ", without what was live before the recording";
+        sentence += ", excluding memory that was live before the recording";
     }
-    // The live set is that of the whole recording, so it explains only a peak of the compared steps.
+    // The live set is recorded at the peak of the whole recording, so it explains the compared peak only if
+    // both peaks are equal.
     let is_whole = usages[larger].peak() == peaks[larger];
     let mut sets = analysis.live_sets().into_iter();
     let set = sets.find(|set| is_whole && set.place == place && set.peak_of == larger);
@@ -102,7 +108,8 @@ fn peak(
     (at, larger)
 }
 
-/// The sources that have more live bytes on the side with the larger peak, in words, and their ops.
+/// Descriptions of the sources that have more live bytes on the side with the larger peak, and the ops of
+/// these sources.
 fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     let more = |bytes: PerSide<Option<i64>>| {
         let [own, other] = [bytes[larger], bytes[larger.other()]].map(Option::unwrap_or_default);
@@ -131,7 +138,8 @@ fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     (all.iter().map(words).collect(), grown.filter_map(|row| row.node).collect())
 }
 
-/// Reports another amount of reserved memory at the same peak: fragments, or a cache that was emptied.
+/// Reports a different amount of reserved memory at the same peak, caused by fragmentation or an emptied
+/// cache.
 fn reserved(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let PerSide { baseline: Some(one), candidate: Some(two) } =
         usages.map(DeviceUsage::most_reserved)
@@ -150,7 +158,7 @@ fn reserved(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Device
     drafts.draft(ChangeKind::Allocator, &sentence);
 }
 
-/// What a matched op takes for itself in all its calls of one name.
+/// The temporary blocks that all matched ops with one name allocate.
 #[derive(Default)]
 struct Workspace {
     bytes: PerSide<i64>,
@@ -158,8 +166,8 @@ struct Workspace {
     nodes: Vec<MergedId>,
 }
 
-/// Reports temporary blocks of matched ops that only one side allocates, or that differ in size, unless
-/// the op has other arguments or kernels.
+/// Reports temporary blocks in matched ops that only one side allocates, or that differ in size, unless the
+/// op has different arguments or kernels.
 fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let analysis = drafts.analysis;
     let steps = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1));
@@ -172,7 +180,7 @@ fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Devi
                 continue;
             };
             allocated[side] = allocated[side].saturating_add(block.bytes);
-            // Blocks of an op that only one side has are part of that change.
+            // If only one side has an op, the op's blocks belong to the change that added or removed the op.
             let op = analysis.op_of(side, call).filter(|_| block.is_temporary);
             let op = op.filter(|&op| analysis.diff().relation(side, op).is_common());
             if let Some(node) = op.map(|op| merged.of(side, op)) {

@@ -5,7 +5,7 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 
-/// The code of the note about a missing part of a recording, and the name of that part.
+/// The code of the note about data that is missing from a recording, and the name of that data.
 const PARTS: [(&str, &str); 2] =
     [("NO_PYTHON_STACKS", "Python stacks"), ("NO_SHAPES", "input shapes")];
 

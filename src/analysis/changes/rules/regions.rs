@@ -1,4 +1,4 @@
-//! Reports compiled regions and graph launches, with the calls that they replaced.
+//! Reports compiled regions and graph launches, with the calls that the regions and graphs replaced.
 
 use super::compiled::DIVIDED;
 use crate::analysis::Analysis;
@@ -47,8 +47,8 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     divided(drafts);
 }
 
-/// Reports compiled code that the two sides divide into different numbers of functions. Also marks the
-/// side that compiles code in the compared steps.
+/// Reports compiled code that the two sides split into different numbers of functions. Also marks the side
+/// that compiles code in the compared steps.
 fn divided(drafts: &mut Drafts<'_>) {
     let code = PerSide::from_fn(|side| Compiled::of(drafts.analysis, side));
     let count = code.as_ref().map(|code| code.functions);
@@ -58,7 +58,7 @@ fn divided(drafts: &mut Drafts<'_>) {
         let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
         drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
     }
-    // Only one side runs compiled code, which was not matched with the calls that it replaced.
+    // Only one side runs compiled code, and this code was not matched with the calls that it replaced.
     let has_region = [ChangeKind::Compilation, ChangeKind::Graphs]
         .into_iter()
         .any(|kind| !drafts.find(kind).is_empty());
@@ -82,8 +82,8 @@ fn only(count: PerSide<u64>) -> Option<Side> {
 
 /// The compiled code in the compared steps of one side.
 struct Compiled {
-    /// Number of calls to compiled functions: to differentiable functions if there are any, otherwise to
-    /// compiled regions.
+    /// Number of calls to compiled functions: calls to differentiable functions if there are any, otherwise
+    /// calls to compiled regions.
     functions: u64,
     /// Whether code is compiled in the compared steps.
     is_compiled_now: bool,

@@ -13,7 +13,7 @@ pub(super) fn fold(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     into_ops(drafts);
 }
 
-/// Folds calls that were added or removed inside a replaced module into its replacement. A module counts as
+/// Folds calls that were added or removed inside a replaced module into the replacement. A module counts as
 /// replaced if one side never calls its class.
 fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     for at in drafts.find(ChangeKind::Ops) {
@@ -34,8 +34,8 @@ fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// Folds layouts and sizes into the replaced ops that cause them: a new op may return tensors with
-/// a different layout, or be matched with an op on tensors of a different size.
+/// Folds layout and size changes into the replaced ops that cause these changes. A new op may return tensors
+/// with a different layout, or may be matched with an op on tensors of a different size.
 fn into_ops(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
     for at in causes {

@@ -10,7 +10,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Runtime calls that take memory from the driver or return it.
+/// Runtime calls that allocate device memory through the driver or return memory to the driver.
 const ALLOCATIONS: [&str; 4] = ["cudaMalloc", "cudaFree", "hipMalloc", "hipFree"];
 /// Runtime calls that load GPU code, as happens when a kernel runs for the first time.
 const LOADS: [&str; 7] = [
@@ -102,7 +102,7 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports a different number of streams. Libraries choose the streams of their kernels, so rows with
+/// Reports a different number of streams. Libraries choose the streams for their kernels, so rows with
 /// different kernels are ignored.
 fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     let analysis = drafts.analysis;

@@ -1,12 +1,11 @@
-//! Attention consists of two products over `queries × keys` pairs in the forward pass, and five in the
-//! backward pass.
+//! Attention consists of two matrix products over `queries × keys` pairs in the forward pass, and of five in
+//! the backward pass.
 //!
-//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations forward, and
-//! 2.5 times as many backward, where the scores are recomputed. With a causal mask only the pairs
-//! below the mask count: `Σ min(i + 1, keys)` from the top left,
-//! `Σ min(keys − queries + i + 1, keys)` from the bottom right. The operations of the softmax are
-//! ignored, as usual. Grouped heads need no special case: the products depend on the query's heads,
-//! and the bytes on the stored keys.
+//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations forward, and 2.5
+//! times as many backward, where the scores are recomputed. With a causal mask, only the pairs below the mask
+//! count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i + 1, keys)` from the bottom
+//! right. The operations of the softmax are ignored, as usual. Grouped heads need no special case: the
+//! products depend on the query's heads, and the bytes on the stored keys.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};
@@ -24,7 +23,7 @@ enum Layout {
     Bshd,
 }
 
-/// Corner in which a causal mask starts if keys and queries differ in number.
+/// Corner in which a causal mask starts if the numbers of keys and queries differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 enum Corner {
@@ -47,7 +46,8 @@ pub(in crate::analysis::efficiency) struct Attention {
     corner: Corner,
     /// An added mask or bias, which the kernel reads.
     bias: Option<usize>,
-    /// For packed sequences: the offsets of the query and key sequences, and the longest sequence of each.
+    /// For packed sequences: the offsets of the query and key sequences, and the lengths of the longest query
+    /// sequence and the longest key sequence.
     packed: Option<Packed>,
 }
 
@@ -125,8 +125,9 @@ fn all(sizes: Sizes) -> f64 {
 }
 
 impl Packed {
-    /// Batch and lengths if all sequences are as long as the longest one. If the lengths differ, `None`:
-    /// only their sum is recorded, but the number of pairs depends on the sum of their squares.
+    /// Batch size and sequence lengths, if all sequences are equally long. Returns `None` if the lengths
+    /// differ: only the sum of the lengths is recorded, but the number of pairs depends on the sum of their
+    /// squares.
     fn even(self, inputs: &Inputs, tokens: [u64; 2]) -> Option<(u64, [u64; 2])> {
         let batch = inputs.tensor(self.offsets[0])?.dims.first()?.checked_sub(1)?;
         let mut longest = [0; 2];
@@ -196,8 +197,8 @@ fn token_bytes(cache: &Tensor) -> Option<f64> {
     Some(*heads as f64 * *size as f64 * f64::from(cache.dtype?.bytes))
 }
 
-/// Number of query-key pairs. A prompt token attends to the tokens before it, a generated token to all
-/// tokens.
+/// Number of query-key pairs. A prompt token attends to the tokens before it. A generated token attends to
+/// all tokens.
 fn pairs(lengths: Lengths) -> f64 {
     let [prompts, generated] = lengths.products.map(|products| products as f64);
     let masked = (lengths.queries_squared[0] as f64 - lengths.queries[0] as f64) / 2.0;

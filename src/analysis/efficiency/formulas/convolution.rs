@@ -1,9 +1,9 @@
-//! A convolution of any rank takes two operations for each weight applied to each output element.
+//! A convolution of any rank takes two operations for each weight that contributes to an output element.
 //!
-//! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. In
-//! a transposed convolution, input and output are exchanged. Each gradient of a backward pass is a
-//! convolution with as many operations as the forward pass. Every library runs each gradient as a
-//! separate kernel, which reads the gradient of the output again.
+//! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. In a
+//! transposed convolution, input and output are swapped. Each gradient in the backward pass is a convolution
+//! with as many operations as the forward pass. Every library runs each gradient as a separate kernel, which
+//! reads the gradient of the output again.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
@@ -93,8 +93,8 @@ pub(in crate::analysis::efficiency) struct ConvolutionBackward {
     weight: Option<usize>,
     /// Flag that selects a transposed convolution.
     transposed: Option<usize>,
-    /// Which of the gradients of input, weight and bias are requested. Without a recorded mask, the
-    /// gradients of input and weight are assumed.
+    /// Flags that say whether the gradients of input, weight and bias are requested. Without a recorded mask,
+    /// the gradients of input and weight are assumed.
     mask: Option<usize>,
 }
 
@@ -158,9 +158,9 @@ impl ConvolutionBackward {
     }
 }
 
-/// Decides by the channels if the flag was not recorded: the first dimension of a weight is the
-/// channels of the output, or of the input if transposed. Returns `None` if the channels do not
-/// decide and the result depends on the flag.
+/// Infers from the channels whether a convolution is transposed, for traces that did not record the flag. The
+/// first dimension of a weight is the number of output channels or, in a transposed convolution, the number
+/// of input channels. Returns `None` if the channels are inconclusive and the result depends on the flag.
 fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<bool> {
     let first = weight.dims.first()?;
     match (grad.dims.get(1)? == first, input.dims.get(1)? == first) {
@@ -179,7 +179,8 @@ fn flag_of(text: &str) -> Option<bool> {
     }
 }
 
-/// Operations per element that the weight is applied to: twice the product of the weight's other dimensions.
+/// Operations for each element that the weight is applied to: twice the product of all weight dimensions
+/// except the first.
 fn per_element(weight: &Tensor) -> Option<f64> {
     Some(2.0 * product(weight.dims.get(1..)?))
 }

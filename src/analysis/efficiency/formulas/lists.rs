@@ -1,4 +1,4 @@
-//! Work of ops on lists of tensors: `cat`, `_foreach_*`, fused optimizers.
+//! Computes the work of ops on lists of tensors: `cat`, `_foreach_*`, fused optimizers.
 
 use super::super::demand::{Demand, sum};
 use super::super::dtype::Dtype;
@@ -13,7 +13,7 @@ pub(in crate::analysis::efficiency) struct Lists {
     flops: f64,
     /// Tensor lists that the op reads; absent arguments are ignored.
     reads: Vec<usize>,
-    /// Tensor lists that the op overwrites, or whose shapes its new tensors have.
+    /// Tensor lists that the op overwrites, or that have the same shapes as the op's new tensors.
     writes: Vec<usize>,
 }
 

@@ -19,7 +19,8 @@ pub(in crate::analysis::efficiency) struct Matmul {
     add: Option<usize>,
     /// A tensor that receives the product.
     out: Option<usize>,
-    /// A scalar that selects the type of the result; without it and `out`, the result has the type of `a`.
+    /// A scalar that selects the type of the result. Without this scalar and without `out`, the result has
+    /// the type of `a`.
     out_dtype: Option<usize>,
 }
 

@@ -1,7 +1,7 @@
 //! Computes the minimum work of an op from its arguments: floating-point operations and bytes moved.
 //!
-//! Bytes are a minimum: every input is read once and every output written once, ignoring caches and copies
-//! in libraries. A formula returns nothing rather than guess.
+//! Bytes are a minimum: every input is read once and every output written once, ignoring caches and copies in
+//! libraries. A formula that lacks data returns nothing instead of a guess.
 
 mod attention;
 mod convolution;
@@ -22,8 +22,8 @@ use super::inputs::Inputs;
 use crate::program::Lengths;
 use serde::Deserialize;
 
-/// Weight of an op: how much of the work below the op its model covers. An op is not counted if an
-/// op below it has the same or a greater weight, because that op does the work.
+/// Weight of an op. The greater the weight, the more of the work below the op is covered by the op's model.
+/// An op is not counted if a nested op has the same or a greater weight, because the nested op does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::analysis::efficiency) enum Weight {
     /// Weight of copies and fills.
@@ -59,7 +59,8 @@ pub(super) enum Formula {
 pub(super) struct Op<'a> {
     pub(super) name: &'a str,
     pub(super) inputs: &'a Inputs,
-    /// Element type of tensor lists, taken from kernel names because the op does not record it.
+    /// Element type of tensor lists. The type is taken from kernel names, because the profiler does not
+    /// record it for lists.
     pub(super) list_dtype: Option<Dtype>,
     /// Lengths of the requests that the op processes, if an annotation records them.
     pub(super) lengths: Option<Lengths>,
@@ -107,7 +108,7 @@ impl Formula {
         }
     }
 
-    /// Whether tensor types may only be available from kernel names.
+    /// Whether kernel names may be the only source of tensor types.
     pub(super) fn takes_lists(&self) -> bool {
         matches!(self, Formula::Lists(_))
     }

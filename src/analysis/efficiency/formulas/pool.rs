@@ -1,4 +1,5 @@
-//! Pooling and resizing, where windows, sizes or factors determine the shape of the result.
+//! Computes the work of pooling and resizing, in which windows, sizes or factors determine the shape of the
+//! result.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
@@ -13,7 +14,7 @@ pub(in crate::analysis::efficiency) struct Pool {
     stride: usize,
     padding: usize,
     dilation: Option<usize>,
-    /// Flag that makes partial windows count.
+    /// Flag for ceiling mode, in which partial windows also count.
     ceil: Option<usize>,
     /// Additional bytes written per element of the result, for example for an index.
     #[serde(default)]

@@ -19,7 +19,7 @@ pub(in crate::analysis::efficiency) struct Select {
 enum Takes {
     /// One index selects all dimensions after the first.
     Row,
-    /// One index selects all dimensions except one, whose number is the value of the given argument.
+    /// One index selects all dimensions except one. The given argument contains the number of that dimension.
     Along(usize),
     /// One index selects a single element.
     Element,

@@ -1,4 +1,5 @@
-//! Work that streams over whole tensors: the tensors read and written, and the operations per element.
+//! Computes the work of ops that stream over whole tensors: bytes read and written, and operations per
+//! element.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Input, Inputs, Tensor, product};
@@ -7,7 +8,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Stream {
-    /// The tensors whose elements are counted; statistics are computed over the first of them.
+    /// The tensors whose elements are counted. Statistics are computed over the first tensor.
     elements: Vec<usize>,
     /// Operations per element.
     #[serde(default)]
@@ -18,11 +19,11 @@ pub(in crate::analysis::efficiency) struct Stream {
     /// Tensors that the op writes.
     #[serde(default)]
     writes: Vec<usize>,
-    /// Tensors from which new tensors take their shapes and types.
+    /// Tensors that have the same shapes and types as the op's new tensors.
     #[serde(default)]
     like: Vec<usize>,
-    /// Pairs of tensors that give the shape and the type of a new tensor: as many elements as the first,
-    /// with the type of the second.
+    /// Pairs of tensors, one pair for each new tensor. The new tensor has the shape of the first and the type
+    /// of the second tensor in the pair.
     #[serde(default)]
     as_type: Vec<[usize; 2]>,
     /// Pairs of an index and a table: one row of the table is read for each element of the index.
@@ -45,11 +46,11 @@ enum Statistic {
     Channel,
     /// A statistic covers all elements along the last dimension.
     Row,
-    /// A statistic covers all elements along the last dimensions, whose sizes are the value of the
-    /// given argument.
+    /// A statistic covers all elements along the last dimensions. The given argument contains the sizes of
+    /// these dimensions.
     Shape(usize),
-    /// A statistic covers a group of channels of one sample; the value of the given argument is the
-    /// number of groups.
+    /// A statistic covers a group of channels in one sample. The given argument contains the number of
+    /// groups.
     Group(usize),
 }
 
@@ -73,7 +74,7 @@ impl Stream {
             let row = product(table.dims.get(1..).unwrap_or_default());
             Some(inputs.tensor(index)?.elements() * row * bytes_of(table)?)
         });
-        // Statistics use 32 bits, or the type of the input if that is wider.
+        // Statistics use 32 bits, or the input type if the input type is wider.
         let wide = counted.dtype.map_or(4.0, |dtype| f64::from(dtype.bytes).max(4.0));
         let saved = Some(self.statistics_saved * statistics * wide);
         let bytes = sum(moved.chain(made).chain(typed).chain(rows).chain([saved]));
@@ -90,8 +91,8 @@ impl Stream {
             Some(Statistic::Row) => Some(per(*counted.dims.last()? as f64)),
             Some(Statistic::Shape(at)) => {
                 let sizes = inputs.integers(at).unwrap_or_default();
-                // If argument values were not recorded, the last dimension is assumed, as almost
-                // every norm uses it.
+                // If argument values were not recorded, the last dimension is assumed, because almost every
+                // norm uses it.
                 let size = match sizes.is_empty() {
                     true => *counted.dims.last()? as f64,
                     false => sizes.iter().map(|&size| size as f64).product(),

@@ -7,7 +7,7 @@ use crate::analysis::efficiency::inputs::Inputs;
 use crate::analysis::efficiency::rules::Models;
 use crate::program::Lengths;
 
-/// The minimum work of an op without list types and request lengths.
+/// The minimum work of an op without known list types or request lengths.
 fn demand(name: &str, dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Demand> {
     with(name, dims, types, strides, concrete, None, None)
 }
@@ -37,7 +37,7 @@ const BF16_3: &str = r#"["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"]"#;
 #[test]
 fn a_product_with_a_bias_is_two_operations_for_each_of_mnk_and_one_for_each_result() {
     let found = demand("aten::addmm", "[[5], [3, 4], [4, 5]]", BF16_3, "", "");
-    // Operations: 3 × 5 results of 4 products and sums, plus the bias. Bytes: 12 + 20 + 15 + 5 values of 2
+    // Operations: 3 × 5 results, each a sum of 4 products, plus the bias. Bytes: 12 + 20 + 15 + 5 values of 2
     // bytes.
     assert_eq!(figures(found), (2.0 * 60.0 + 15.0, 2.0 * 52.0));
     let found = found.expect("a model");
@@ -80,11 +80,11 @@ fn convolution(dims: &str, values: &str) -> Option<Demand> {
 
 #[test]
 fn a_convolution_of_any_rank_with_groups_counts_what_each_output_is_a_sum_of() {
-    // In two dimensions with stride 2: 4 × 4 outputs of 8 channels, each of 3 × 3 × 3 products.
+    // Two dimensions, stride 2: 4 × 4 outputs in each of 8 channels, each a sum of 3 × 3 × 3 products.
     let values = r#""[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1""#;
     let (flops, bytes) = figures(convolution("[1, 3, 8, 8], [8, 3, 3, 3], []", values));
     assert_eq!((flops, bytes), (2.0 * 128.0 * 27.0, 4.0 * (192.0 + 216.0 + 128.0)));
-    // In one dimension, with as many groups as channels, dilated: 10 − 2·2 = 6 outputs of one channel each.
+    // One dimension, dilated, as many groups as channels: 10 − 2·2 = 6 outputs in each channel.
     let values = r#""[1]", "[0]", "[2]", "False", "[0]", "4""#;
     let (flops, _) = figures(convolution("[2, 4, 10], [4, 1, 3], []", values));
     assert_eq!(flops, 2.0 * 48.0 * 3.0);
@@ -98,7 +98,7 @@ fn a_convolution_of_any_rank_with_groups_counts_what_each_output_is_a_sum_of() {
 fn a_transposed_convolution_spreads_each_input_over_the_kernel() {
     let values = r#""[2, 2]", "[1, 1]", "[1, 1]", "True", "[1, 1]", "1""#;
     let (flops, bytes) = figures(convolution("[1, 6, 5, 5], [6, 4, 3, 3], []", values));
-    // Each side of the output has (5 − 1)·2 + 2 + 1 + 1 − 2 = 10 elements.
+    // Each output dimension has (5 − 1)·2 + 2 + 1 + 1 − 2 = 10 elements.
     assert_eq!((flops, bytes), (2.0 * 150.0 * 36.0, 4.0 * (150.0 + 216.0 + 400.0)));
 }
 
@@ -121,7 +121,7 @@ fn a_backward_convolution_counts_the_gradients_that_are_asked_for() {
     let one = 2.0 * 128.0 * 27.0;
     assert_eq!(of("[True, True, False]"), (2.0 * one, 4.0 * 2.0 * (128.0 + 192.0 + 216.0)));
     assert_eq!(of("[False, True, True]"), (one + 128.0, 4.0 * (128.0 + 192.0 + 216.0)));
-    // Without recorded values, both products count, and the channels show that the convolution is not
+    // Without recorded values, both gradients count, and the channels show that the convolution is not
     // transposed.
     let bare = figures(demand("aten::convolution_backward", dims, types, "", ""));
     assert_eq!(bare.0, 2.0 * one);
@@ -190,8 +190,8 @@ fn paged_attention_takes_its_pairs_from_the_lengths_of_the_requests() {
     let types = r#"["c10::Half", "c10::Half", "c10::Half", "c10::Half"]"#;
     let dims = "[[7, 4, 8], [7, 2, 8], [7, 2, 8], [7, 4, 8]]";
     let name = "vllm::unified_attention_with_output";
-    // One request is a masked prompt of 5 tokens after 1 token, and two single-token requests
-    // attend to 20 tokens each.
+    // One request is a masked prompt of 5 tokens that follows 1 cached token. Two requests with a single
+    // token attend to 20 tokens each.
     let lengths =
         Lengths { queries: [5, 2], keys: [6, 40], queries_squared: [25, 2], products: [30, 40] };
     let found = figures(with(name, dims, types, "", "", None, Some(lengths)));
@@ -242,7 +242,7 @@ fn a_norms_statistics_are_those_of_its_rows_or_channels() {
         "",
         concrete,
     ));
-    // Mean and deviation of each of the 6 rows are kept in 32 bits.
+    // The mean and the deviation of each of the 6 rows are stored in 32 bits.
     assert_eq!(found, (5.0 * 48.0 + 6.0 * 6.0, 2.0 * (96.0 + 16.0) + 6.0 * 8.0));
     let types = r#"["float", "float", "float", "float", "float"]"#;
     let found = figures(demand(
@@ -369,9 +369,9 @@ fn a_compiled_kernel_that_takes_a_part_of_a_tensor_counts_that_part() {
     };
     // The kernel reads 32 values from a third of a tensor and writes 32 values.
     assert_eq!(found("triton_poi_fused_add_slice_0", "32"), (32.0, 4.0 * 64.0));
-    // Without a slice, a kernel reads all of its arguments whatever its launch size.
+    // Without a slice, a kernel reads all of its arguments, regardless of the launch size.
     assert_eq!(found("triton_poi_fused_max_pool2d_0", "32").1, 4.0 * 128.0);
-    // A launch size that is not recorded cannot limit the elements.
+    // Without a recorded launch size, the number of elements is not limited.
     assert_eq!(found("triton_poi_fused_add_slice_0", "").1, 4.0 * 128.0);
     // A gate reads both halves of the tensor.
     let (_, gate) = figures(demand(

@@ -1,4 +1,4 @@
-//! The allocated and reserved bytes of both sides over time → paths of a drawing, to one scale.
+//! Draws the allocated and reserved bytes on both sides over time as SVG paths with a common scale.
 
 use crate::analysis::{Analysis, DeviceUsage, bytes};
 use crate::side::{PerSide, Side};
@@ -9,19 +9,19 @@ use std::fmt::Write as _;
 const WIDTH: i64 = 1000;
 const HEIGHT: i64 = 220;
 
-/// The drawing of a device.
+/// The curves for one device.
 pub(in crate::report::html) struct Curves {
-    /// `d` of the path of each curve; empty if a side has none.
+    /// The `d` attribute of each side's path; empty if the side has no such curve.
     pub(in crate::report::html) allocated: [String; 2],
     pub(in crate::report::html) reserved: [String; 2],
-    /// What the whole height and width mean.
+    /// The number of bytes that the full height represents, and the time that the full width represents.
     pub(in crate::report::html) height: String,
     pub(in crate::report::html) width: String,
 }
 
-/// What the drawing covers.
+/// The ranges of time and bytes that the drawing covers.
 struct Scale {
-    /// The time of each side at the left edge.
+    /// The time at the left edge of the drawing, for each side.
     start: PerSide<Nanos>,
     length: i64,
     least: i64,
@@ -61,12 +61,12 @@ impl Curves {
     }
 }
 
-/// What the allocator holds after an event. The host does not record it.
+/// The bytes reserved by the allocator after an event. Not recorded for the host.
 fn reserved(event: &MemoryEvent) -> Option<i64> {
     event.reserved.filter(|_| !event.device.is_host())
 }
 
-/// The time from the first step or event to the last.
+/// The start of the first step or event, and the end of the last step or event.
 fn extent(analysis: &Analysis, side: Side, usage: &DeviceUsage) -> (Nanos, Nanos) {
     let events = usage.events();
     let steps = analysis.steps(side).spans();
@@ -77,8 +77,8 @@ fn extent(analysis: &Analysis, side: Side, usage: &DeviceUsage) -> (Nanos, Nanos
 }
 
 impl Scale {
-    /// A stepped line. Of the events in one column, it keeps the lowest, the highest and the last, so that
-    /// peaks keep their height.
+    /// The path of a stepped line. If several events share a column, the path keeps the lowest, highest and last level,
+    /// so that peaks keep their height.
     fn path(
         &self,
         side: Side,
@@ -95,7 +95,7 @@ impl Scale {
                 (true, _) => write!(path, "{start}{column} {row}"),
                 (false, _) => write!(path, "{start}{column}V{row}"),
             }
-            .expect("a string takes every text");
+            .expect("writing to a string cannot fail");
             drawn = (column, row);
         };
         let mut events = (0..usage.events().len()).filter_map(|at| {
@@ -116,7 +116,7 @@ impl Scale {
         path
     }
 
-    /// The row of the drawing; the most bytes are at the top.
+    /// The vertical position of a number of bytes; the largest number is at the top.
     fn row(&self, bytes: i64) -> i64 {
         let range = i128::from(self.most) - i128::from(self.least);
         let above = i128::from(self.most) - i128::from(bytes);

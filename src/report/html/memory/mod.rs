@@ -1,5 +1,5 @@
-//! Memory events → the section of the page: changes of memory, and for each device both curves to scale, the
-//! totals, and what is live at the peaks.
+//! Builds the page's memory section: the changes in memory use and, for each device, both sides' curves to scale, the
+//! totals, and the memory that is live at the peaks.
 
 mod curve;
 
@@ -11,12 +11,13 @@ use curve::Curves;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Maximum number of lines of a live set. The rest is summed in one more, so that the table adds up.
+/// Maximum number of lines that list live memory. One more line contains the sum of the remaining lines, so that the
+/// table adds up.
 const LINES: usize = 12;
 
 /// The section; `None` if no trace has memory events.
 pub(super) struct MemorySection {
-    /// The changes of memory, those that grow without end first.
+    /// The changes in memory use, leaks first.
     pub(super) changes: Vec<String>,
     pub(super) devices: Vec<Device>,
 }
@@ -27,11 +28,11 @@ pub(super) struct Device {
     pub(super) curves: Curves,
     pub(super) totals: Vec<Figures>,
     pub(super) live: Vec<Live>,
-    /// What the figures leave out; empty if nothing.
+    /// A remark about memory that the figures exclude; empty if they exclude nothing.
     pub(super) remark: &'static str,
 }
 
-/// A figure of both sides and its difference; a side without it is empty.
+/// The values of a figure on both sides and their difference; a cell is empty if the side has no value.
 pub(super) struct Figures {
     pub(super) title: String,
     pub(super) note: String,
@@ -40,7 +41,7 @@ pub(super) struct Figures {
     pub(super) style: &'static str,
 }
 
-/// What is live when one side is at its peak.
+/// The memory that is live when one side is at its peak.
 pub(super) struct Live {
     pub(super) title: String,
     pub(super) remark: String,
@@ -67,7 +68,7 @@ pub(super) fn section(analysis: &Analysis) -> Option<MemorySection> {
     })
 }
 
-/// The sentences of the changes of memory, leaks first.
+/// One sentence per change in memory use, leaks first.
 fn changes(analysis: &Analysis) -> Vec<String> {
     let kinds =
         [ChangeKind::Leak, ChangeKind::Memory, ChangeKind::Workspace, ChangeKind::Allocator];
@@ -107,19 +108,19 @@ fn device(analysis: &Analysis, place: MemoryPlace, live: Vec<Live>) -> Device {
         ),
         figures("allocated at the end", "", of(&last), bytes),
         figures(
-            "reserved at most",
-            "what the allocator took from the device",
+            "peak reserved",
+            "memory that the allocator reserved on the device",
             of(&DeviceUsage::most_reserved),
             bytes,
         ),
         figures(
-            "allocated in all",
-            "churn, not need: memory that is freed and allocated again counts each time",
+            "total allocated",
+            "allocation churn: memory that is freed and allocated again counts each time",
             of(&all),
             bytes,
         ),
         figures(
-            "of it temporary",
+            "temporary part of the total",
             "freed before the outermost op around the allocation ends",
             of(&temporary),
             bytes,
@@ -135,7 +136,9 @@ fn device(analysis: &Analysis, place: MemoryPlace, live: Vec<Live>) -> Device {
         totals,
         live,
         remark: match is_relative {
-            true => "Without what was live before the recording, which is unknown.",
+            true => {
+                "Excludes memory that was allocated before the recording, because its size is unknown."
+            }
             false => "",
         },
     }
@@ -144,10 +147,12 @@ fn device(analysis: &Analysis, place: MemoryPlace, live: Vec<Live>) -> Device {
 fn live(analysis: &Analysis, set: &LiveSet) -> Live {
     let [here, there] = [set.peak_of, set.peak_of.other()].map(|side| analysis.side_name(side));
     let remark = match set.call.as_str() {
-        "" => format!("The peak is outside of matched calls. {there} is shown at its own peak."),
+        "" => format!(
+            "{here} reaches its peak outside of matched calls, so {there} is shown at its own peak."
+        ),
         call => {
             format!(
-                "{here} reaches it in {call}. {there} is shown at its most in the matched call."
+                "{here} reaches its peak in {call}. {there} is shown at its maximum within the matched call."
             )
         }
     };

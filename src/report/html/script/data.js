@@ -40,8 +40,7 @@ function uidsOf(steps) {
   return Int32Array.from(steps, (step) => (step ? (last += step) : -1));
 }
 
-// The times at which a side's GPU events start and were launched, in units of 0.1 µs, by node; -1
-// if the launch is unknown.
+// The start and launch times of a side's GPU events, in units of 0.1 µs, by node; -1 if the launch is unknown.
 const gpuTimes = [null, null];
 function gpuTimesOf(side) {
   if (gpuTimes[side - 1]) return gpuTimes[side - 1];
@@ -60,7 +59,7 @@ function gpuTimesOf(side) {
   return gpuTimes[side - 1];
 }
 
-// Turns the depths of nodes in preorder into their parents and the ends of their subtrees.
+// Computes each node's parent and the end of its subtree from the depths of the nodes in preorder.
 function nest(t) {
   const above = [];
   for (let at = 0; at < t.size; at++) {
@@ -101,8 +100,8 @@ function addIdle(t, entries) {
   }
 }
 
-// Whether an unmatched call was replaced by different calls. A call was replaced if its nearest
-// ancestor that both sides have contains unmatched work on both sides.
+// Whether an unmatched call was replaced by different calls. A call was replaced if the call's nearest matched ancestor
+// contains unmatched work on both sides.
 function isReplaced(at) {
   if (tree.relation[at] === "x") return true;
   let above = at;
@@ -150,7 +149,7 @@ function positionOf(id) {
   return tree.id[low] === id ? low : -1;
 }
 
-// The name of a node; `a | b` if it was renamed.
+// The name of a node; `a | b` if the node was renamed.
 function nodeName(at) {
   return page.texts[tree.name[at]];
 }

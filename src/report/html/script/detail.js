@@ -1,11 +1,11 @@
-// Shows the details of a group or row of the table below it when it is open.
+// Shows the details of an open group or row below its line in the table.
 
 const MEMBERS_SHOWN = 30;
 // Maximum number of names and shapes listed in a comparison.
 const KERNELS_SHOWN = 12;
 const ARGUMENTS = ["shapes", "concrete inputs", "strides", "types"];
 
-// A comparison of all rows in a group, followed by the rows one by one.
+// A comparison over all rows in a group, followed by the individual rows.
 function groupDetail(group) {
   const cell = element("td", { colspan: HEADS.length });
   if (group.members.length === 1) {
@@ -34,7 +34,7 @@ function aggregate(members) {
   if (shapes) box.append(element("h3", {}, "by shapes"), shapes);
   const became = lowering(members);
   if (became.length) {
-    box.append(element("h3", {}, "what the op became"), element("ul", { class: "kernel-list" },
+    box.append(element("h3", {}, "ops and kernels that the op became"), element("ul", { class: "kernel-list" },
       ...became.map(([text, count]) => element("li", {}, name(text), element("span", { class: "time" }, `×${count}`)))));
   }
   return box;
@@ -67,8 +67,8 @@ function smallTable(titles, lines) {
     element("thead", {}, head), element("tbody", {}, ...lines.map((line) => element("tr", {}, ...cells(line))))));
 }
 
-// Kernels grouped by name, longest total time first. A row contains only the mean time of its
-// launches of a kernel, so the median treats every launch as if it took the mean time of its row.
+// Kernels grouped by name, longest total time first. A row contains only the mean time over the row's launches of a
+// kernel, so the median is computed as if each launch took the mean time of its row.
 function kernelsOf(members, side) {
   const known = new Map();
   for (const row of members) {
@@ -87,7 +87,7 @@ function kernelsOf(members, side) {
   return list;
 }
 
-// The median of values with weights.
+// The weighted median.
 function weightedMedian(values) {
   const sorted = [...values].sort((a, b) => a[0] - b[0]);
   const total = sorted.reduce((sum, [, count]) => sum + count, 0);
@@ -98,8 +98,8 @@ function weightedMedian(values) {
   return total === 0 ? 0 : (at(Math.ceil(total / 2) - 1) + at(Math.floor(total / 2))) / 2;
 }
 
-// A rate such as `, 163 TFLOP/s`: modeled work divided by time. The text is empty unless a model of
-// the work exists for all rows.
+// A rate such as `, 163 TFLOP/s`: modeled work divided by time. The string is empty unless the work of every row is
+// modeled.
 function rateOf(members, side) {
   const sums = [0, 0, 0];
   for (const row of members) {
@@ -155,7 +155,7 @@ function lowering(members) {
   return [...known].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).slice(0, KERNELS_SHOWN);
 }
 
-// The rows of a group, largest difference first; one row can be open.
+// The rows of a group, largest difference first. One row can be open at a time.
 function memberList(group) {
   const size = (row) => Math.abs(rows.time2[row] - rows.time1[row]);
   const members = [...group.members].sort((a, b) => size(b) - size(a) || a - b);

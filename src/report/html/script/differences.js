@@ -36,7 +36,7 @@ function groupings() {
   ];
 }
 
-// The row ids of the change to which the table is limited; null if it shows all rows.
+// The ids of the rows of the selected change; null if no change is selected and the table shows all rows.
 function rowsOfChange() {
   const change = page.changes[stateNumber("change") ?? -1];
   return change ? new Set(change.rows) : null;
@@ -55,8 +55,8 @@ function passes(row, ofChange, search) {
   return search.words.every((word) => searchText(row).includes(word));
 }
 
-// The names, kernels, shapes and modules of each row, in lower case. Rows of one op below one
-// module share this text.
+// The names, kernels, shapes and modules of each row, in lower case. Rows with the same op below the same module share
+// the string.
 const searchTexts = [];
 const modulesAbove = new Map();
 function searchText(row) {
@@ -99,7 +99,7 @@ function groupRows() {
   return sortGroups([...groups.values()].filter(which ? which[2] : () => true));
 }
 
-// The shapes of a row, as a single text if both sides agree.
+// The shapes of a row, as a single string if both sides agree.
 function argumentsText(row) {
   const [first, second] = rows.argument_table[rows.arguments[row]].map((text) => page.texts[text]);
   return first === second || !second ? first : !first ? second : `${first} → ${second}`;
@@ -141,10 +141,10 @@ function drawFilters() {
   document.getElementById("filters").replaceChildren(...controls.filter(Boolean));
 }
 
-// Clickable column titles. The column `difference` is sorted by magnitude or by sign.
+// Clickable column titles. The column `difference` is sorted by magnitude or by signed value.
 const HEADS = COLUMNS.filter((column) => column.key !== "signed");
 
-// A click on any other column title reverses the order. Clicks on the title of this column cycle
+// A click on the title of any other column reverses the order. Clicks on the title of this column cycle
 // through three orders: by magnitude, largest increase first, largest decrease first.
 function nextOrder(column, current, up) {
   if (column.key !== "diff") return { sort: column.key, dir: (current ? !up : column.key === "name") ? "up" : "down" };
@@ -153,7 +153,7 @@ function nextOrder(column, current, up) {
   return up ? { sort: "diff", dir: "down" } : { sort: "signed", dir: "up" };
 }
 
-// A change as a list option: its number and its sentence.
+// A list option for a change: its number and its sentence.
 function changeName(at) {
   const sentence = document.querySelector(`[data-change="${at}"] .sentence`)?.textContent ?? "a smaller change";
   return `${at + 1}. ${sentence.length > 60 ? sentence.slice(0, 59) + "…" : sentence}`;
@@ -215,7 +215,7 @@ function groupRow(group, open) {
   const button = element("button", {
     type: "button", "aria-expanded": String(open), "data-open": rows.id[group.members[0]], onclick: toggle,
   }, element("span", { class: "open-mark", "aria-hidden": "true" }, open ? "▾" : "▸"), groupLabel(group));
-  // A click anywhere on a line opens it; the button makes this possible with the keyboard.
+  // A click anywhere on a line opens the line; the button does the same for keyboard users.
   // Selecting text on a line does not open the line.
   const openLine = (event) => {
     if (!event.target.closest("button, a, summary, details") && getSelection().isCollapsed) toggle();

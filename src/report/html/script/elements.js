@@ -1,4 +1,4 @@
-// Helpers that turn values into text and page elements. Names from traces are only ever inserted as
+// Helpers that turn values into strings and page elements. Names from traces are only ever inserted as
 // text nodes.
 
 // Creates an element with properties (class, dataset, on…, aria-…) and children (elements or text).
@@ -45,7 +45,7 @@ function field(label, key, changed) {
   return element("label", {}, label, input);
 }
 
-// A button that copies a text to the clipboard and confirms it.
+// A button that copies text to the clipboard and confirms that the text was copied.
 function copyButton(what, text) {
   const button = element("button", { type: "button", class: "copy", "data-copy": what, onclick: async (event) => {
     event.stopPropagation();
@@ -56,8 +56,8 @@ function copyButton(what, text) {
   return button;
 }
 
-// A page that was opened from a file may have no clipboard, so the button then selects the text and
-// runs the copy command.
+// A page that was opened from a file may have no access to the clipboard, so the button then selects the text and runs
+// the browser's copy command.
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);

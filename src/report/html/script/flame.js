@@ -1,7 +1,7 @@
-// Draws the merged tree as icicles: calls with the same stack of names form one frame, and the
-// width of a frame is its time. In the two-sided view, the baseline is above the candidate, in the
-// same order and scale; the differential view is a single icicle. A frame is merged with its only
-// child if the child has the same time, because the stack does not branch there.
+// Draws the merged tree as icicles: calls with the same stack of names form one frame, and the width of a frame
+// represents the frame's time. In the two-sided view, the baseline is above the candidate, in the same order and scale;
+// the differential view is a single icicle. A frame is merged with its only child if the child has the same time,
+// because the stack does not branch there.
 
 const FRAME_HEIGHT = 18;
 const GAP = 30;
@@ -29,7 +29,7 @@ function view() {
   return flame.view;
 }
 
-// A frame with its pairs of [node, node whose own time counts]. In the view from the thread down,
+// A frame. `nodes` contains pairs of [node, node whose own time counts]. In the view from the thread down,
 // the two nodes of a pair are the same, and all time below the node counts. In the view from the
 // kernels up, the first node moves toward the thread. The root frame contains all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
@@ -53,15 +53,15 @@ function rootFrame() {
   return { ...frameOf(flame.up ? "all calls that took time" : "all threads", nodes, null), root: true };
 }
 
-// The nodes that have time of their own.
+// The nodes that have their own time.
 function leaves() {
   const list = [];
   for (let at = 0; at < tree.size; at++) if (tree.own1[at] || tree.own2[at]) list.push([at, at]);
   return list;
 }
 
-// The key that calls must share to form one frame. If layers are merged, instances of one module
-// class share a key.
+// The key that calls must share to form one frame. If layers are merged, instances of the same module class share a
+// key.
 function keyOf(node) {
   const text = nodeName(node);
   return flame.layers && isModule(node)
@@ -108,7 +108,7 @@ function below(frame) {
   return (frame.below ??= framesBelow(frame));
 }
 
-// When a frame is drawn, it is merged with its chain of only children that have the same time.
+// When a frame is drawn, it is merged with the chain of only children below it that have the same time.
 function collapse(frame) {
   if (frame.isCollapsed || flame.whole) return;
   frame.isCollapsed = true;
@@ -133,8 +133,7 @@ function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
 
-// The frame that represents a node's stack. In the view from the kernels up, this is the frame that
-// has the node's name.
+// The frame that represents a node's stack. In the view from the kernels up, this is the frame with the node's name.
 function frameAt(node) {
   let frame = rootFrame();
   if (flame.up) return below(frame).find((one) => one.key === keyOf(node)) || frame;
@@ -227,8 +226,8 @@ function placeBelow(frame, left, whole, side) {
 }
 
 // The frame's share of its parent's change: the frame's difference divided by the sum of the
-// absolute differences of all siblings. This share lets red lead from the top to the frames that
-// became slower, even if every frame became slower.
+// absolute differences of all siblings. Because of this share, red frames lead from the top to the frames that became
+// slower the most, even if every frame became slower.
 function frameChange(frame) {
   const own = difference(frame.time1, frame.time2);
   const above = frame.parent;
@@ -246,7 +245,7 @@ function drawFlameLegend() {
     "Share of the parent frame's change: ",
     sample("more1", "▲ below 10%"), " ", sample("more2", "▲ 10–50%"), " ", sample("more3", "▲ above 50%"), " more time; ",
     sample("less1", "▼ below 10%"), " ", sample("less2", "▼ 10–50%"), " ", sample("less3", "▼ above 50%"), " less; ",
-    sample("same0", "· no change"), " ", sample("replaced", "◇ replaces or is replaced"));
+    sample("same0", "· no change"), " ", sample("replaced", "◇ replaces or is replaced by other calls"));
 }
 
 function frameButton(frame, level, y, left, width, kind, drawing) {
@@ -276,7 +275,7 @@ function sandwich() {
   const nodes = [];
   const fits = flame.layers ? (at) => keyOf(at) === key : (at) => tree.name[at] === number;
   const number = page.texts.indexOf(key);
-  // Among nested calls of the selected op, only the outermost counts.
+  // If calls to the selected op are nested, only the outermost call counts.
   for (let at = 0; at < tree.size; at++) {
     if (!fits(at)) continue;
     nodes.push([at, at]);
@@ -289,7 +288,7 @@ function sandwich() {
   return [{ top: callers, title: `Callers of ${shortName(key)}, ${word}`, side, up: true }, { top: callees, title: `Callees of ${shortName(key)}, ${word}`, side }];
 }
 
-// The outermost op that has the largest difference.
+// The op with the largest difference, among outermost ops.
 let biggest = null;
 function biggestOp() {
   return (biggest ??= findBiggestOp());
@@ -313,8 +312,8 @@ function zoomOf(frame) {
   return frame.root || !frame.nodes.length ? "" : idOf(frame.nodes[0][0]);
 }
 
-// Whether all calls of the frame replaced calls or were replaced, because a new call is not a
-// slower call.
+// Whether every call in the frame replaced other calls or was replaced. Such a frame is not colored as slower or
+// faster.
 function isReplacedFrame(frame) {
   return !frame.root && frame.nodes.length > 0 && frame.nodes.every(([node]) => isReplaced(node));
 }
@@ -324,8 +323,7 @@ function isFound(frame) {
   return wanted !== "" && frame.chain.some((title) => title.toLowerCase().includes(wanted));
 }
 
-// The most informative part of a name: without folders, and without the prefix that all modules
-// share.
+// A name without folders, and without the prefix that all modules share.
 function shortName(title) {
   return title.replace(/^nn\.Module: /, "").replace(/^(?:[^\s():]*\/)+(?=[^\s():]+\(\d+\): )/, "");
 }

@@ -1,6 +1,6 @@
 // Shows the controls of the flame graph and highlights the frames that a search finds.
 
-// Highlights the frames whose names match, and shows their number and total time.
+// Highlights the frames whose names match, and shows how many frames match and their total time.
 function seekInFlame(text) {
   setState({ seek: text });
   markFlame();
@@ -22,7 +22,7 @@ function tellFound(drawn) {
   if (!line) return;
   if (!wanted) return line.replaceChildren();
   const fits = page.texts.map((text) => text.toLowerCase().includes(wanted));
-  // Among nested matching frames, only the outermost counts.
+  // If matching frames are nested, only the outermost frame counts.
   let count = 0, one = 0, two = 0;
   for (let at = 0; at < tree.size; at++) {
     if (!fits[tree.name[at]]) continue;
@@ -44,11 +44,11 @@ function drawFlameControls() {
   };
   const reset = element("button", { type: "button", onclick: () => zoomTo(rootFrame()) }, "reset zoom");
   const controls = [choice("view", "view", VIEWS, "", redraw("view"))];
-  if (["diff", "up", "sandwich"].includes(view())) controls.push(choice("width shows the time of", "width", WIDTHS, "", redraw("width")));
+  if (["diff", "up", "sandwich"].includes(view())) controls.push(choice("frame width is the time in", "width", WIDTHS, "", redraw("width")));
   if (view() === "sandwich") controls.push(choice("op", "of", opsOf(), biggestOp(), redraw("of")));
   controls.push(choice("chains of only children", "chains", CHAINS, "", redraw("chains")),
     field("highlight frames by name", "seek", seekInFlame),
-    tick("merge layers of one class", "layers", redraw("layers")));
+    tick("merge layers of the same class", "layers", redraw("layers")));
   if (page.idle.length && !flame.up && view() !== "sandwich") controls.push(tick("with idle time", "idle", redraw("idle")));
   if (view() !== "sandwich") controls.push(reset);
   document.getElementById("flame-controls").replaceChildren(...controls,

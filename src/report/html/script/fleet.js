@@ -1,5 +1,4 @@
-// Draws the ranks of a fleet as dots, and heat maps with one row per rank and one column per step
-// or collective.
+// Draws the ranks of a fleet as dots, and draws heat maps with one row per rank and one column per step or collective.
 const { maps, dots } = JSON.parse(document.getElementById("data").textContent);
 
 // ---- dots
@@ -14,7 +13,7 @@ function svg(tag, properties, text) {
   return made;
 }
 
-// Round distances between axis marks that result in three to six marks.
+// Axis marks at a round distance from each other, chosen so that there are three to six marks.
 function marks(low, high) {
   const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= raw);
@@ -84,8 +83,8 @@ addEventListener("resize", drawDots);
 
 // ---- heat maps
 
-// The color scale ends at the 99th percentile, so a single outlier does not hide the differences
-// between all other cells.
+// The color scale ends at the 99th percentile, so that a single outlier does not hide the differences between the other
+// cells.
 function scale(values) {
   const sizes = values.filter((value) => value !== null).map(Math.abs).sort((a, b) => a - b);
   return sizes[Math.floor(sizes.length * 0.99)] || sizes[sizes.length - 1] || 1;

@@ -1,8 +1,8 @@
-// Draws the kernels of a call on both sides as two lanes to scale, with the times of their
-// launches, and shows how certain the call's match is.
+// Draws a call's kernels as one lane per side to scale, with the launch times, and shows how certain the call's match
+// is.
 //
-// baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launched   [] ran candidate  ╷ ╷ [wgrad_alg0
-// ]
+// baseline   ╷   ╷  [wgrad]   [dgrad]        ╷ launch   [] kernel
+// candidate  ╷ ╷ [wgrad_alg0        ]
 
 const LANE_WIDTH = 1000;
 const LANE_BAR = 16;
@@ -90,12 +90,12 @@ function laneStyle(node) {
 }
 
 const CONFIDENCES = {
-  firm: ["firm match", "Both sides have equally many such calls here, in the same order."],
+  firm: ["firm match", "Both sides have the same number of such calls here, in the same order."],
   likely: ["likely match", "This is the best match found, but other matches are possible."],
-  interchangeable: ["interchangeable match", "One side has more calls with exactly this content here, and nothing shows which of them is the counterpart."],
+  interchangeable: ["interchangeable match", "One side has more calls with exactly this content here, and nothing in the traces shows which call is the counterpart."],
 };
 
-// Returns `firm`, `likely` or `interchangeable`; for a call without a counterpart, an empty text.
+// Returns `firm`, `likely` or `interchangeable`; for a call without a counterpart, an empty string.
 function confidenceOf(at) {
   if ("12".includes(tree.relation[at])) return "";
   const group = tree.unsure.get(at);

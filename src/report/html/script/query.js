@@ -1,11 +1,10 @@
-// Finds the nodes that a path query matches on either side, with the grammar of
-// `tracetree tree --find`. A search text of any other form is a word search.
+// Finds the nodes that a path query matches on either side. The grammar is the same as in `tracetree tree --find`. Any
+// other search string is treated as a word search.
 
 const QUERY_WORDS = ["module", "frame", "op", "call", "kernel"];
 const QUERY_BEGINS = /^\s*(module|frame|op|call|kernel)\s*\(/;
 
-// The parsed parts of a query; { error } for a syntax error; null if the text does not start like a
-// query.
+// The parsed parts of a query; { error } for a syntax error; null if the string does not start like a query.
 function parseQuery(text) {
   if (!QUERY_BEGINS.test(text)) return null;
   const parts = [];
@@ -120,7 +119,7 @@ function findNodes(parts, sides = [1, 2]) {
   return [...found].sort((a, b) => a - b);
 }
 
-// Whether the list contains the node, one of its ancestors or one of its descendants.
+// Whether the list contains the node, an ancestor of the node, or a descendant of the node.
 function touches(nodes, at) {
   if (at < 0) return false;
   for (let above = at; above >= 0; above = tree.parent[above]) if (nodes.set.has(above)) return true;
@@ -134,7 +133,7 @@ function touches(nodes, at) {
   return low < list.length && list[low] < tree.end[at];
 }
 
-// Parses a search text: { nodes } for a query, { words } for a word search, or { error }.
+// Parses a search string: { nodes } for a query, { words } for a word search, or { error }.
 let askedText = null, askedAnswer = null;
 function searchOf(text) {
   if (text === askedText) return askedAnswer;

@@ -5,13 +5,13 @@ const KEYS = [
   ["[ and ]", "previous and next change"],
   ["j and k", "next and previous line"],
   ["1 to 9", "sections"],
-  ["u", "times per step, or in total"],
+  ["u", "switch between times per step and total times"],
   ["?", "this list"],
   ["Tree: arrows, Enter", "move, expand and collapse"],
   ["Tree: *", "expand this call, its siblings and the calls directly below them"],
-  ["Tree: letters", "go to the next line with this text"],
-  ["Flame graph: arrows, + −, 0, s", "move, zoom, show all, callers and callees"],
-  ["Timeline: arrows, + −, 0", "move, zoom, show all; with Shift, go from call to call"],
+  ["Tree: letters", "go to the next line that contains these letters"],
+  ["Flame graph: arrows, + −, 0, s", "move, zoom, show all, show callers and callees"],
+  ["Timeline: arrows, + −, 0", "move, zoom, show all; with Shift, move from call to call"],
 ];
 
 function helpButton() {

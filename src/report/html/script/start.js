@@ -4,8 +4,7 @@
 const panels = [...document.querySelectorAll(".panel")];
 const links = [...document.querySelectorAll("nav a")];
 
-// The drawing function of each panel. A panel is redrawn when it is shown and its content has
-// changed.
+// The drawing function of each panel. A panel is redrawn when the panel is shown and its content has changed.
 const DRAWINGS = {
   differences: () => { groupsShown = PAGE_OF_GROUPS; drawFilters(); drawRows(); },
   tree: () => { drawTreeControls(); drawTree(); },
@@ -57,7 +56,7 @@ function drawAll() {
   else showPlace(id);
 }
 
-// Scrolls to the section of a link, or to the saved scroll offset in the section.
+// Scrolls to the section that a link names, or to the saved scroll offset in the section.
 function showPlace(id) {
   const part = document.getElementById(id);
   const below = Number(state.get("y"));
@@ -94,7 +93,7 @@ function followLink(event) {
   part.querySelector("h2")?.focus({ preventScroll: true });
 }
 
-// Adds the links of a change: to its call sites and the timeline, and a copy button.
+// Adds to each change links to its call sites and to the timeline, and a copy button.
 function addChangeLinks() {
   for (const row of document.querySelectorAll("[data-change]")) {
     const at = Number(row.dataset.change);

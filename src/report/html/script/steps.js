@@ -4,7 +4,7 @@ function perStep() {
   return state.get("unit") !== "total";
 }
 
-// A time of one side in ns, divided by the side's number of steps unless totals are shown.
+// A time on one side in ns, divided by the side's number of steps unless totals are shown.
 function scaled(ns, side) {
   return perStep() ? ns / page.steps[side - 1] : ns;
 }
@@ -77,7 +77,7 @@ function retime() {
       cell.textContent = time(ns, side);
     }
   }
-  // Sets the bars of each group, whose lengths compare the shown times.
+  // Sets the length of each group's bars according to the times that are shown.
   for (const chart of document.querySelectorAll(".chart tbody")) {
     const times = (line) => line.dataset.t.split(" ").map((ns, at) => scaled(Number(ns), at + 1));
     const all = [...chart.querySelectorAll("tr[data-t]")];

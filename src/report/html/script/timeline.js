@@ -1,5 +1,5 @@
-// Draws one step of both sides as lanes on a canvas; each side starts at the start of its step.
-// Everything that a pointer can reach can also be reached by keyboard, and is in a list.
+// Draws one step on both sides as lanes on a canvas; both sides are aligned at the start of the step.
+// Everything that can be reached with a pointer can also be reached with the keyboard, and appears in a list.
 
 const SLICE_HEIGHT = 13;
 const LANE_HEAD = 15;
@@ -153,7 +153,7 @@ function drawAxis({ pen, width, from, to, colours, x }) {
   }
 }
 
-// Formats a time in the unit that suits the time itself or the distance between two axis marks.
+// Formats a time in a unit that suits the time itself or the distance between two axis marks.
 function span(ns, step) {
   const size = Math.abs(step ?? ns);
   const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];
@@ -198,8 +198,8 @@ function sideText(side, room = Infinity) {
   return room < 500 ? `${name}, ${span(timeline.end[side - 1])}` : `${name}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
 }
 
-// Marks the time at which the host left the step on each side; GPU work to the right of the mark
-// runs after that time.
+// Marks the time at which the host finished the step on each side; GPU work to the right of the mark runs after that
+// time.
 function drawEnds({ pen, colours, x }) {
   timeline.lanes.forEach((lane, at) => {
     pen.fillStyle = colours.dim;
@@ -261,10 +261,10 @@ function drawPair(view, at) {
 function timelineText() {
   const [from, to] = timelineRange();
   const shown = from === 0 && to === timeline.whole ? "everything" : `${span(from)} to ${span(to)}`;
-  return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view: ${shown}. The left and right arrow keys move the view, plus and minus zoom, 0 shows everything. With Shift, the arrow keys move from call to call; Enter zooms to the call, Escape deselects it. The list below contains the same calls.`;
+  return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view: ${shown}. The left and right arrow keys move the view, + and − zoom, and 0 shows everything. With Shift, the arrow keys move from call to call. Enter zooms to the selected call, and Escape deselects it. The list below contains the same calls.`;
 }
 
-// Both times of a matched pair, or the only side that has an unmatched call.
+// Both times of a matched pair, or the name of the side that has an unmatched call.
 function sliceFigures(at) {
   const { start, time: times, relation } = timeline.slices;
   const other = partnerOf(at);
@@ -282,7 +282,7 @@ function sliceFigures(at) {
 }
 
 function describeSlice(at) {
-  if (at < 0) return timelineInfo.replaceChildren("Point at a call to see its figures and its counterpart. Drag to move, turn the wheel to zoom, double-click to zoom to a call.");
+  if (at < 0) return timelineInfo.replaceChildren("Point at a call to see its times and its counterpart. Drag to move, turn the wheel to zoom, double-click to zoom to a call.");
   const node = timeline.slices.node[at];
   const buttons = at === chosenSlice() && positionOf(node) >= 0
     ? [" ", element("button", { type: "button", onclick: () => showInTree(positionOf(node)) }, "show in the merged tree")] : [];
@@ -324,7 +324,7 @@ function drawTimelineList() {
     element("span", { class: "dim" }, ` ${page.texts[timeline.lanes[timeline.slices.lane[at]].name]}: ${sliceFigures(at)}`));
   const more = all.length - LISTED;
   box.append(element("div", {},
-    element("p", { class: "dim" }, `${Math.min(all.length, LISTED)} of ${all.length} calls in view, largest difference first${more > 0 ? "; zoom in for the others" : ""}`),
+    element("p", { class: "dim" }, `${Math.min(all.length, LISTED)} of ${all.length} calls in view, largest difference first${more > 0 ? "; zoom in to see the others" : ""}`),
     element("ol", { class: "timeline-lines" }, ...all.slice(0, LISTED).map(line))));
 }
 
@@ -408,7 +408,7 @@ function stepSlice(key) {
     ArrowUp: here > 0 ? nearest(rows[here - 1]) : undefined,
     ArrowDown: here + 1 < rows.length ? nearest(rows[here + 1]) : undefined }[key];
   if (next === undefined) return;
-  // The state names a matched pair, so the chosen side comes first.
+  // The state contains the node of a matched pair, so the slice on the chosen side is moved to the front of the pair.
   const node = timeline.slices.node[next];
   timeline.byNode.set(node, [next, ...timeline.byNode.get(node).filter((other) => other !== next)]);
   chooseSlice(next);
@@ -449,7 +449,7 @@ function timelineKey(event) {
 
 // ---- causes and controls
 
-// The node that represents a cause: its GPU event if both sides have it, otherwise the call.
+// The node that represents a cause: its GPU event if both sides have the event, otherwise its call.
 function causeNode({ node, event }) {
   return (timeline.byNode.get(event) || []).length > 1 ? event : node;
 }
@@ -488,7 +488,7 @@ function drawTimelineControls() {
   const controls = [element("span", { class: "buttons" },
     button("−", "zoom out", () => zoomTimeline(2)), button("+", "zoom in", () => zoomTimeline(0.5)),
     button("←", "earlier", () => panTimeline(-0.4)), button("→", "later", () => panTimeline(0.4)),
-    button("all", "all of the step", () => setRange(0, timeline.whole))),
+    button("all", "show the whole step", () => setRange(0, timeline.whole))),
   ];
   if (places.length) {
     controls.push(choice("go to cause", "cause", [["", "…"], ...places], "", (value) => {

@@ -1,10 +1,9 @@
-// Draws a small picture of the whole step below the timeline and marks the visible range in it.
+// Draws a small picture of the whole step below the timeline, and marks the visible range in the picture.
 
 const MAP_HEIGHT = 34;
 let mapPicture = null;
 
-// The picture of all GPU events in the step on both sides, which is kept until the width or the
-// colors change.
+// The picture of all GPU events in the step on both sides, cached until the width or the colors change.
 function pictureOfMap(width, colours) {
   const key = width + colours.card + devicePixelRatio;
   if (mapPicture?.key === key) return mapPicture.canvas;

@@ -6,7 +6,7 @@ const SHOWS = [["work", "calls with attributed work"], ["changed", "calls that d
 const ORDERS = [["", "call order"], ["diff", "largest difference first"]];
 
 const treeView = document.getElementById("tree-view");
-// For each node, its line and the element that contains the lines below it.
+// For each node, the node's line and the element that contains the lines below it.
 const lines = new Map();
 // Nodes that a link or a search requested, which are shown regardless of the filter.
 const asked = new Set();
@@ -33,7 +33,7 @@ function nodeTags(at) {
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
 
-// For each graph launch, the uids of its captured calls start at a fixed number.
+// The uids of the captured calls below a graph launch start at a fixed number.
 function capturedRange(side, uid) {
   return page.captured[side - 1].findLast(([first]) => uid >= first);
 }
@@ -81,7 +81,7 @@ function fill(box, at, limit) {
   box.append(...children.slice(made, limit).map(branch));
   if (rest > 0) {
     const more = () => fill(box, at, limit + 5 * CHILDREN_SHOWN);
-    // A tree element may contain only tree items, so the button has that role.
+    // An element with the role `tree` may contain only tree items, so the button has the role `treeitem`.
     box.append(element("button", { type: "button", role: "treeitem", class: "show-more", onclick: more }, `${rest} more calls`));
   }
 }
@@ -198,7 +198,7 @@ function showInTree(at) {
   reveal(at);
 }
 
-// Finds the next node, after the current node, that matches the text or path query.
+// Finds the next node, after the current node, that matches the search string or path query.
 const lowerNames = new Map();
 function lowerName(at) {
   const text = tree.name[at];
@@ -213,7 +213,7 @@ function findNext(text) {
   if (foundText !== text) {
     foundText = text;
     const wanted = text.toLowerCase();
-    // Each distinct name is compared with the text only once.
+    // Each distinct name is compared with the search string only once.
     const fits = new Uint8Array(page.texts.length);
     if (!search.nodes && !search.error) page.texts.forEach((name, at) => { fits[at] = name.toLowerCase().includes(wanted) ? 1 : 0; });
     foundList = search.nodes ? search.nodes.list : [];
@@ -226,7 +226,7 @@ function findNext(text) {
   if (foundList.length) reveal(foundList[next]);
 }
 
-// Typing letters in the tree moves to the next visible line whose name contains them.
+// Typing letters in the tree moves to the next visible line whose name contains the typed letters.
 let typed = "", typedAt = 0;
 function typeAhead(letter, all, line) {
   const now = performance.now();

@@ -1,5 +1,5 @@
-//! Chooses as many calls of a step as fit on a page: half of them are the longest overall, half the
-//! longest near the causes. The two calls of a matched node are kept or dropped together.
+//! Chooses as many calls of a step as fit on a page: half are the longest calls overall, and half are the longest calls
+//! near the causes. The two calls of a matched node are kept or dropped together.
 
 use super::Slice;
 use super::places::CausePlace;
@@ -12,7 +12,7 @@ use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Maximum number of merged-tree nodes among host calls, and among GPU events. Each drawn call
+/// Maximum number of merged-tree nodes drawn for host calls, and maximum number drawn for GPU events. Each drawn call
 /// takes about 40 bytes.
 const NODES: usize = 1_500;
 
@@ -81,8 +81,8 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     causes.iter().map(around).collect()
 }
 
-/// The longest nodes. Half of the nodes are the longest overall, half the longest near the causes;
-/// if too few nodes are near the causes, longer nodes elsewhere take their place.
+/// The longest nodes. Half are the longest nodes overall, and half are the longest nodes near the causes. If too few
+/// nodes are near the causes, the longest remaining nodes fill the second half.
 struct Longest {
     /// The longest nodes overall, by time and id. The flag is true if a node is near a cause.
     of_all: First<(Reverse<Nanos>, MergedId, bool)>,
@@ -107,7 +107,7 @@ impl Longest {
     }
 }
 
-/// Keeps the smallest `room` keys of those offered.
+/// Keeps the `room` smallest keys offered.
 struct First<K> {
     room: usize,
     keys: BinaryHeap<K>,
@@ -118,8 +118,7 @@ impl<K: Ord> First<K> {
         First { room, keys: BinaryHeap::with_capacity(room) }
     }
 
-    /// Offers a key. Returns the key that no longer fits: either the largest key so far or the new
-    /// key.
+    /// Offers a key. Returns the key that is dropped: either the largest key so far or the new key.
     fn offer(&mut self, key: K) -> Option<K> {
         if self.keys.len() < self.room {
             self.keys.push(key);

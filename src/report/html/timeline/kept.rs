@@ -1,4 +1,4 @@
-//! Chooses, from all calls that ran in the step, those that the timeline keeps.
+//! Chooses which of the calls that ran in the step the timeline keeps.
 
 use super::places::CausePlace;
 use super::shown::Shown;
@@ -10,7 +10,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 /// Calls that spend at least this percentage of their time in one child are not shown.
 const PASSED_ON: i64 = 95;
 
-/// The calls of each side that were made in the step, in order. Calls that spend nearly all their
+/// The calls that ran in the step on each side, in order. Calls that spend nearly all their
 /// time in one child are omitted, because they add no information. The nodes of `causes` are always
 /// kept.
 pub(super) fn calls(
@@ -23,7 +23,7 @@ pub(super) fn calls(
     calls
 }
 
-/// Drops calls that spend nearly all their time in one child, on every side that has them.
+/// Drops nodes whose calls spend nearly all their time in one child on every side that has the call.
 fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &[CausePlace]) {
     let merged = analysis.diff().merged();
     let mut keeps = vec![false; merged.len()];
@@ -39,11 +39,11 @@ fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &
     }
 }
 
-/// For each of the given calls (in preorder), whether it is a host call that spends nearly all its
-/// time in one of the other calls.
+/// For each given call (in preorder), whether the call is a host call that spends nearly all its time in another given
+/// call.
 fn passing(tree: &CallTree, calls: &[CallId]) -> Vec<bool> {
     let mut passes = vec![false; calls.len()];
-    // Indexes of the calls that have not ended yet; each call is nested in the previous one.
+    // Indices of the calls that have not ended yet; each call is nested in the previous call.
     let mut open: Vec<usize> = Vec::new();
     for (at, &call) in calls.iter().enumerate() {
         while open.last().is_some_and(|&above| tree.end(calls[above]) <= call) {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of threads, and of streams, that are shown per side.
+/// Maximum number of threads, and maximum number of streams, shown per side.
 const LANES: usize = 6;
 /// Maximum number of rows in a lane. Calls that are nested more deeply are drawn in the last row.
 const ROWS: usize = 24;
@@ -31,7 +31,7 @@ pub(super) struct Placed<'s> {
     pub(super) row: usize,
 }
 
-/// Identifies and orders lanes: first the host threads of a side, then its streams.
+/// Identifies and orders lanes: on each side, host threads come before streams.
 type Key = (Side, bool, Option<Stream>, ThreadId);
 
 /// Returns the lanes, their slices, and the number of omitted threads and streams per side.

@@ -1,5 +1,4 @@
-//! Builds the timeline of the page: one step of both sides, from the start of the step, as slices
-//! in lanes.
+//! Builds the page's timeline, which shows one step on both sides, from the start of the step, as slices in lanes.
 //!
 //! ```text
 //! MI300X  main thread   ├ Conv2d_0 ───────┤├ Linear_0 ──┤
@@ -7,9 +6,8 @@
 //! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
 //!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
 //! ```
-//! Times are in nanoseconds since the start of the step on the same side. The size is bounded for
-//! any trace: the timeline shows the longest calls of the step overall, and the longest calls near
-//! the largest causes.
+//! Times are in nanoseconds since the start of the step on the same side as the call. The size is bounded for any
+//! trace, because the timeline shows only the longest calls in the step and the longest calls near the largest causes.
 
 mod choice;
 mod kept;
@@ -30,8 +28,7 @@ use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
 
-/// Marks a GPU event that runs in the step but was launched outside of it, so its relation has no
-/// meaning.
+/// Marks a GPU event that runs in the step but was launched outside of the step, so its relation has no meaning.
 const OUTSIDE: char = 'o';
 
 /// The timeline data that the script draws.
@@ -68,13 +65,13 @@ struct Slices {
     start: Vec<i64>,
     time: Vec<i64>,
     name: Vec<PageText>,
-    /// Node of each slice in the merged tree. The slice of the opposite side with the same node is
-    /// the counterpart.
+    /// Node of each slice in the merged tree. The counterpart of a slice is the slice on the opposite side with the
+    /// same node.
     node: Vec<usize>,
-    /// The kind of each slice as one letter, with the same letters as in the page's tree.
+    /// The kind of each slice as one letter; the page's tree uses the same letters.
     kind: String,
-    /// The relation of each slice as one letter, with the same letters as in the page's tree; `o`
-    /// for events launched outside of the step.
+    /// The relation of each slice as one letter; the page's tree uses the same letters. `o` marks events launched
+    /// outside of the step.
     relation: String,
 }
 
@@ -159,7 +156,7 @@ fn is_host(analysis: &Analysis) -> bool {
     }
 }
 
-/// A sentence about what is shown, and which share of the step that is.
+/// A remark about which step is shown, and which calls are omitted.
 fn remark(
     analysis: &Analysis,
     shown: &Shown,
@@ -167,14 +164,13 @@ fn remark(
     dropped: PerSide<usize>,
 ) -> String {
     let mut text = match shown.told(analysis) {
-        Some(step) => format!("Step {step} of both sides, each drawn from its own start."),
-        None => "Both traces in full, each drawn from its own start, because there are no steps."
-            .to_owned(),
+        Some(step) => format!("Step {step} on both sides, aligned at the start of the step."),
+        None => "Both traces in full, aligned at the start, because there are no steps.".to_owned(),
     };
     text += " Omitted: calls that spend nearly all their time in one child";
     if drawn < of {
         text += &format!(
-            "; {} of {of} events, the shortest ones away from the largest causes",
+            "; {} of {of} events, the shortest that are not near the largest causes",
             of - drawn
         );
     }

@@ -1,4 +1,4 @@
-//! Finds where the leading causes are in the step that is shown. For each cause, the instance with
+//! Finds where the leading causes occur in the step that is shown. For each cause, the instance with
 //! the largest difference is chosen.
 
 use super::shown::Shown;
@@ -52,12 +52,11 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     places
 }
 
-/// How to measure a cause: the kind of idle time (`None` for GPU work), and whether nodes below
-/// count.
+/// How to measure a cause: the kind of idle time (`None` for GPU work), and whether the time of nodes below is
+/// included.
 fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
     let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-    // A cause without a node is the sum of many small causes. The call sites of such a sum count
-    // only with their own time.
+    // A cause without a node is the sum of many small causes. For such a sum, only the call sites' own time counts.
     (kind, if cause.node.is_some() { Extent::Below } else { Extent::Own })
 }
 
@@ -68,7 +67,7 @@ enum Extent {
     Below,
 }
 
-/// Time difference of each node, candidate − baseline, with or without the nodes below it. The time
+/// Time difference at each node, candidate − baseline, with or without the nodes below it. The time
 /// is idle time of one kind or attributed time; for host-only traces, the sum of idle and
 /// attributed time.
 fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
@@ -99,7 +98,7 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
     differences
 }
 
-/// The GPU event below a node with the largest time difference on either side, as a node.
+/// Among the GPU events below a node, the event with the largest time difference, as a node.
 fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     let merged = analysis.diff().merged();
     let node = merged.node(id);
@@ -127,8 +126,8 @@ fn is_in(analysis: &Analysis, shown: &Shown, id: MergedId) -> bool {
     })
 }
 
-/// The interval from the first start to the last end of a node's calls, including GPU events below,
-/// relative to the start of the step. Returns `None` if no call of the node was made in the step.
+/// The interval from the first start to the last end of a node's calls and the GPU events below them, relative to the
+/// start of the step. Returns `None` if no call of the node was made in the step.
 fn span(analysis: &Analysis, shown: &Shown, id: MergedId) -> Option<(Nanos, Nanos)> {
     let node = analysis.diff().merged().node(id);
     let of_side = |side: Side| {

@@ -1,7 +1,7 @@
 //! Chooses the step that the timeline shows, and finds everything that ran in it.
 //!
-//! The chosen step must have a counterpart on the opposite side. Steps with the largest share of
-//! the leading causes come first. Of these steps, the one whose time difference is closest to the
+//! The chosen step must have a counterpart on the opposite side. The chosen step contains as many of the leading causes
+//! as possible, weighted by their time difference. Among such steps, the step whose time difference is closest to the
 //! median difference is chosen.
 
 use super::Slice;
@@ -57,12 +57,12 @@ impl Shown {
         self.host_end[side] - self.start[side]
     }
 
-    /// End of the last event of the step, relative to its start.
+    /// End of the step's last event, relative to the start of the step.
     pub(super) fn end(&self, side: Side) -> Nanos {
         self.end[side] - self.start[side]
     }
 
-    /// Converts a time of one side to a time relative to the start of the step.
+    /// Converts a time on one side to a time relative to the start of the step.
     pub(super) fn since(&self, side: Side, time: Nanos) -> Nanos {
         time - self.start[side]
     }
@@ -165,7 +165,7 @@ fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec
     told
 }
 
-/// For each pair of steps, how far its time difference is from the median difference.
+/// How far the time difference of each pair of steps is from the median difference.
 fn distances(rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let differences: Vec<i64> = rows.iter().map(|(_, difference)| difference.0).collect();
     let mut sorted = differences.clone();

@@ -94,12 +94,12 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     text
 }
 
-/// Whether the difference is significant, and compared with which noise.
+/// Whether the difference is significant, and the noise with which the difference is compared.
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
     match (counts.baseline, counts.candidate) {
         (1, 1) => return unknown_noise("one run per side", analysis, figures),
-        (1, _) | (_, 1) => return unknown_noise("only one run on one side", analysis, figures),
+        (1, _) | (_, 1) => return unknown_noise("a single run on one side", analysis, figures),
         _ => {}
     }
     let spread = |side: Side| match analysis.run_noise(side).and_then(|noise| noise.wall) {
@@ -119,8 +119,7 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     format!("medians of {runs}, spread {a} and {b}{verdict}")
 }
 
-/// An example is
-/// `the changes explain +0.63 of +6.52 ms; one run per side, so the rest may be noise`.
+/// An example is `the changes explain +0.63 of +6.52 ms; one run per side, so the remaining difference may be noise`.
 fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     let changes = analysis.changes();
     let is_other = |change: &Change| change.kind == ChangeKind::Environment;
@@ -132,7 +131,7 @@ fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     match effects.map(|effects| effects.joint.alone) {
         Some(joint) if !figures.signed((difference - joint).0 as f64).starts_with('±') => {
             format!(
-                "the changes explain {} of {}; {runs}, so the rest may be noise",
+                "the changes explain {} of {}; {runs}, so the remaining difference may be noise",
                 figures.signed(joint.0 as f64),
                 figures.signed(difference.0 as f64)
             )
@@ -141,11 +140,14 @@ fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     }
 }
 
-/// Whether the programs are identical, have little in common, or run nothing at all.
+/// A remark that the programs are identical, have little in common, or run nothing at all; `None` otherwise.
 pub(super) fn state(analysis: &Analysis) -> Option<String> {
     let changes = analysis.changes();
     if !changes.has_work() {
-        return Some("Nothing was compared: the windows have no op and no GPU event".to_owned());
+        return Some(
+            "Nothing was compared: the compared windows contain no ops and no GPU events"
+                .to_owned(),
+        );
     }
     if changes.is_identical() {
         return Some(identical(analysis));
@@ -154,7 +156,10 @@ pub(super) fn state(analysis: &Analysis) -> Option<String> {
         |change: &Change| matches!(change.kind, ChangeKind::Compilation | ChangeKind::Graphs);
     let share = changes.matched_share();
     (share < LITTLE_IN_COMMON && !changes.list().iter().any(is_rebuilt)).then(|| {
-        format!("These are different programs: {:.0}% of the ops have a counterpart", 100.0 * share)
+        format!(
+            "These are different programs: only {:.0}% of the ops have a counterpart",
+            100.0 * share
+        )
     })
 }
 
@@ -176,11 +181,11 @@ pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
     match certain.lines.first() {
         Some(line) if line.shown.is_empty() => line.sentence.clone(),
         Some(line) => format!("{}: {} per step", line.sentence, line.shown),
-        None => "No change of the program was found".to_owned(),
+        None => "No change in the program was found".to_owned(),
     }
 }
 
-/// The display names of the sides; if these are only `baseline` and `candidate`, the file names.
+/// The display names of the sides, or the file names if the display names are just `baseline` and `candidate`.
 pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     let names = PerSide::from_fn(|side| analysis.side_name(side).to_owned());
     if Side::BOTH.iter().any(|&side| names[side] != side.word()) {
@@ -194,7 +199,7 @@ pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     }
 }
 
-/// A file name without the file extensions of traces.
+/// A file name without trace file extensions.
 fn file_name(path: &str) -> &str {
     let mut name = path.rsplit('/').next().unwrap_or(path);
     let endings = [".gz", ".zst", ".json", ".pt.trace", ".trace"];

@@ -61,11 +61,11 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The noise with which the parts that no change causes are compared.
+/// The noise with which the unexplained parts of the difference are compared.
 struct Noise {
     /// Threshold above which a part exceeds the noise; `None` if the noise is unknown.
     spread: Option<Nanos>,
-    /// Titles of the layers for parts beyond and within the noise.
+    /// Titles of the layers for parts that exceed the noise and for parts within the noise.
     beyond: String,
     within: String,
 }
@@ -74,7 +74,7 @@ impl Noise {
     fn of(analysis: &Analysis, figures: Figures) -> Noise {
         let is_other = |change: &Change| change.kind == ChangeKind::Environment;
         if analysis.changes().list().iter().any(is_other) {
-            // A different device or library explains a different speed.
+            // A different device or library already explains a different speed.
             let beyond = "Same program, different speed: the environment differs".to_owned();
             return Noise { spread: Some(Nanos::ZERO), beyond, within: String::new() };
         }
@@ -88,7 +88,7 @@ impl Noise {
             Repeats::Runs | Repeats::Steps | Repeats::None => {}
         }
         if !analysis.has_runs() {
-            return unknown("a single run, so it may be noise");
+            return unknown("a single run, so the difference may be noise");
         }
         let spread = |side: Side| analysis.run_noise(side).and_then(|noise| noise.wall);
         let [Some(a), Some(b)] = Side::BOTH.map(spread) else {
@@ -98,13 +98,10 @@ impl Noise {
         let shown = figures.with_unit(spread_us * 1e3);
         let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
         Noise {
-            // If the step time is within noise, so is each part of the difference that no change
-            // explains.
+            // If the step time is within noise, each unexplained part of the difference is within noise, too.
             spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
-            beyond: format!(
-                "Same program, different speed: more than the runs of a side differ ({shown})"
-            ),
-            within: format!("Same program, different speed: within noise (runs differ by {shown})"),
+            beyond: format!("Same program, different speed: beyond run-to-run noise ({shown})"),
+            within: format!("Same program, different speed: within run-to-run noise ({shown})"),
         }
     }
 
@@ -130,8 +127,8 @@ fn plain(figures: Figures, cost: Nanos, sentence: String) -> Line {
     }
 }
 
-/// Formats a line for a change, with its effect if known. GPU time that overlaps host time costs
-/// nothing, whereas work that delays other work costs more than its own time.
+/// Formats a line for a change, with its effect if known. The effect may differ from the attributed time: GPU time that
+/// overlaps host time costs nothing, whereas work that delays other work costs more than its own time.
 fn of_change(
     analysis: &Analysis,
     figures: Figures,
@@ -142,7 +139,7 @@ fn of_change(
     let shown = |time: Nanos| figures.signed(time.0 as f64);
     let cost = effect.map_or(change.cost, |effect| effect.alone);
     let sentence = one_line(&change.sentence).into_owned();
-    // Sentences about calls at a single position already name the position.
+    // The sentence for a change at a single call site already names the call site.
     let place = if sentence.contains(&change.place) { "" } else { change.place.as_str() };
     Line {
         number: Some(at),
@@ -165,15 +162,14 @@ fn of_change(
     }
 }
 
-/// Whether a change is a fact about the recording, such as a different device, that takes no time
-/// itself.
+/// Whether a change describes the recording, such as a different device, and takes no time itself.
 fn takes_no_time(change: &Change, cost: Nanos) -> bool {
     let is_fact = matches!(change.kind, ChangeKind::Environment | ChangeKind::Recording);
     is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO
 }
 
-/// The usual cause of a kind of change. The usual cause is omitted if kernels at a graph launch
-/// differ, because a different capture is more likely.
+/// The usual cause of a kind of change. Omitted if kernels at a graph launch differ, because then a different capture
+/// is the more likely cause.
 fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     let node = change.nodes.first().map(|&node| analysis.diff().merged().node(node));
     let call = node.and_then(|node| node.calls().next());
@@ -192,7 +188,11 @@ fn together(figures: Figures, effects: &Effects) -> Option<Line> {
     let word = if more > Nanos::ZERO { "more" } else { "less" };
     let line = Line {
         attributed: Some(figures.signed(0.0)),
-        ..plain(figures, more, format!("Together, the changes take {word} than each alone"))
+        ..plain(
+            figures,
+            more,
+            format!("Together, the changes take {word} than the sum of their individual effects"),
+        )
     };
     is_shown(&line).then_some(line)
 }
@@ -202,7 +202,7 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     let changes = analysis.changes();
     let left = changes.difference() - effects.joint.alone;
     let attributed: Nanos = changes.without_change().map(|part| part.cost).into_iter().sum();
-    // If the devices differ, a different kernel speed is part of the change of the device.
+    // If the devices differ, the difference in kernel speed belongs to the device change.
     let is_other = changes.list().iter().any(|change| change.kind == ChangeKind::Environment);
     let kernels = match is_other {
         true => String::new(),
@@ -221,7 +221,7 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
         .map(|(name, shown)| format!("{name} {shown}"))
         .collect();
     let attributed = figures.signed(attributed.0 as f64);
-    let line = plain(figures, left, format!("What the changes do not explain{kernels}"));
+    let line = plain(figures, left, format!("Difference that the changes do not explain{kernels}"));
     let line = Line {
         attributed: Some(attributed).filter(|time| *time != line.shown),
         remark: match parts.is_empty() {
@@ -241,7 +241,7 @@ fn kernel_speed(analysis: &Analysis) -> Option<String> {
     Some(format!("the same kernels take {ratio:.2} times as long"))
 }
 
-/// Whether the cost is shown, because it does not round to zero.
+/// Whether the cost is shown; a cost that rounds to zero is not.
 fn is_shown(line: &Line) -> bool {
     !line.shown.starts_with('±')
 }
@@ -255,7 +255,7 @@ fn between_calls(changes: &Changes, device: &str) -> String {
         .into_owned()
 }
 
-/// The parts of the difference that no change causes, without parts that are too small to show.
+/// The parts of the difference that no change explains, without parts that are too small to show.
 fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
     let changes = analysis.changes();
     let is_gpu = analysis.measure() == Measure::GpuTime;
@@ -277,8 +277,7 @@ fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
         (
             changes.overlap(),
             format!(
-                "The {device} waits {overlap} where the host is not {slower}: host and device \
-                 overlap {less}"
+                "The {device} waits {overlap} although the host is not {slower}: host and device overlap {less}"
             ),
         ),
         (changes.unexplained(), "Work without a known call".to_owned()),

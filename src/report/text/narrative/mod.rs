@@ -1,15 +1,15 @@
-//! Builds the answer in words and figures once per comparison; every output format renders it.
+//! Builds the narrative of a comparison, which every output format renders.
 //!
 //! ```text
 //! headline        37% slower: 9.48 → 13.03 ms per step
 //! leading         Convolutions run in FP32 instead of TF32 …: +2.65 ms per step
 //! certain         what changed in the program, with the effect of each change
-//! other speed     the same program, other speed: beyond the noise of the runs
-//! within noise    the same program, other speed: within noise, or not tested
+//! other speed     same program, different speed: beyond run-to-run noise
+//! within noise    same program, different speed: within noise, or not tested
 //! next            what to do
 //! ```
-//! The layers add up: the changes' effects by replay and the parts in the other two layers sum to
-//! the step-time difference, and so do the attributed times.
+//! The layers add up: the effects by replay and the parts in the other two layers sum to the step-time difference. The
+//! attributed times also sum to the step-time difference.
 
 mod headline;
 mod layers;
@@ -32,30 +32,29 @@ pub struct Narrative {
     pub inputs: String,
     /// The headline, such as `37% slower: 9.48 → 13.03 ms per step`.
     pub headline: String,
-    /// Whether the difference is significant, and compared with which noise; otherwise the reason
-    /// why this is unknown.
+    /// Whether the difference is significant, and the noise with which the difference is compared; otherwise the reason
+    /// why significance is unknown.
     pub confidence: String,
     /// The leading change with its cost, or a statement that no change was found.
     pub leading: String,
     /// The shares of busy time and idle time in the difference; empty if the times are equal.
     pub split: String,
-    /// Whether the programs are identical, have little in common, or run nothing at all; `None` if
-    /// none of these applies.
+    /// A remark that the programs are identical, have little in common, or run nothing at all; `None` otherwise.
     pub state: Option<String>,
-    /// The changes of the program, most expensive first.
+    /// The changes in the program, most expensive first.
     pub certain: Layer,
-    /// Differences in the speed of the same program, beyond the noise of the runs.
+    /// Differences in the speed of the same program that exceed run-to-run noise.
     pub other_speed: Layer,
-    /// Differences in the speed of the same program, within noise or not tested.
+    /// Differences in the speed of the same program that are within noise or not tested.
     pub within_noise: Layer,
-    /// Whether the figures of the changes are effects by replay.
+    /// Whether the figures for the changes are effects by replay.
     pub has_effects: bool,
     /// The reason why there are no effects by replay; `None` if there are effects, or if no change
     /// needs an effect.
     pub no_effects: Option<String>,
-    /// Remarks about anything that the figures omit.
+    /// Remarks about anything that the figures do not include.
     pub remarks: Vec<String>,
-    /// For a comparison of several runs, how much the runs of each side vary.
+    /// How much the runs on each side vary, for sides with several runs.
     pub runs: Vec<String>,
     /// Suggested actions, at most three, most useful first.
     pub next: Vec<Action>,
@@ -65,7 +64,7 @@ pub struct Narrative {
 /// A layer of the narrative: parts of the step-time difference that are equally certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// A description of the property that the parts share.
+    /// A description of what the parts have in common.
     pub title: String,
     /// The parts of the layer, largest first.
     pub lines: Vec<Line>,
@@ -82,13 +81,11 @@ pub struct Line {
     /// Difference per step, candidate − baseline: the effect by replay where known, otherwise the
     /// attributed time.
     pub cost: Nanos,
-    /// The cost with sign and unit; empty for a fact that takes no time itself, such as a different
-    /// device.
+    /// The cost with sign and unit; empty for a change that takes no time itself, such as a different device.
     pub shown: String,
-    /// The attributed time with sign and unit, if the cost is an effect that differs from it.
+    /// The attributed time with sign and unit, if the cost is an effect that differs from the attributed time.
     pub attributed: Option<String>,
-    /// The effect on the candidate's step, which contains all other changes, if it differs from the
-    /// cost.
+    /// The effect on the candidate's step, which contains all other changes; `None` if it equals the cost.
     pub last: Option<String>,
     /// First call site of the change; empty if unknown or if the sentence names it.
     pub place: String,
@@ -107,7 +104,7 @@ pub struct Line {
 /// A suggested action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// The suggested action, in words.
+    /// A description of the suggested action.
     pub text: String,
     /// The command that performs the action; empty if there is none.
     pub command: String,
@@ -138,8 +135,7 @@ impl Narrative {
         }
     }
 
-    /// A sentence with the headline, the split into busy and idle time, and the support by several
-    /// runs.
+    /// A sentence with the headline, the split into busy and idle time, and, with several runs, the significance.
     pub fn answer(&self) -> String {
         let runs = match self.runs.is_empty() {
             true => String::new(),
@@ -148,14 +144,14 @@ impl Narrative {
         format!("{}; {}{runs}", self.headline, self.split)
     }
 
-    /// The layers that are not empty, the most certain first.
+    /// The non-empty layers, most certain first.
     pub fn layers(&self) -> impl Iterator<Item = &Layer> {
         let all = [&self.certain, &self.other_speed, &self.within_noise];
         all.into_iter().filter(|layer| !layer.lines.is_empty())
     }
 
-    /// A text such as `and 3 smaller, together +0.10 ms` for the lines of a layer after the first
-    /// `shown` lines; `None` if there are no such lines.
+    /// A summary such as `and 3 smaller, together +0.10 ms` of a layer's lines after the first `shown` lines; `None` if
+    /// there are no such lines.
     pub fn rest(&self, layer: &Layer, shown: usize) -> Option<String> {
         let others = layer.lines.get(shown..).filter(|others| !others.is_empty())?;
         let sum: Nanos = others.iter().map(|line| line.cost).sum();
@@ -163,8 +159,7 @@ impl Narrative {
         Some(format!("and {} smaller, together {sum}", others.len()))
     }
 
-    /// A description of the changes' figures, such as
-    /// `effect on the step by replay (attributed time)`.
+    /// A description of the figures for the changes, such as `effect on the step, by replay (attributed time)`.
     pub fn measure(&self) -> &'static str {
         match self.has_effects {
             true => "effect on the step, by replay (attributed time)",
@@ -174,8 +169,8 @@ impl Narrative {
 }
 
 impl Line {
-    /// A text with the range of the effect, the call site, the usual cause and the certainty; may
-    /// be empty.
+    /// Details about the change: the range of the effect, the call site, the usual cause and the certainty; may be
+    /// empty.
     pub fn detail(&self) -> String {
         let last = self.last.as_ref().map_or_else(String::new, |last| {
             format!("{} in the baseline, {last} in the candidate", self.shown)

@@ -12,7 +12,8 @@ pub(super) fn actions(analysis: &Analysis, layers: &Layers) -> Vec<Action> {
     let mut actions = Vec::new();
     if !analysis.damage().is_empty() {
         actions.push(Action {
-            text: "record the incomplete trace again: its times are lower bounds".to_owned(),
+            text: "record the incomplete trace again, because its times are lower bounds"
+                .to_owned(),
             command: String::new(),
         });
     }
@@ -67,7 +68,7 @@ fn diff(analysis: &Analysis) -> String {
     }
 }
 
-/// The files of a side, with the median run first.
+/// The files on one side, with the median run first.
 fn runs_of(analysis: &Analysis, side: Side) -> String {
     let median = analysis.tree(side).trace().source();
     let others = analysis.runs(side).iter().map(|run| run.name.as_str());

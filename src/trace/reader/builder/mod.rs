@@ -1,4 +1,4 @@
-//! Builds the columns of a [`Trace`] from the fields of one event after the other.
+//! Builds the columns of a [`Trace`], one event at a time.
 
 mod fill;
 
@@ -66,7 +66,7 @@ impl Builder {
         builder
     }
 
-    /// Adds the next element of `traceEvents`, which starts at `offset` of the text.
+    /// Adds the next element of `traceEvents`, which starts at `offset` in the text.
     pub(super) fn add(&mut self, fields: &Fields<'_>, offset: u64) {
         let place = Place { offset, event: Some(self.trace.total_events) };
         let spot = Spot { uid: Uid(self.trace.total_events as u32), place };
@@ -116,7 +116,7 @@ impl Builder {
         !self.trace.is_empty() || !self.trace.flows.is_empty() || self.left_out.has_phases()
     }
 
-    /// Size of all distinct texts and their raw forms, in bytes.
+    /// Total size of all distinct strings and their raw forms, in bytes.
     pub(super) fn text_bytes(&self) -> usize {
         self.strings.bytes()
     }
@@ -271,7 +271,7 @@ impl Builder {
     }
 
     /// Adds an allocation or a free. Like flow arrows, allocations and frees count as events that
-    /// take no part in the alignment.
+    /// the alignment ignores.
     fn add_memory(&mut self, fields: &Fields<'_>, spot: Spot) {
         self.leave_out(fields);
         let args = fields.args.memory;
@@ -309,7 +309,7 @@ impl Builder {
         }
     }
 
-    /// Counts an event that takes no part in a comparison; returns its category.
+    /// Counts an event that comparisons ignore; returns the event's category.
     fn leave_out(&mut self, fields: &Fields<'_>) -> TextId {
         let phase = threads::raw(fields.phase);
         let category = threads::raw(fields.category);

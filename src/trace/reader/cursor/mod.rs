@@ -1,8 +1,8 @@
-//! Walks over indexed text and returns its keys and values, one after the other.
+//! Walks over indexed text and returns the keys and values in order.
 //!
 //! The cursor allocates and decodes nothing: values are slices of the text. Every token is checked
 //! against the JSON grammar. An unescaped quote swaps the inside and the outside of strings, and
-//! the first irregular token is the only sign of this.
+//! only the first irregular token reveals such a swap.
 
 mod skip;
 
@@ -62,12 +62,12 @@ impl<'a> Cursor<'a> {
         self.index.get(self.at).map(|&position| position as usize).ok_or(Stop::Incomplete)
     }
 
-    /// Position up to which all text was consumed: that of the next token or, if there is none, the
-    /// end of the last token.
+    /// Position up to which all text was consumed: the start of the next token or, if no token
+    /// follows, the end of the last token.
     pub(super) fn consumed(&self) -> usize {
         match self.index.get(self.at) {
             Some(&position) => position as usize,
-            // A string or number is only read if the token after it is known, so the last consumed
+            // A string or number is only read if the following token is known, so the last consumed
             // token must be one byte long.
             None => self.passed(),
         }
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
         self.at += 1;
     }
 
-    /// Skips `byte` if it is the next token; returns whether it was.
+    /// Skips the next token if that token is `byte`; returns whether the token was skipped.
     #[inline]
     pub(super) fn eat(&mut self, byte: u8) -> Result<bool, Stop> {
         let found = self.peek()? == byte;
@@ -115,9 +115,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the next value of an object or list.
-    // This function is always inlined: a `Value` that is returned through memory is read in
-    // different chunks than it was written in. The resulting stall took 40% of the time for reading
-    // an event.
+    // This function is always inlined: a `Value` that is returned through memory is read in chunks
+    // of a different size than it was written in. The resulting stall took 40% of the time for
+    // reading an event.
     #[inline(always)]
     pub(super) fn value(&mut self) -> Result<Value<'a>, Stop> {
         let &[start, next] = self.next_two()?;

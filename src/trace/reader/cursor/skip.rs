@@ -6,8 +6,8 @@ use super::{Cursor, Stop};
 const MAX_DEPTH: u32 = 512;
 
 impl Cursor<'_> {
-    /// Skips the object or list that comes next, without recursion whatever its depth; returns the
-    /// position of its end.
+    /// Skips the next object or list, without recursion at any nesting depth; returns the end
+    /// position.
     pub(super) fn skip_composite(&mut self) -> Result<usize, Stop> {
         let index = &self.index[self.at..];
         let mut depth = 0u32;

@@ -195,8 +195,8 @@ impl Document {
         Ok(())
     }
 
-    /// Skips a text, number or word. The key of the event list ends any earlier value that was not
-    /// closed.
+    /// Skips a string, number or word. The key of the event list ends any earlier value that was
+    /// not closed.
     fn skip_value(&mut self, cursor: &mut Cursor<'_>, offset: u64) -> Result<(), Stop> {
         let value = cursor.value()?;
         let next = cursor.peek()?;

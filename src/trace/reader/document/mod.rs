@@ -12,9 +12,9 @@
 //! ```
 //!
 //! A walk ends where the window ends, or where the text is not JSON. A walk reports how much text
-//! it used, so the next window starts at an element, never inside a string. Events that resemble
-//! earlier events need neither a walk nor a window: [`Document::skim`] reads them while they
-//! directly follow each other.
+//! was used, so the next window starts at an element, never inside a string. Events that resemble
+//! earlier events need neither a walk nor a window: [`Document::skim`] reads such events as long as
+//! they directly follow each other.
 
 mod members;
 
@@ -34,8 +34,8 @@ use crate::error::Place;
 /// Maximum length of an event; a longer event is treated as broken text.
 pub(super) const MAX_ELEMENT: usize = 16 * 1024 * 1024;
 
-/// Length above which an event that seems to contain another event is treated as not closed. The
-/// limit bounds how much text is read twice, however many long events there are.
+/// Length above which an event that seems to contain another event is treated as unclosed. The
+/// limit bounds how much text is read twice, no matter how many long events the file contains.
 pub(super) const LONG_ELEMENT: usize = 256 * 1024;
 
 /// Where in the document the next token is.
@@ -157,7 +157,7 @@ impl Document {
     /// Returns the number of bytes read; the text starts at offset `base` of the file.
     pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
         let mut used = 0;
-        // The text between the two last events, up to the opening brace of the second event,
+        // The text between the last two events, up to the opening brace of the second event,
         // because this text usually repeats.
         let mut gap = &text[..0];
         while let State::Elements(after) = self.state
@@ -277,7 +277,7 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Continues in the object around the events, whose list was not closed.
+    /// Continues in the object around the event list, which was not closed.
     pub(super) fn leave_events(&mut self, offset: u64) {
         self.count(Oddity::MissingBracket, 1, offset);
         self.member = After::Comma;
@@ -396,7 +396,7 @@ impl Document {
         self.count(Oddity::InvalidUtf8, faults.not_utf8, offset);
     }
 
-    /// Reads a `null`, number, text or list that is among the events.
+    /// Reads a `null`, number, string or list that appears among the events.
     fn other_element(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -424,7 +424,7 @@ impl Document {
 }
 
 /// Whether an event was not closed and therefore contains the next events. If text is damaged at or
-/// before an event, an event that contains another event counts as not closed.
+/// before an event, an event that contains another event counts as unclosed.
 fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
         || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))

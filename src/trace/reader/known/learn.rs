@@ -11,7 +11,7 @@ const MAX_LENGTH: usize = 512;
 /// Maximum number of steps that are remembered as followers of a step.
 const MAX_AFTER: usize = 16;
 
-/// An event whose steps are being learned, up to its first irregularity.
+/// An event whose steps are being learned, up to the first irregularity in the event.
 struct Lesson<'a, 'k> {
     known: &'k mut Known,
     text: &'a [u8],
@@ -32,8 +32,8 @@ impl Known {
         Lesson { known: self, text, cursor, in_args, last, start, fixed, name }.event();
     }
 
-    /// Returns the number of a step; adds the step if it is new, and records it as a follower of
-    /// `before`. Returns `None` if there are too many steps, or if the new step is too long.
+    /// Returns the number of a step; adds the step if it is new, and records the step as a follower
+    /// of `before`. Returns `None` if there are too many steps, or if the new step is too long.
     fn step(&mut self, step: Step, before: u32) -> Option<u32> {
         let after = &self.steps[before as usize].after;
         if let Some(&number) = after.iter().find(|&&at| self.steps[at as usize].is_same(&step)) {
@@ -89,8 +89,8 @@ impl Lesson<'_, '_> {
         }
     }
 
-    /// Enters the object `args`, unless it is empty. Returns `None` if the value of `args` is not
-    /// an object.
+    /// Enters the object `args`, unless the object is empty. Returns `None` if the value of `args`
+    /// is not an object.
     fn args(&mut self) -> Option<()> {
         self.fixed.push(Fixed { slot: Slot::Args, kind: Kind::Null, start: 0, end: 0 });
         self.cursor.eat(b'{').ok()?.then_some(())?;

@@ -1,4 +1,4 @@
-//! Remembers lists of numbers and texts in order to recognize a list that occurs again.
+//! Remembers lists of numbers and strings in order to recognize a list that occurs again.
 
 /// Number of buckets, a power of two. Lists with the same beginning share a bucket.
 const BUCKETS: usize = 1024;

@@ -1,4 +1,4 @@
-//! Reads events that resemble earlier events, without an index of their structure.
+//! Reads events that resemble earlier events, without an index of the text structure.
 //!
 //! Profilers write events in few shapes, which have the same keys in the same order with the same
 //! blanks. The text between two variable values is called a *step*. In events of the same shape,
@@ -9,11 +9,11 @@
 //! └────────────── step ────────────────┘└─ text ──┘└──────── step ───────────┘└ number
 //! ```
 //!
-//! An event is known if its text consists of known steps, each after a step that it followed in an
-//! earlier event. Between the steps there may be strings, plain numbers, and lists that are plain
-//! or were seen before with the same bytes. The tokens of an event depend only on the text from its
-//! `{` on, so they are the same as the tokens that the index would give. All other events are read
-//! with the index, and their steps are learned.
+//! An event is known if its text consists of known steps, and each step also followed the previous
+//! step in an earlier event. Between the steps there may be strings, plain numbers, and lists that
+//! are plain or were seen before with the same bytes. The tokens of an event depend only on the
+//! text that starts with the event's `{`, so these tokens are the same tokens that the index would
+//! give. All other events are read with the index, and their steps are learned.
 
 mod learn;
 mod lists;
@@ -76,10 +76,10 @@ enum Then {
     End,
 }
 
-/// Maximum patience for searching for known events. The search for known events is given up if it
-/// is not worthwhile: a miss costs about ten times as much as a known event saves. A known event
-/// adds 1 to the patience, up to this limit. A miss subtracts [`MISS`] from the patience; once it
-/// is 0, all events are read with the index.
+/// Maximum patience for searching for known events. The search for known events is abandoned if the
+/// search is not worthwhile: a miss costs about ten times as much as a known event saves. A known
+/// event adds 1 to the patience, up to this limit. A miss subtracts [`MISS`] from the patience;
+/// once the patience is 0, all events are read with the index.
 const PATIENCE: u32 = 16 * 1024;
 /// The amount by which a miss reduces the patience.
 const MISS: u32 = 8;
@@ -107,8 +107,8 @@ impl Known {
         self.patience = self.patience.saturating_sub(MISS);
     }
 
-    /// Reads the event that starts at `start` into `fields` and returns its end, if the event is
-    /// known.
+    /// If the event that starts at `start` is known, reads the event into `fields` and returns the
+    /// end position.
     ///
     /// If the event is not known, the content of `fields` is meaningless.
     pub(super) fn read<'a>(
@@ -188,7 +188,7 @@ impl Known {
         }
     }
 
-    /// The slow path for a text that does not start with the most likely step. Moves the found step
+    /// The slow path for text that does not start with the most likely step. Moves the found step
     /// forward by one position.
     #[inline(never)]
     fn next_of_others(&mut self, step: usize, text: &[u8]) -> Option<u32> {
@@ -200,7 +200,7 @@ impl Known {
     }
 }
 
-/// Reads the time that starts at `at`; returns the end of the time.
+/// Reads the time value that starts at `at`; returns the end position.
 #[inline]
 fn time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<usize> {
     match numbers::nanos_at(text, at) {
@@ -212,7 +212,7 @@ fn time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<usize> {
     }
 }
 
-/// The slow path for a time that is not in the common form.
+/// The slow path for a time value that is not in the common form.
 #[inline(never)]
 fn uncommon_time(text: &[u8], at: usize, field: &mut Option<Nanos>) -> Option<usize> {
     let end = scan::number_end(text, at)?;
@@ -242,8 +242,8 @@ impl Kind {
 impl Step {
     /// Whether `text` starts with this step, followed by a non-empty value. Empty values are part
     /// of a step, so no text starts with two different steps.
-    // This function is always inlined, because calling it for each step makes reading take 2% more
-    // instructions.
+    // This function is always inlined, because a function call for each step makes reading take 2%
+    // more instructions.
     #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
@@ -267,8 +267,8 @@ const NUMBER: u8 = 2;
 const LIST: u8 = 4;
 const ANY: u8 = 8;
 
-/// For each byte, the kinds of values that may begin with it. Strings count by the byte after the
-/// opening quote.
+/// For each byte, the kinds of values that may begin with that byte. Strings are classified by the
+/// byte after the opening quote.
 const BEGINNINGS: [u8; 256] = {
     let mut beginnings = [ANY | TEXT; 256];
     let mut digit = b'0';
@@ -297,7 +297,7 @@ impl Then {
 }
 
 /// The key under which [`Lists`] remembers a list. Lists that follow different steps, or belong to
-/// ops of different names, usually have different keys.
+/// ops with different names, usually have different keys.
 #[inline]
 fn list_key(step: u32, name: Value<'_>) -> u64 {
     let name = name.bytes().unwrap_or_default();

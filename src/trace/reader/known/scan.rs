@@ -2,12 +2,13 @@
 
 use super::super::words::{self, WORD, each};
 
-/// Number of bytes of a long string that are examined at once; short strings are examined word by
+/// Number of bytes of a long string that are examined at a time; short strings are examined word by
 /// word.
 const CHUNK: usize = 32;
 
-/// Position of the quote that closes the string whose content starts at `at`, if it is a valid JSON
-/// string, which has no byte below 0x20, no escape that JSON does not define, and only UTF-8.
+/// Position of the quote that closes the string whose content starts at `at`, if the string is
+/// valid JSON. A valid string is UTF-8, has no byte below 0x20, and has only escapes that JSON
+/// defines.
 #[inline]
 pub(in super::super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -89,9 +90,9 @@ fn special_bytes(word: u64) -> u64 {
 }
 
 /// Position after the number that starts at `start`: an optional sign, digits, and optionally a
-/// decimal point with more digits. Returns `None` if the text has no number there, or a number that
-/// JSON does not allow (`020`, `20.`). Whether the number ends at this position depends on the next
-/// byte, which the caller must check.
+/// decimal point with more digits. Returns `None` if the text has no number at that position, or a
+/// number that JSON does not allow (`020`, `20.`). Whether the number ends at this position depends
+/// on the next byte, which the caller must check.
 #[inline]
 pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
     short_number_end(text, start).or_else(|| any_number_end(text, start))
@@ -203,7 +204,7 @@ fn behind_spaces(text: &[u8], at: usize) -> usize {
     at + words::first((word ^ words::each(b' ')) | 1 << 63)
 }
 
-/// Whether two texts of equal length are equal. For a step, which has only a few bytes, this
+/// Whether two byte strings of equal length are equal. For a step, which has only a few bytes, this
 /// comparison takes half the time of a call to `memcmp`. For the effect on the total reading time,
 /// see `strings::Recent`.
 #[inline]
@@ -217,8 +218,8 @@ pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Whether two texts of equal length, at least `PIECE` bytes, are equal. The last chunk may overlap
-/// the previous chunk. The last chunk is compared first, because most texts differ there.
+/// Whether two byte strings of equal length, at least `PIECE` bytes, are equal. The last chunk may
+/// overlap the previous chunk. The last chunk is compared first, because most strings differ there.
 #[inline]
 fn is_same_in<const PIECE: usize>(a: &[u8], b: &[u8]) -> bool {
     let (pieces_a, _) = a.as_chunks::<PIECE>();

@@ -6,7 +6,7 @@ use super::super::index::index_scalar;
 use super::{Known, scan};
 use proptest::prelude::*;
 
-/// Events of several profilers and years, each followed by the beginning of the next text.
+/// Events from several profilers and years, each followed by the beginning of the next text.
 const EVENTS: [&str; 8] = [
     r#"{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 8, "ts": 12.5, "dur": 3, "args": {"External id": 1, "Input Dims": [[2, 3], []], "Input type": ["float", "a\"b"], "Call stack": "x.py(3): f", "Fwd thread id": 0, "Sequence number": 4}}, {"#,
     r#"{ "ph": "X", "cat": "Operator",
@@ -72,7 +72,7 @@ fn keys_that_were_met_in_another_place_are_not_taken_for_those() {
     // This `External id` is in the arguments of a Python frame, which are ignored.
     let frame = EVENTS[2].replace("[7]", "[8, 9]");
     assert_eq!(known(&mut taught, &frame), with_index(&frame));
-    // The key `External id` is an argument only inside `args`, and here it is outside.
+    // The key `External id` is an argument only inside `args`, and here the key is outside.
     let outside = r#"{"name": "x", "args": {}, "External id": 9}, {"#;
     learn(&mut taught, outside);
     assert_eq!(known(&mut taught, outside), with_index(outside));
@@ -112,7 +112,7 @@ fn patience_ends() {
     assert!((1_000..10_000).contains(&misses));
 }
 
-/// Fragments from which a test composes random texts of events.
+/// Fragments from which a test composes random event texts.
 const PIECES: [&str; 20] = [
     "\"",
     "\\",
@@ -149,7 +149,8 @@ fn changed(event: usize, changes: &[(usize, usize, usize)]) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever steps were learned, a known text gives the same result as the index.
+    /// Reading a known event gives the same result as reading with the index, whatever steps were
+    /// learned.
     #[test]
     fn the_index_says_the_same(
         lessons in prop::collection::vec((0..EVENTS.len(), prop::collection::vec((0..500usize, 0..4usize, 0..PIECES.len()), 0..3)), 0..6),

@@ -27,8 +27,7 @@ impl Reading<'_, '_> {
     }
 
     /// Continues where the file ends before the last value does: the file is truncated, or an
-    /// unclosed event contains all text that follows it. Returns `false` if nothing follows the
-    /// text.
+    /// unclosed event contains all text that follows it. Returns `false` if nothing more follows.
     pub(super) fn mend_last(&mut self) -> Result<bool> {
         match self.document.state() {
             State::Elements(after) if !self.block.content().is_empty() => self.mend_element(after),
@@ -139,7 +138,7 @@ impl Reading<'_, '_> {
                 return Ok(true);
             }
             let used = match list {
-                // The key of the list is kept until it is clear whether an event precedes it.
+                // The key of the list is kept until it is clear whether an event precedes the key.
                 Some(_) => 0,
                 None => content.len().saturating_sub(KEPT).min(event.unwrap_or_else(|kept| kept)),
             };

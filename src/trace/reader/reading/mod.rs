@@ -18,7 +18,7 @@ use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 use std::thread;
 
-/// Maximum size in bytes of a trace's distinct texts and their raw forms.
+/// Maximum size in bytes of a trace's distinct strings and their raw forms.
 const MAX_TEXT: usize = 3 << 30;
 
 /// A trace while it is being read.
@@ -27,7 +27,7 @@ struct Reading<'scope, 'a> {
     block: Block,
     document: Document,
     strict: bool,
-    /// Whether reading the text after the events was given up, because the text is damaged or a
+    /// Whether the text after the events is no longer read, because that text is damaged or is a
     /// second document.
     gave_up: bool,
 }
@@ -58,7 +58,7 @@ pub(super) fn read_header(source: Source<'_>, options: &ReadOptions) -> Result<H
 }
 
 impl<'scope, 'a> Reading<'scope, 'a> {
-    /// Reads the first block and checks that it looks like JSON.
+    /// Reads the first block and checks that the block looks like JSON.
     fn start(feed: Feed<'scope, 'a>, options: &ReadOptions) -> Result<Self> {
         let block = Block::new(options.block_bytes.unwrap_or(BLOCK));
         let document = Document::new(options);
@@ -160,7 +160,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
                 .remedy("record fewer steps"));
         }
         if self.document.builder.text_bytes() > MAX_TEXT {
-            let message = "more than 3 GiB of distinct texts, counting raw and decoded forms";
+            let message = "more than 3 GiB of distinct strings, counting raw and decoded forms";
             return Err(self
                 .error(ErrorKind::LimitExceeded, message.to_owned())
                 .remedy("record fewer steps, or record without shapes or Python stacks"));
@@ -171,17 +171,17 @@ impl<'scope, 'a> Reading<'scope, 'a> {
     fn refusal(&self, oddity: Oddity, place: Place) -> Error {
         Error::new(ErrorKind::Malformed, self.feed.name(), oddity.label())
             .at(place)
-            .remedy("without --strict, it is repaired or skipped, and counted")
+            .remedy("without --strict, the damage is repaired or skipped, and counted")
     }
 
-    /// Creates an error at the position of the text that comes next.
+    /// Creates an error at the current position in the text.
     fn error(&self, kind: ErrorKind, message: String) -> Error {
         let event = self.document.has_trace_events().then(|| self.document.builder.total_events());
         Error::new(kind, self.feed.name(), message).at(Place { offset: self.block.base(), event })
     }
 }
 
-/// Number of JSON blanks at the beginning of a text. A form feed is not a JSON blank, although
+/// Number of JSON blanks at the beginning of a string. A form feed is not a JSON blank, although
 /// `trim_ascii_start` strips form feeds.
 fn leading_blanks(text: &[u8]) -> usize {
     let is_blank = |&&byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');

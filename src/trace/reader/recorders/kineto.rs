@@ -1,4 +1,4 @@
-//! Kineto, the profiler of PyTorch: JSON, read block by block.
+//! Reads the JSON that Kineto, PyTorch's profiler, writes, block by block.
 
 use super::super::options::ReadOptions;
 use super::super::reading;
@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 
-/// `export_chrome_trace` and everything else in the format of Chrome's trace viewer.
+/// JSON from `export_chrome_trace`, or from any other program that writes Chrome's trace viewer
+/// format.
 pub(super) struct Kineto;
 
 impl TraceSource for Kineto {

@@ -1,7 +1,8 @@
-//! The recorders whose files can be read: one [`TraceSource`] each, all with the same result.
+//! Defines one [`TraceSource`] for each recorder whose files can be read. All sources produce the
+//! same kind of trace.
 //!
-//! The content of a file decides which one reads it, not its name. Whatever follows the reader does
-//! not depend on the recorder, which [`Header::recorder`] only names.
+//! The content of a file, not the file name, decides which source reads the file. After reading,
+//! nothing depends on the recorder; [`Header::recorder`] only stores the name of the recorder.
 
 mod kineto;
 mod nsight;
@@ -14,48 +15,51 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 
-/// A kind of file that contains a trace.
+/// A file format that contains a trace.
 pub(super) trait TraceSource: Sync {
-    /// Whether a file that begins with these unpacked bytes is of this kind.
+    /// Whether a file that begins with these unpacked bytes has this format.
     fn recognises(&self, head: &[u8]) -> bool;
 
-    /// Whether a file that begins with these bytes may be of this kind, but further ones are needed
-    /// to know.
+    /// Whether a file that begins with these bytes may have this format, but more bytes are needed
+    /// to decide.
     fn needs_more(&self, head: &[u8]) -> bool;
 
     /// Reads the whole file.
     ///
     /// # Errors
-    /// If reading fails, or the bytes are not a trace of this kind or exceed a limit.
+    /// Fails if reading fails, if the bytes are not a trace in this format, or if the bytes exceed
+    /// a limit.
     fn read(&self, source: Source<'_>, options: &ReadOptions) -> Result<Trace>;
 
-    /// Reads what is known about the recording as a whole.
+    /// Reads the metadata that describes the recording as a whole.
     ///
     /// # Errors
-    /// Like [`TraceSource::read`].
+    /// Fails for the same reasons as [`TraceSource::read`].
     fn read_header(&self, source: Source<'_>, options: &ReadOptions) -> Result<Header> {
         Ok(self.read(source, options)?.header)
     }
 }
 
-/// All kinds. The last one takes every file, and says what a file is if it is none of them.
+/// All formats. The last format accepts every file; if the file is not a trace, the error names the
+/// format that the file seems to have.
 const SOURCES: [&dyn TraceSource; 4] =
     [&nsight::NsightSystems, &xla::Xla, &xla::XlaJson, &kineto::Kineto];
 
-/// The kind of a file, by its content.
+/// The format of a file, detected from the file's content.
 ///
 /// # Errors
-/// If reading fails.
+/// Fails if reading fails.
 pub(super) fn of(source: &mut Source<'_>) -> Result<&'static dyn TraceSource> {
     let head = source.head(|head| SOURCES.iter().any(|kind| kind.needs_more(head)))?;
     let found = SOURCES.into_iter().find(|kind| kind.recognises(head));
     Ok(found.unwrap_or(&kineto::Kineto))
 }
 
-/// All unpacked bytes of a file whose format needs them at once.
+/// All unpacked bytes of a file, for a format that cannot be read block by block.
 ///
 /// # Errors
-/// If reading fails, if the bytes exceed the limit, or if compressed data is cut or damaged.
+/// Fails if reading fails, if the bytes exceed the limit, or if compressed data is truncated or
+/// damaged.
 fn whole(source: &mut Source<'_>) -> Result<Vec<u8>> {
     const STEP: usize = 1 << 20;
     let mut bytes = Vec::new();

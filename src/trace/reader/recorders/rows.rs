@@ -12,10 +12,11 @@ use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Longest text in bytes. Many rows may share one, and each row looks it up.
+/// Maximum length of a string in bytes. Many rows may share a string, and each row looks the string
+/// up.
 const LONGEST: usize = 1 << 16;
 
-/// A text without what exceeds [`LONGEST`].
+/// The beginning of a string, limited to [`LONGEST`] bytes.
 pub(super) fn beginning(text: &str) -> &str {
     match text.len() {
         ..=LONGEST => text,
@@ -46,10 +47,10 @@ pub(super) struct Event {
 }
 
 impl Rows {
-    /// Counts one more row of the file; returns its position.
+    /// Counts one more row in the file; returns the position of the row.
     ///
     /// # Errors
-    /// If there are more rows than a uid can number.
+    /// Fails if there are more rows than uids.
     pub(super) fn next(&mut self, name: &str) -> Result<Uid> {
         let uid = u32::try_from(self.trace.total_events).ok().filter(|uid| *uid < u32::MAX);
         let uid = uid.ok_or_else(|| {
@@ -60,17 +61,17 @@ impl Rows {
         Ok(Uid(uid))
     }
 
-    /// Counts as many rows as the file has, if fewer were counted so far.
+    /// Raises the row count to `total`, if fewer rows were counted so far.
     pub(super) fn count_all(&mut self, total: u64) {
         self.trace.total_events = self.trace.total_events.max(total);
     }
 
-    /// Counts a row that takes no part in a comparison.
+    /// Counts a row that comparisons ignore.
     pub(super) fn leave_out(&mut self, kind: &str) {
         self.leave_out_many(kind, 1);
     }
 
-    /// Counts rows that take no part in a comparison.
+    /// Counts rows that comparisons ignore.
     pub(super) fn leave_out_many(&mut self, kind: &str, count: u64) {
         match self.left_out.get_mut(kind) {
             Some(known) => *known += count,
@@ -85,7 +86,7 @@ impl Rows {
         self.leave_out(kind);
     }
 
-    /// Adds an event. An end before the start counts as a duration of 0.
+    /// Adds an event. An event that ends before its start gets a duration of 0.
     pub(super) fn push(&mut self, uid: Uid, event: Event) -> EventId {
         let trace = &mut self.trace;
         let id = EventId(trace.uids.len() as u32);
@@ -104,7 +105,7 @@ impl Rows {
         id
     }
 
-    /// The trace so far, to add to its columns of few values.
+    /// Mutable access to the trace that was built so far, for filling the sparse columns.
     pub(super) fn trace(&mut self) -> &mut Trace {
         &mut self.trace
     }
@@ -114,12 +115,12 @@ impl Rows {
         &mut self.trace.header
     }
 
-    /// The id of a text, or of the beginning of one that is too long.
+    /// The id of a string, which is cut to [`LONGEST`] bytes if necessary.
     pub(super) fn text(&mut self, text: &str) -> TextId {
         self.trace.texts.intern(beginning(text))
     }
 
-    /// The thread with this process and number, which is added if it is new.
+    /// The thread with this process and number; adds the thread if it is new.
     pub(super) fn thread(&mut self, pid: &str, tid: &str, name: &str) -> ThreadId {
         let key = (self.text(pid), self.text(tid));
         let name = self.text(name);
@@ -130,13 +131,13 @@ impl Rows {
         })
     }
 
-    /// The thread of a device's stream.
+    /// The thread that represents a device's stream.
     pub(super) fn stream_thread(&mut self, stream: Stream) -> ThreadId {
         let (pid, tid) = (stream.device.to_string(), format!("stream {}", stream.number));
         self.thread(&pid, &tid, &tid)
     }
 
-    /// Sets where a GPU event ran.
+    /// Sets the stream on which a GPU event ran.
     pub(super) fn set_stream(&mut self, event: EventId, stream: Stream) {
         let all = &mut self.trace.all_streams;
         let at = *self.streams.entry(stream).or_insert_with(|| {
@@ -163,10 +164,11 @@ impl Rows {
         self.trace.grids.push(event, grid);
     }
 
-    /// The finished trace of a file with this many unpacked bytes.
+    /// The finished trace, read from a file with `unpacked` bytes after decompression.
     ///
     /// # Errors
-    /// If the rest of the file cannot be read, or if it is damaged under `--strict`.
+    /// Fails if the rest of the file cannot be read, or if the file is damaged and `--strict` is
+    /// given.
     pub(super) fn finish(
         mut self,
         mut source: Source<'_>,
@@ -177,7 +179,7 @@ impl Rows {
         if options.strict && untimed + clocks > 0 {
             let message = format!("{} events have impossible times", untimed + clocks);
             return Err(Error::new(ErrorKind::Malformed, name, message)
-                .remedy("without --strict, they are repaired or skipped, and counted"));
+                .remedy("without --strict, such events are repaired or skipped, and counted"));
         }
         let trace = &mut self.trace;
         trace.notes.add("NO_EVENTS", u64::from(trace.is_empty()), "record again", || {
@@ -189,7 +191,8 @@ impl Rows {
         trace.notes.add("UNTIMED_EVENTS", untimed, "", || {
             format!("{untimed} × range without an end; ignored")
         });
-        // A range that is open when the recording ends has no work of its own, so nothing is lost.
+        // Nothing is lost, because a range that is open when the recording ends has no work of its
+        // own.
         trace.losses.clocks = clocks;
         trace.source = name.to_owned();
         trace.unpacked_bytes = unpacked;

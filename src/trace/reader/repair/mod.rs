@@ -1,5 +1,5 @@
-//! Repairs an event that is not JSON by escaping the quotes in it, or finds where to continue after
-//! the event.
+//! Repairs an event that is not JSON by escaping the quotes in the event, or finds where to
+//! continue after the event.
 //!
 //! Names of Python frames can contain quotes that the profiler did not escape:
 //!
@@ -21,7 +21,7 @@ use rewrite::{Quotes, rewritten};
 /// Maximum number of bytes of an event that are examined.
 const REACH: usize = 64 * 1024;
 
-/// Number of bytes at the start of an event in which its phase is searched for.
+/// Number of bytes at the start of an event that are searched for the phase key.
 const PHASE_REACH: usize = 4 * 1024;
 
 /// The key of the phase, which every event has.
@@ -60,8 +60,8 @@ const TOP_KEYS: [&[u8]; 9] = [
 ];
 
 /// Length of the broken element at the beginning of `text`: up to the start of the next event, or
-/// the end of the list. Returns the length of `text` if nothing follows it (`at_end`), and `None`
-/// if more text is needed to decide.
+/// the end of the list. Returns the length of `text` if nothing follows `text` (`at_end`), and
+/// `None` if more text is needed to decide.
 pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     for at in 1..text.len() {
         let found = match text[at] {
@@ -80,7 +80,7 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
 
 /// Position of the next event. If there is no event, returns the position from which `text` must be
 /// kept, so an event can be recognized when more text follows (not `at_end`): the text before a `{`
-/// shows whether it is the value of a key.
+/// shows whether the object is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
@@ -104,8 +104,8 @@ pub(super) fn holds_event(element: &[u8]) -> bool {
 }
 
 /// Whether `text` begins with an event that is not in a list. An object that contains events is a
-/// document, whatever else it contains. Returns `None` if the text ends (and not `at_end`) before
-/// this is known.
+/// document, whatever else it contains. Returns `None` if `text` ends too early to decide, unless
+/// `at_end` is true.
 pub(super) fn starts_lines(text: &[u8], at_end: bool) -> Option<bool> {
     if text.first() != Some(&b'{') {
         return Some(false);
@@ -140,12 +140,12 @@ fn object_end(text: &[u8]) -> Option<usize> {
 }
 
 /// Whether `text` begins with a key of the trace's top-level object, which means that the list of
-/// events was not closed. Returns `None` if `text` ends before this is known.
+/// events was not closed. Returns `None` if `text` ends too early to decide.
 pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }
 
-/// Number of events in a text that cannot be read, as far as they can be counted, but at least one.
+/// Number of events in unreadable text, as far as the events can be counted; at least 1.
 pub(super) fn events_in(stretch: &[u8]) -> u32 {
     phases(stretch, stretch.len()).max(1)
 }
@@ -159,15 +159,15 @@ pub(super) fn phases(text: &[u8], end: usize) -> u32 {
     u32::try_from(phases.count()).unwrap_or(u32::MAX)
 }
 
-/// Returns the event in `text` with all quotes inside its strings escaped, and its length in
-/// `text`.
+/// Returns the event in `text` with all quotes inside strings escaped, and the length of the event
+/// in `text`.
 pub(super) fn escaped(text: &[u8]) -> Option<(Vec<u8>, usize)> {
     let reach = &text[..text.len().min(REACH)];
     rewritten(reach, Quotes::Unescaped).or_else(|| rewritten(reach, Quotes::All))
 }
 
-/// Whether the `{` at `at` starts an event: it is not the value of a key, it has a phase, and its
-/// first key is a key of events. Returns `None` if the text ends too early to decide.
+/// Whether the `{` at `at` starts an event. An event is not the value of a key, has a phase, and
+/// begins with a key that events have. Returns `None` if the text ends too early to decide.
 pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     if text[..at].trim_ascii_end().last() == Some(&b':') {
         return Some(false);
@@ -223,8 +223,8 @@ fn is_top_key(key: &[u8]) -> bool {
     TOP_KEYS.contains(&key) || key.ends_with(b"_version") || key.starts_with(b"with_")
 }
 
-/// The key at the beginning of `text`, if there is a key and a colon follows it. The outer `None`
-/// means that `text` ends before this is known.
+/// The key at the beginning of `text`, if there is a key followed by a colon. The outer `None`
+/// means that `text` ends too early to decide.
 fn member_key(text: &[u8]) -> Option<Option<&[u8]>> {
     const LONGEST_KEY: usize = 64;
     let start = text.trim_ascii_start();
@@ -312,8 +312,8 @@ mod tests {
         assert_eq!(next_event(br#"]}, {"a": 1}, {"na"#, false), Err(12));
         assert_eq!(next_event(br#""args": "#, false), Err(6));
         assert_eq!(next_event(b"]}]", false), Err(2));
-        // At the end of the file, the truncated object is not an event, but an object inside it may
-        // be an event.
+        // At the end of the file, the truncated object is not an event, but an object inside the
+        // truncated object may be an event.
         let cut = br#"{"id": 0, "na": [ {"ph": "X"}"#;
         assert_eq!((next_event(cut, false), next_event(cut, true)), (Err(0), Ok(18)));
         assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));

@@ -15,7 +15,7 @@ pub(super) enum Quotes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Event,
-    /// A field of an event that contains no user text, so the next quote closes it.
+    /// A field of an event that contains no user text, so the next quote closes the string.
     Field,
     Args,
     List,
@@ -29,7 +29,7 @@ struct Rewriter<'a> {
     quotes: Quotes,
 }
 
-/// Returns the event with all quotes inside its strings escaped, and its length in `text`.
+/// Returns the event with all quotes inside strings escaped, and the length of the event in `text`.
 pub(super) fn rewritten(text: &[u8], quotes: Quotes) -> Option<(Vec<u8>, usize)> {
     let mut rewriter = Rewriter { text, at: 0, out: Vec::new(), quotes };
     rewriter.object(Within::Event)?;

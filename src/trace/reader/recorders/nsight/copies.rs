@@ -1,4 +1,4 @@
-//! The numbers of CUPTI for copies → the names that Kineto writes.
+//! Converts CUPTI's numeric codes for copies to the names that Kineto writes.
 
 /// `Memcpy HtoD (Pageable -> Device)`.
 pub(super) fn copy_name(kind: i64, from: Option<i64>, to: Option<i64>) -> String {

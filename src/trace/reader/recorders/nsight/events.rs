@@ -1,4 +1,4 @@
-//! The tables of an export → the events of a trace.
+//! Converts the tables of an Nsight Systems export to the events of a trace.
 
 use super::super::rows::{self, Event, Rows};
 use super::TABLES;
@@ -14,27 +14,27 @@ use crate::trace::header::{Device, Recorder};
 use crate::trace::time::Nanos;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// `eventType` of a range that one thread pushed and popped.
+/// `eventType` of a range that was pushed and popped on the same thread.
 const PUSH_POP: i64 = 59;
 
-/// A global id is (…, process, thread) with 24 bits each.
+/// A global id consists of …, process id and thread id, with 24 bits each.
 const THREAD_BITS: u32 = 24;
 
-/// Correlations of the process with index n begin at n × 2^32: each process numbers its own calls
-/// from 1.
+/// Correlations for the process with index n begin at n × 2^32, because each process numbers its
+/// own calls from 1.
 const CORRELATION_BITS: u32 = 32;
 
 /// Reads the rows of all tables.
 ///
 /// # Errors
-/// If the database is damaged, or is not an export of Nsight Systems.
+/// Fails if the database is damaged, or is not an Nsight Systems export.
 pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
     let mut database = Database::open(name, bytes)?;
     let tables = database.tables()?;
     if !TABLES.iter().any(|wanted| tables.iter().any(|table| table.name == *wanted)) {
         let names: Vec<&str> = tables.iter().take(8).map(|table| table.name.as_str()).collect();
         let message = format!(
-            "an SQLite database without the tables of Nsight Systems; its tables are: {}",
+            "an SQLite database without Nsight Systems tables; its tables are: {}",
             names.join(", ")
         );
         return Err(Error::new(ErrorKind::NotATrace, name, message).remedy(
@@ -81,10 +81,10 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
 const DEVICE: [&str; 7] =
     ["id", "name", "totalMemory", "smCount", "computeMajor", "computeMinor", "threadsPerWarp"];
 
-/// Columns that all tables of GPU work have.
+/// Columns that all GPU work tables have.
 const ON_GPU: [&str; 6] = ["start", "end", "deviceId", "streamId", "correlationId", "globalPid"];
 
-/// What was read so far.
+/// The data that was read so far.
 #[derive(Default)]
 struct Reading<'n> {
     name: &'n str,
@@ -93,9 +93,9 @@ struct Reading<'n> {
     thread_names: FxHashMap<i64, i64>,
     processes: FxHashMap<i64, i64>,
     hooks: Vec<Hook>,
-    /// The launches whose kernels are in the file one by one.
+    /// Correlations of the launches whose GPU events are in the file.
     launched: FxHashSet<i64>,
-    /// Rows whose name is not in the table of texts.
+    /// Number of rows whose name is not in the string table.
     unnamed: u64,
 }
 
@@ -187,7 +187,7 @@ impl Reading<'_> {
             self.rows.leave_out_untimed("NVTX range without an end");
             return Ok(());
         };
-        // Older exports have an empty text in place of none.
+        // Older exports store an empty string instead of no string.
         let text = match row.values[3] {
             Value::Text(text) if !text.is_empty() => String::from_utf8_lossy(text).into_owned(),
             Value::Text(_) | Value::Null => self.string(self.whole(row, 4, "textId")?),
@@ -209,7 +209,8 @@ impl Reading<'_> {
         let name = self.rows.text(op.name);
         let event = self.rows.push(uid, Event { category, name, thread, start, end });
         if let Some(number) = op.sequence {
-            // The export does not name the thread of the forward pass: one number stands for it.
+            // The export does not identify the thread that ran the forward pass, so all backward
+            // ops get the same thread number.
             let forward_thread = i64::from(op.is_backward());
             self.rows.trace().sequences.push(event, Sequence { number, forward_thread });
         }
@@ -284,7 +285,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// A graph that was recorded as a whole. If its kernels were recorded, too, they count instead.
+    /// Adds a graph that was recorded as a whole. If the graph's kernels were also recorded, only
+    /// the kernels count.
     fn add_graph(&mut self, row: &Row<'_>) -> Result<()> {
         let process = self.process(row, 5)?;
         let correlation = self.correlation(row, process, 4)?;
@@ -324,7 +326,8 @@ impl Reading<'_> {
         Ok(event)
     }
 
-    /// The process of GPU work. An export that does not record it may still be of one process.
+    /// The process that launched GPU work. If the export does not record the process but contains
+    /// only one, that process is used.
     fn process(&self, row: &Row<'_>, at: usize) -> Result<i64> {
         let only = || match self.processes.len() {
             1 => self.processes.keys().next().map(|process| process << THREAD_BITS),
@@ -333,7 +336,7 @@ impl Reading<'_> {
         Ok(self.whole(row, at, "globalPid")?.or_else(only).unwrap_or(0))
     }
 
-    /// Calls of modules, after all rows of the file.
+    /// Adds the module calls, after all rows in the file.
     fn add_modules(&mut self) -> Result<()> {
         let trace = self.rows.trace();
         let mut extents = Extents::default();
@@ -352,7 +355,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// The number that links a call with its GPU work: (process, correlation id).
+    /// The number that links a call with its GPU work, computed from process and correlation id.
     fn correlation(&mut self, row: &Row<'_>, global: i64, at: usize) -> Result<Option<i64>> {
         let own = self.whole(row, at, "correlationId")?.filter(|id| *id > 0);
         let Some(own) = own.filter(|id| *id < 1 << CORRELATION_BITS) else { return Ok(None) };

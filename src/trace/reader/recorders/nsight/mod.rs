@@ -1,12 +1,12 @@
-//! Nsight Systems, exported with `nsys export --type sqlite`.
+//! Reads Nsight Systems reports that were exported with `nsys export --type sqlite`.
 //!
 //! ```text
 //! NVTX_EVENTS ─┐ ranges on a thread                                       ┌ KERNEL, MEMCPY, MEMSET,
 //! RUNTIME ─────┴ calls on a thread ── (process, correlationId) ───────────┴ GRAPH_TRACE on a stream
 //! ```
 //!
-//! The uid of a row is its position among the rows of [`TABLES`], table after table, each by row
-//! id. The module calls that FSDP's ranges mark follow, with uids from the number of rows on.
+//! A row's uid is the row's position among all rows of [`TABLES`], ordered by table and then by row
+//! id. The module calls that FSDP's ranges mark get the uids after the last row.
 
 mod copies;
 mod events;
@@ -21,7 +21,7 @@ use super::{TraceSource, whole};
 use crate::error::Result;
 use crate::trace::columns::Trace;
 
-/// The tables whose rows have uids, in the order of the uids.
+/// The tables whose rows have uids, in uid order.
 const TABLES: [&str; 6] = [
     "NVTX_EVENTS",
     "CUPTI_ACTIVITY_KIND_RUNTIME",
@@ -31,7 +31,7 @@ const TABLES: [&str; 6] = [
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
 ];
 
-/// An SQLite export of Nsight Systems.
+/// The SQLite format that Nsight Systems exports.
 pub(super) struct NsightSystems;
 
 impl TraceSource for NsightSystems {

@@ -1,11 +1,11 @@
-//! The ranges of FSDP's hooks → calls of modules.
+//! Converts the ranges of FSDP's hooks to module calls.
 //!
 //! ```text
 //! ├ pre_forward (blocks.3) ┤   ops of the block   ├ post_forward (blocks.3) ┤
 //! ├ nn.Module: blocks_3 ────────────────────────────────────────────────────┤
 //! ```
-//! A forward pass whose beginning or end is outside of the recording lasts up to there, and its name
-//! says that it is cut: `nn.Module: blocks_3 (cut)`.
+//! If a forward pass begins before the recording or ends after the recording, the module call
+//! extends to that end of the recording, and the name is marked: `nn.Module: blocks_3 (cut)`.
 
 use super::nvtx::{Edge, module_name};
 use crate::trace::CUT_MODULE;
@@ -13,7 +13,7 @@ use crate::trace::ids::ThreadId;
 use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
 
-/// A range of a hook.
+/// The range of one FSDP hook.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Hook {
     pub(super) thread: ThreadId,
@@ -34,7 +34,7 @@ impl Hook {
     }
 }
 
-/// A call of a module.
+/// A module call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ModuleCall {
     pub(super) thread: ThreadId,
@@ -43,10 +43,10 @@ pub(super) struct ModuleCall {
     pub(super) name: String,
 }
 
-/// When the first call of a thread starts, and when the last one ends.
+/// For each thread, the start of the first call and the end of the last call.
 pub(super) type Extents = FxHashMap<ThreadId, (Nanos, Nanos)>;
 
-/// The calls of modules, by thread and start.
+/// The module calls, sorted by thread and start.
 pub(super) fn calls(mut hooks: Vec<Hook>, extents: &Extents) -> Vec<ModuleCall> {
     hooks.sort();
     let mut calls = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn calls(mut hooks: Vec<Hook>, extents: &Extents) -> Vec<ModuleCall> 
         let thread = hooks[0].thread;
         let extent = extents.get(&thread).copied();
         let cut = |path: &str, above| format!("{}{CUT_MODULE}", module_name(path, above));
-        // Only the first hooks of a thread can end what began before the recording.
+        // Only the first hooks on a thread can end a forward pass that began before the recording.
         for hook in hooks.iter().take_while(|hook| hook.is_end) {
             if let Some((start, _)) = extent {
                 let name = cut(&hook.path, None);

@@ -1,25 +1,25 @@
-//! The text of an NVTX range → an op, as PyTorch's `emit_nvtx` writes it.
+//! Parses the text of an NVTX range as an op, in the form that PyTorch's `emit_nvtx` writes.
 //!
 //! ```text
 //! aten::mm, seq = 12, op_id = 999730, sizes = [[2, 3], [3, 4]], input_op_ids = [(7,0), (9,1)]
 //! ```
 
-/// An op in the text of a range.
+/// An op parsed from the text of an NVTX range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Op<'t> {
-    /// The name without the numbers of this call.
+    /// The name of the op, without the numbers that identify the call.
     pub(super) name: &'t str,
     /// The sequence number, which a backward op shares with its forward op.
     pub(super) sequence: Option<i64>,
-    /// The shapes of the inputs as a JSON list; empty if not recorded.
+    /// The input shapes as a JSON list; empty if not recorded.
     pub(super) shapes: &'t str,
 }
 
-/// The keys that may follow the name.
+/// The keys that may follow the op name.
 const KEYS: [&str; 5] = [", seq = ", ", op_id = ", ", sizes = ", ", input_op_ids = ", ", mark = "];
 
 impl<'t> Op<'t> {
-    /// Parses a text. Any other text is a name as a whole.
+    /// Parses the text of a range. Text that is not in the expected form becomes the name.
     pub(super) fn of(text: &'t str) -> Op<'t> {
         let value = |key: &str| text.split_once(key).map(|(_, rest)| rest);
         let number = |rest: &str| {
@@ -39,13 +39,14 @@ impl<'t> Op<'t> {
     }
 }
 
-/// The name with the module that a range is for, without the numbers of this call.
+/// The range name including the module, without the numbers that identify the call.
 fn without_numbers(text: &str) -> &str {
     let end = KEYS.iter().filter_map(|key| text.find(key)).min().unwrap_or(text.len());
     text[..end].trim()
 }
 
-/// `FSDP::pre_forward (blocks.3)` without the module, which the module call around it names.
+/// `FSDP::pre_forward (blocks.3)` without the module, because the enclosing module call already
+/// names the module.
 fn without_module(name: &str) -> &str {
     match name.split_once(" (") {
         Some((op, module)) if op.starts_with("FSDP::") && module.ends_with(')') => op,
@@ -53,7 +54,7 @@ fn without_module(name: &str) -> &str {
     }
 }
 
-/// The list at the beginning of a text, up to the bracket that closes it.
+/// The list at the beginning of `text`, up to the closing bracket of the list.
 fn list(text: &str) -> &str {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate() {
@@ -68,12 +69,12 @@ fn list(text: &str) -> &str {
     ""
 }
 
-/// Names of wrappers in the path of a module.
+/// Names of wrapper modules that occur in module paths.
 const WRAPPERS: [&str; 4] =
     ["_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_orig_mod", "module"];
 
-/// Whether a range begins or ends the forward pass of a module, and the path of the module without
-/// the names of wrappers: `FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)`.
+/// Whether a range begins or ends the forward pass of a module, and the module path without wrapper
+/// names: `FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)`.
 pub(super) fn module(text: &str) -> Option<(Edge, String)> {
     let name = without_numbers(text);
     let (edge, rest) = match name.strip_prefix("FSDP::pre_forward (") {
@@ -84,15 +85,15 @@ pub(super) fn module(text: &str) -> Option<(Edge, String)> {
     Some((edge, path.collect::<Vec<_>>().join(".")))
 }
 
-/// Which end of a module's forward pass a range is.
+/// Whether a range marks the beginning or the end of a module's forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Edge {
     Begin,
     End,
 }
 
-/// The name of a module call as Kineto writes it: `blocks.3` in no other module is
-/// `nn.Module: blocks_3`.
+/// The name of a module call in Kineto's form. For example, `blocks.3` outside of all other modules
+/// becomes `nn.Module: blocks_3`.
 pub(super) fn module_name(path: &str, above: Option<&str>) -> String {
     let own = above.and_then(|above| path.strip_prefix(above)?.strip_prefix('.')).unwrap_or(path);
     match own.rsplit_once('.') {

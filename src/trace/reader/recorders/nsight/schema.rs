@@ -1,21 +1,21 @@
-//! The text of a `CREATE TABLE` → the names of its columns.
+//! Parses the column names from the text of a `CREATE TABLE` statement.
 
-/// A table of the database.
+/// A table in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) name: String,
-    /// The page of the root of the table's B-tree.
+    /// Number of the page that is the root of the table's B-tree.
     pub(super) root: u32,
     /// The stored columns, in order.
     pub(super) columns: Vec<String>,
     /// The column that is the row id, if there is one.
     pub(super) row_id: Option<usize>,
-    /// Why the table cannot be read, if it cannot.
+    /// The reason why the table cannot be read; `None` if the table can be read.
     pub(super) unread: Option<&'static str>,
 }
 
 impl Table {
-    /// The table of all tables.
+    /// The table that lists all tables.
     pub(super) fn master() -> Table {
         let columns = ["type", "name", "tbl_name", "rootpage", "sql"];
         Table {
@@ -28,10 +28,10 @@ impl Table {
     }
 }
 
-/// Words that begin a constraint of the table instead of a column.
+/// Words that begin a table constraint instead of a column definition.
 const CONSTRAINTS: [&str; 5] = ["CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN"];
 
-/// The table that the statement creates.
+/// The table that a `CREATE TABLE` statement creates.
 pub(super) fn table(name: String, root: u32, sql: &str) -> Table {
     let (parts, after) = parts(sql);
     let mut table = Table { name, root, columns: Vec::new(), row_id: None, unread: None };
@@ -60,12 +60,13 @@ pub(super) fn table(name: String, root: u32, sql: &str) -> Table {
         table.columns.push(first.clone());
     }
     if parts.is_empty() {
-        table.unread = Some("has a definition of another form");
+        table.unread = Some("has an unknown kind of definition");
     }
     table
 }
 
-/// The words of each part between the outermost brackets, and the words after them.
+/// The words of each definition between the outermost parentheses, and the words after the closing
+/// parenthesis.
 fn parts(sql: &str) -> (Vec<Vec<String>>, Vec<String>) {
     let (mut parts, mut words, mut after) = (Vec::new(), Vec::new(), Vec::new());
     let mut depth = 0_usize;

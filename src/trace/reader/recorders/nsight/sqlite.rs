@@ -1,13 +1,14 @@
-//! Reads the tables of an SQLite database that is in memory: page by page, without an SQL engine.
+//! Reads the tables of an in-memory SQLite database page by page, without an SQL engine.
 //!
 //! ```text
 //! file = pages; table = B-tree of pages; leaf = cells; cell = row id + record; record = types, values
 //!                                                        └── the end of a long record: overflow pages
 //! ```
 //!
-//! Only what an export of Nsight Systems consists of is read: UTF-8, tables with row ids, no
-//! write-ahead log. Anything else is refused. Every page may be used once, so that a damaged or
-//! hostile file neither loops nor makes more data than it has bytes.
+//! Only the features that Nsight Systems exports use are supported: UTF-8, tables with row ids, and
+//! no write-ahead log. All other databases are rejected. Each page may be used only once, so a
+//! damaged or hostile file can neither cause an endless loop nor expand to more data than the file
+//! has bytes.
 
 use super::schema::{self, Table};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -16,21 +17,21 @@ use std::borrow::Cow;
 /// The first bytes of every SQLite database.
 pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Deepest level of a B-tree. Each level has at least two children per page, and there are at most
-/// 2^32 pages.
+/// Maximum depth of a B-tree. Each inner page has at least two children, and there are at most 2^32
+/// pages.
 const DEEPEST: usize = 32;
 
-/// A database in memory.
+/// An in-memory database.
 pub(super) struct Database<'a> {
     name: &'a str,
     bytes: &'a [u8],
     page_size: usize,
-    /// Bytes of a page without the reserved space at its end.
+    /// Number of bytes in a page, without the reserved space at the end of the page.
     usable: usize,
     is_used: Vec<bool>,
 }
 
-/// A value of a row.
+/// A value in a row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Value<'r> {
     Null,
@@ -40,7 +41,7 @@ pub(super) enum Value<'r> {
     Blob,
 }
 
-/// A row: the values of the columns that were asked for, in that order.
+/// A row, with the values of the requested columns in the requested order.
 pub(super) struct Row<'r> {
     pub(super) table: &'r str,
     pub(super) id: i64,
@@ -50,10 +51,10 @@ pub(super) struct Row<'r> {
 }
 
 impl<'a> Database<'a> {
-    /// Checks the head of the file.
+    /// Checks the header of the file.
     ///
     /// # Errors
-    /// If the file is shorter than its head says, or has a feature that is not read.
+    /// Fails if the file is shorter than the header says, or uses an unsupported feature.
     pub(super) fn open(name: &'a str, bytes: &'a [u8]) -> Result<Self> {
         let refuse = |offset, message: String, remedy: &str| {
             let place = Place { offset, event: None };
@@ -61,19 +62,19 @@ impl<'a> Database<'a> {
         };
         if bytes.len() < 100 {
             let offset = bytes.len() as u64;
-            return refuse(offset, "the file ends in the head of the database".to_owned(), AGAIN);
+            return refuse(offset, "the file ends inside the database header".to_owned(), AGAIN);
         }
         let page_size = match big_endian(&bytes[16..18]) {
             1 => 65536,
             size @ 512..=32768 if size.is_power_of_two() => size as usize,
-            size => return refuse(16, format!("{size} is not a size of a page"), AGAIN),
+            size => return refuse(16, format!("{size} is not a valid page size"), AGAIN),
         };
         let usable = page_size - usize::from(bytes[20]);
         if usable < 480 {
-            return refuse(20, format!("{usable} usable bytes in a page are too few"), AGAIN);
+            return refuse(20, format!("{usable} usable bytes per page are too few"), AGAIN);
         }
         if bytes[18] == 2 || bytes[19] == 2 {
-            let message = "the database has a write-ahead log, which may contain further rows";
+            let message = "the database has a write-ahead log, which may contain more rows";
             let remedy =
                 "run sqlite3 FILE 'PRAGMA journal_mode = DELETE', or export the report again";
             return refuse(18, message.to_owned(), remedy);
@@ -83,23 +84,24 @@ impl<'a> Database<'a> {
             let message = format!("the text encoding {encoding} is not UTF-8");
             return refuse(56, message, "export the report again");
         }
-        // The number of pages is valid only if the last writer knew this field.
+        // The number of pages is valid only if the last program that wrote the file supports this
+        // field.
         let pages = big_endian(&bytes[28..32]) as u64;
         let is_valid = bytes[24..28] == bytes[92..96];
         let there = (bytes.len() / page_size) as u64;
         if is_valid && there < pages {
             let message =
-                format!("the file ends in the middle: {there} of {pages} pages are there");
+                format!("the file ends in the middle: {there} of {pages} pages are present");
             return refuse(bytes.len() as u64, message, AGAIN);
         }
         let is_used = vec![false; there as usize];
         Ok(Database { name, bytes, page_size, usable, is_used })
     }
 
-    /// The tables, in the order of the schema.
+    /// The tables, in schema order.
     ///
     /// # Errors
-    /// If the schema is damaged.
+    /// Fails if the schema is damaged.
     pub(super) fn tables(&mut self) -> Result<Vec<Table>> {
         let master = Table::master();
         let mut tables = Vec::new();
@@ -124,7 +126,7 @@ impl<'a> Database<'a> {
     /// does not have are null.
     ///
     /// # Errors
-    /// If a page is damaged, or `each` fails.
+    /// Fails if a page is damaged, or if `each` fails.
     pub(super) fn rows(
         &mut self,
         table: &Table,
@@ -132,7 +134,7 @@ impl<'a> Database<'a> {
         mut each: impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<()> {
         if let Some(why) = table.unread {
-            let message = format!("the table {} {why}, which is not read", table.name);
+            let message = format!("the table {} {why}, which is not supported", table.name);
             return Err(Error::new(ErrorKind::Malformed, self.name, message)
                 .remedy("export the report again with nsys export --type sqlite"));
         }
@@ -141,7 +143,7 @@ impl<'a> Database<'a> {
         let mut open = vec![(table.root, 0)];
         while let Some((page, depth)) = open.pop() {
             let start = self.take(page, &table.name)?;
-            // The first page begins with the head of the file.
+            // The first page begins with the file header.
             let head = if page == 1 { start + 100 } else { start };
             match self.bytes[head] {
                 5 if depth < DEEPEST => {
@@ -163,10 +165,10 @@ impl<'a> Database<'a> {
                         let mut values = Vec::with_capacity(at.len());
                         let is_whole = decode(&record, &at, &mut values);
                         if !is_whole {
-                            return Err(self.damaged(cell, &table.name, "a row is cut"));
+                            return Err(self.damaged(cell, &table.name, "a row is truncated"));
                         }
                         for (value, &column) in values.iter_mut().zip(&at) {
-                            // A column that is the row id is stored as null.
+                            // The row id column is stored as null.
                             if column.is_some() && column == table.row_id {
                                 *value = Value::Integer(id);
                             }
@@ -176,7 +178,7 @@ impl<'a> Database<'a> {
                     }
                 }
                 kind => {
-                    let what = format!("a page has the kind {kind} instead of 5 or 13");
+                    let what = format!("a page has type {kind} instead of 5 or 13");
                     return Err(self.damaged(head, &table.name, &what));
                 }
             }
@@ -184,7 +186,7 @@ impl<'a> Database<'a> {
         Ok(())
     }
 
-    /// Marks a page as used; returns the offset at which it starts.
+    /// Marks a page as used; returns the offset at which the page starts.
     fn take(&mut self, page: u32, table: &str) -> Result<usize> {
         let index = (page as usize).wrapping_sub(1);
         match self.is_used.get_mut(index) {
@@ -198,13 +200,15 @@ impl<'a> Database<'a> {
             }
             None => {
                 let pages = self.is_used.len();
-                let what = format!("it continues on page {page}, and the file has {pages}");
+                let what = format!(
+                    "the table continues on page {page}, but the number of pages is {pages}"
+                );
                 Err(self.damaged(self.bytes.len(), table, &what))
             }
         }
     }
 
-    /// Offsets of the cells of a page.
+    /// Offsets of the cells in a page.
     fn cells(&self, start: usize, head: usize, size: usize, table: &str) -> Result<Vec<usize>> {
         let count = big_endian(&self.bytes[head + 3..head + 5]) as usize;
         let (first, end) = (head + size, start + self.usable);
@@ -222,11 +226,11 @@ impl<'a> Database<'a> {
     fn u32_at(&self, at: usize, start: usize, table: &str) -> Result<u32> {
         match self.bytes[..start + self.usable].get(at..at + 4) {
             Some(bytes) => Ok(big_endian(bytes)),
-            None => Err(self.damaged(at, table, "a page is cut")),
+            None => Err(self.damaged(at, table, "a page is truncated")),
         }
     }
 
-    /// The row id and the record of a cell, and the bytes of the record that are in the page.
+    /// The row id and the record of a cell, and the number of record bytes that are in the page.
     fn leaf_cell(
         &mut self,
         at: usize,
@@ -235,7 +239,7 @@ impl<'a> Database<'a> {
     ) -> Result<(i64, Cow<'a, [u8]>, usize)> {
         let bytes = self.bytes;
         let page = &bytes[..start + self.usable];
-        let cut = |database: &Self| database.damaged(at, table, "a row is cut");
+        let cut = |database: &Self| database.damaged(at, table, "a row is truncated");
         let (size, used) = varint(&page[at..]).ok_or_else(|| cut(self))?;
         let (id, more) = varint(&page[at + used..]).ok_or_else(|| cut(self))?;
         let from = at + used + more;
@@ -268,10 +272,10 @@ impl<'a> Database<'a> {
     }
 }
 
-/// What to do about a damaged file.
+/// Remedy for a damaged file.
 const AGAIN: &str = "copy the file again, or export it again with nsys export --type sqlite";
 
-/// Reads the wanted values of a record. `false` if the record is cut.
+/// Reads the wanted values of a record; returns `false` if the record is truncated.
 fn decode<'r>(record: &'r [u8], wanted: &[Option<usize>], values: &mut Vec<Value<'r>>) -> bool {
     let Some((size, used)) = varint(record) else { return false };
     let Some(types) = usize::try_from(size).ok().and_then(|size| record.get(used..size)) else {
@@ -313,8 +317,8 @@ fn decode<'r>(record: &'r [u8], wanted: &[Option<usize>], values: &mut Vec<Value
     true
 }
 
-/// A number of SQLite: seven bits in each of up to eight bytes, eight in the ninth; and the bytes
-/// that it takes.
+/// A variable-length SQLite integer, and its length in bytes. Each of the first eight bytes
+/// contributes seven bits, and the ninth byte contributes eight bits.
 fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
     let mut value = 0_u64;
     for at in 0..9 {
@@ -330,12 +334,12 @@ fn varint(bytes: &[u8]) -> Option<(i64, usize)> {
     None
 }
 
-/// An unsigned number of at most four bytes.
+/// An unsigned integer of at most four bytes.
 fn big_endian(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
 }
 
-/// A signed number of one to eight bytes.
+/// A signed integer of one to eight bytes.
 fn signed(bytes: &[u8]) -> i64 {
     let sign = if bytes.first().is_some_and(|byte| *byte >= 0x80) { -1 } else { 0 };
     bytes.iter().fold(sign, |value, &byte| value << 8 | i64::from(byte))
@@ -356,7 +360,8 @@ mod tests {
 
     #[test]
     fn a_record_is_types_and_values() {
-        // Two bytes of types: text of 2 bytes, and the number 1 without bytes.
+        // The record has two type bytes: one for a string of 2 bytes, and one for the number 1,
+        // which needs no further bytes.
         let record = [3, 17, 9, b'h', b'i'];
         let mut values = Vec::new();
         assert!(decode(&record, &[Some(1), Some(0), Some(7), None], &mut values));

@@ -1,9 +1,9 @@
-//! The statistics of planes → devices and versions.
+//! Reads devices and versions from the statistics of planes.
 
 use super::space::Stat;
 use crate::trace::header::Device;
 
-/// Versions that are read from the metadata.
+/// Keys of the versions that are read from the metadata.
 const VERSIONS: [&str; 5] = [
     "cuda_driver_version",
     "cuda_runtime_version",
@@ -12,10 +12,10 @@ const VERSIONS: [&str; 5] = [
     "rocm_version",
 ];
 
-/// Longest version that is read.
+/// Maximum length of a version string.
 const LONGEST_VERSION: usize = 40;
 
-/// The versions in the statistics of the metadata.
+/// The versions in the metadata statistics.
 pub(super) fn versions(stats: &[(&str, Stat<'_>)]) -> Vec<(String, String)> {
     let version = |(key, stat): &(&str, Stat<'_>)| match *stat {
         Stat::Text(text)
@@ -30,7 +30,7 @@ pub(super) fn versions(stats: &[(&str, Stat<'_>)]) -> Vec<(String, String)> {
     stats.iter().filter_map(version).collect()
 }
 
-/// The GPU of a plane with this number.
+/// The GPU that the plane with this number describes.
 pub(super) fn read(number: &str, stats: &[(&str, Stat<'_>)]) -> Device {
     let find = |key: &str| stats.iter().find(|(name, _)| *name == key).map(|(_, stat)| *stat);
     let number_of = |key: &str| find(key)?.number();

@@ -1,4 +1,4 @@
-//! Writes the few kinds of protobuf fields that a profile consists of.
+//! Writes the few kinds of protobuf fields that profiles use.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ impl Field<'_> {
         varint(self.0, number);
     }
 
-    /// A text or a message.
+    /// A string or a message.
     pub(super) fn bytes(self, field: u8, bytes: &[u8]) {
         self.0.push(field << 3 | 2);
         varint(self.0, bytes.len() as u64);
@@ -28,7 +28,7 @@ fn varint(message: &mut Vec<u8>, mut number: u64) {
     message.push(number as u8);
 }
 
-/// Names, which events refer to by number.
+/// Names to which events refer by number.
 #[derive(Default)]
 pub(super) struct Names {
     names: Vec<String>,
@@ -36,7 +36,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The number of a name, from 1.
+    /// The number of a name; numbers start at 1.
     pub(super) fn id(&mut self, name: &str) -> u64 {
         if let Some(id) = self.ids.get(name) {
             return *id;
@@ -47,7 +47,7 @@ impl Names {
         id
     }
 
-    /// The names as a map from numbers, which is a field of a plane.
+    /// Writes the names to a field of a plane, as a map from number to name.
     pub(super) fn encode(&self, field: u8, plane: &mut Vec<u8>) {
         for (id, name) in (1..).zip(&self.names) {
             let (mut named, mut entry) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The planes of a profile → the events of a trace.
+//! Converts the planes of a profile to the events of a trace.
 
 use super::super::rows::{Event, Rows};
 use super::device;
@@ -17,10 +17,10 @@ use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// The uids of the events, if they are not the positions in the profile.
+/// The uids of the events, if these uids differ from the positions in the profile.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Numbering<'n> {
-    /// The uid of each event in the order of the profile; empty if it is the position.
+    /// The uid of each event, in profile order; empty if uids equal positions.
     pub(super) uids: &'n [u32],
     /// Number of events in the file.
     pub(super) total: u64,
@@ -29,10 +29,10 @@ pub(super) struct Numbering<'n> {
 /// Reads all planes.
 ///
 /// # Errors
-/// If the file is damaged or is not a profile.
+/// Fails if the file is damaged or is not a profile.
 pub(super) fn read(name: &str, bytes: &[u8], numbering: Numbering<'_>) -> Result<Rows> {
     let broken = |broken: Broken| {
-        let message = format!("the profile is cut or damaged: {}", broken.what);
+        let message = format!("the profile is truncated or damaged: {}", broken.what);
         Error::new(ErrorKind::Malformed, name, message)
             .at(Place { offset: broken.offset, event: None })
             .remedy("copy the file again, or record it again with jax.profiler.trace")
@@ -48,7 +48,10 @@ pub(super) fn read(name: &str, bytes: &[u8], numbering: Numbering<'_>) -> Result
         .map_err(broken)?;
     if !planes.iter().any(|plane| plane.name.starts_with('/')) {
         let names: Vec<&str> = planes.iter().take(4).map(|plane| plane.name).collect();
-        let message = format!("no plane of a host or device; its planes are: {}", names.join(", "));
+        let message = format!(
+            "no host or device plane in this profile; its planes are: {}",
+            names.join(", ")
+        );
         return Err(Error::new(ErrorKind::NotATrace, name, message)
             .remedy("pass the .xplane.pb that jax.profiler.trace wrote"));
     }
@@ -68,7 +71,7 @@ pub(super) fn read(name: &str, bytes: &[u8], numbering: Numbering<'_>) -> Result
     Ok(reading.rows)
 }
 
-/// Why a plane cannot be read.
+/// The reason why a plane cannot be read.
 enum Failed {
     Broken(Broken),
     Limit(Error),
@@ -89,7 +92,7 @@ impl From<Error> for Failed {
 /// Program, module and op.
 type Told<'a> = (Option<i64>, &'a str, &'a str);
 
-/// A launch or an op of the CPU, whose scopes are known once all events are read.
+/// A launch or a CPU op, whose scopes are known only after all events are read.
 struct Item<'a> {
     start: Nanos,
     end: Nanos,
@@ -101,7 +104,7 @@ struct Item<'a> {
     op: &'a str,
 }
 
-/// What was read so far.
+/// The data that was read so far.
 #[derive(Default)]
 struct Reading<'a, 'n> {
     name: &'n str,
@@ -109,7 +112,7 @@ struct Reading<'a, 'n> {
     rows: Rows,
     programs: FxHashMap<i64, Program<'a>>,
     items: Vec<Item<'a>>,
-    /// The op of the kernels that a launch with this correlation started.
+    /// For each correlation, the op that the launched kernels belong to.
     launched: FxHashMap<i64, Told<'a>>,
     paths: FxHashMap<(Told<'a>, bool), Rc<[Step]>>,
 }
@@ -183,7 +186,8 @@ impl<'a> Reading<'a, '_> {
                 (true, true) => Category::Memset,
                 (true, false) => Category::Kernel,
             };
-            // ROCm's name of the kernel's descriptor, in some versions.
+            // In some versions, ROCm records the name of the kernel descriptor, which ends in
+            // `.kd`.
             let name = name.strip_suffix(".kd").unwrap_or(name);
             let name_id = self.rows.text(if name.is_empty() { "(unnamed)" } else { name });
             let id = self.rows.push(uid, Event { category, name: name_id, thread, start, end });
@@ -217,7 +221,7 @@ impl<'a> Reading<'a, '_> {
         }
     }
 
-    /// The scopes of a kernel that a graph launched: its own name is that of its op.
+    /// Adds the scopes of a kernel that a graph launched. Such a kernel is named after its op.
     fn add_region(&mut self, event: EventId, facts: &Facts<'_>, name: &str) {
         let program = facts.program.and_then(|id| self.programs.get(&id));
         let stack = program.and_then(|program| Some(program.stack(program.find(name)?)));
@@ -240,7 +244,8 @@ impl<'a> Reading<'a, '_> {
                 let thread = self.rows.thread(plane.name, &tid, line.name);
                 let spot = (uid, thread, times(line, &event).0);
                 let event = memory::event(spot, sign, &plane.named(&event.stats)?);
-                // Counted among the events that take no part in the alignment, as those of Kineto.
+                // Like Kineto's memory events, these events count as events that comparisons
+                // ignore.
                 self.rows.leave_out("memory event");
                 self.rows.trace().memory.extend(event);
                 continue;
@@ -255,7 +260,7 @@ impl<'a> Reading<'a, '_> {
             let (start, end) = times(line, &event);
             let is_op = category == Category::CpuOp && !facts.op.is_empty();
             let is_launch = category == Category::Runtime;
-            // Launches and ops are on a track of their own: there the scopes are around them.
+            // Launches and ops are moved to a separate track, on which scopes enclose them.
             let thread = match is_op || is_launch {
                 true => {
                     let (tid, name) =
@@ -302,7 +307,7 @@ impl<'a> Reading<'a, '_> {
         self.rows.set_arguments(event, Arguments { dims, types, ..Arguments::default() });
     }
 
-    /// Adds programs, scopes and, around launches, ops.
+    /// Adds programs and scopes around ops and launches, and also ops around launches.
     fn add_scopes(&mut self) -> Result<()> {
         let mut ran = Vec::new();
         for mut item in std::mem::take(&mut self.items) {
@@ -346,7 +351,7 @@ impl<'a> Reading<'a, '_> {
         Ran { thread: item.thread, start: item.start, end: item.end, run: item.run, op, path }
     }
 
-    /// The program, the scopes and, for a launch, the op.
+    /// The path to an op or launch: the program, the scopes and, for a launch, the op.
     fn path(&mut self, item: &Item<'a>) -> Rc<[Step]> {
         let program = item.program.and_then(|id| self.programs.get(&id));
         let found = program.and_then(|program| program.find(item.op));
@@ -384,15 +389,15 @@ impl<'a> Reading<'a, '_> {
     }
 }
 
-/// Start and end of an event. Both are rounded down to nanoseconds, so that nested events stay
+/// The start and the end of an event, both rounded down to nanoseconds so that nested events stay
 /// nested.
 fn times(line: &Line<'_>, event: &space::Event<'_>) -> (Nanos, Nanos) {
     let at = |ps: i64| Nanos(line.start_ns.saturating_add(ps.div_euclid(1000)));
     (at(event.offset_ps), at(event.offset_ps.saturating_add(event.duration_ps)))
 }
 
-/// The scopes of a name stack without the program, which is above them anyway: `jit(f)` in the
-/// program `jit_f`, and `jit(main)`.
+/// The scopes in a name stack, without the scope of the program itself: `jit(main)`, or `jit(f)` in
+/// the program `jit_f`.
 fn scopes_of<'s>(stack: &'s str, module: &str) -> Vec<&'s str> {
     let mut parts = scopes::parts(stack);
     let is_program = |part: &&str| {

@@ -1,21 +1,22 @@
-//! The compiled program of `/host:metadata` → the name stack and the inputs of each of its ops.
+//! Reads the name stack and the inputs of each op from a compiled program in `/host:metadata`.
 //!
-//! A fusion often has no name stack of its own. It then has that of the instructions it contains:
-//! of the root, or else of the last one that has any.
+//! A fusion often has no name stack of its own. The name stack then comes from an instruction
+//! inside the fusion: from the root or, if the root has no name stack, from the last instruction
+//! that has one.
 
 use super::wire::{Broken, Message, Read};
 use rustc_hash::FxHashMap;
 
-/// How deep computations may call each other in the search for a name stack.
+/// Maximum depth of nested computations that are searched for a name stack.
 const DEEPEST: usize = 8;
 
-/// Longest name stack that is used.
+/// Maximum length of a name stack in bytes; a longer name stack is ignored.
 const LONGEST_STACK: usize = 4096;
 
-/// Maximum number of instructions of a fusion that are searched for a name stack.
+/// Maximum number of instructions in a fusion that are searched for a name stack.
 const MOST_SEARCHED: usize = 1024;
 
-/// Maximum number of inputs of an op, and of dimensions of an input, that are listed.
+/// Maximum number of inputs to list for an op, and of dimensions to list for an input.
 const MOST_INPUTS: usize = 64;
 
 /// A compiled program.
@@ -41,7 +42,7 @@ struct Instruction<'a> {
 #[derive(Debug, Default)]
 struct Computation {
     root: u64,
-    /// Positions of its instructions.
+    /// Positions of the computation's instructions.
     first: usize,
     end: usize,
 }
@@ -87,7 +88,7 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// The op with this name; a name like that of a kernel (`fusion_3`) means `fusion.3`.
+    /// The op with this name. A kernel name such as `fusion_3` also finds the op `fusion.3`.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).or_else(|| self.by_kernel.get(name)).copied()
     }
@@ -102,7 +103,8 @@ impl<'a> Program<'a> {
         if !instruction.stack.is_empty() || depth == DEEPEST {
             return instruction.stack;
         }
-        // Only the first computation: a chain of calls must not be searched again and again.
+        // Only the first called computation is searched, so that no chain of calls is searched
+        // repeatedly.
         let called = instruction.called.first().and_then(|id| self.computations.get(id));
         let Some(called) = called else { return "" };
         let root = self.by_id.get(&called.root).filter(|&&root| root != op);
@@ -115,7 +117,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The shapes and the element types of an op's inputs, as the JSON lists that Kineto writes.
+    /// The shapes and the element types of an op's inputs, each as a JSON list in Kineto's format.
     pub(super) fn inputs(&self, op: usize) -> (String, String) {
         let operands = self.instructions[op].operands.iter().take(MOST_INPUTS);
         let shapes = operands.filter_map(|id| Some(&self.instructions[*self.by_id.get(id)?].shape));
@@ -130,7 +132,8 @@ impl<'a> Program<'a> {
     }
 }
 
-/// XLA names a kernel after the instruction, with `_` for what a name in C may not contain.
+/// XLA names a kernel after the instruction, with `_` in place of characters that C names must not
+/// contain.
 fn kernel_name(instruction: &str) -> String {
     instruction.replace(['.', '-'], "_")
 }
@@ -172,7 +175,7 @@ fn read_shape(message: Message<'_>) -> Read<Shape> {
     Ok(shape)
 }
 
-/// The name of an element type as PyTorch writes it, so that both mean the same.
+/// PyTorch's name for an element type, so that types from both frameworks can be compared.
 fn element(kind: u64) -> &'static str {
     match kind {
         1 => "bool",

@@ -1,4 +1,4 @@
-//! What an event on a thread of the host is.
+//! Classifies the events on host threads.
 
 use super::super::rows;
 use super::space::{Kind, Plane, Stat};
@@ -7,7 +7,7 @@ use crate::trace::category::Category;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// The statistics of an event that are used.
+/// The event statistics that the reader uses.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Facts<'a> {
     pub(super) correlation: Option<i64>,
@@ -22,11 +22,12 @@ pub(super) struct Facts<'a> {
     pub(super) graph_node: Option<i64>,
 }
 
-/// Longest text of a statistic that is used. Many events may share one.
+/// Maximum length of a string statistic; longer strings are ignored. Many events may share the same
+/// string.
 const LONGEST: usize = 4096;
 
 impl<'a> Facts<'a> {
-    /// These facts, with those of further statistics in place of equal ones.
+    /// These facts, updated with the facts from additional statistics.
     pub(super) fn with(self, stats: &[(&'a str, Stat<'a>)]) -> Facts<'a> {
         let mut facts = self;
         for (name, stat) in stats {
@@ -49,10 +50,10 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Name and facts of each kind of event.
+/// The name and the facts of each kind of event.
 pub(super) type Kinds<'a> = FxHashMap<u64, (&'a str, Facts<'a>)>;
 
-/// Reads the kinds of a plane once: many events may share one.
+/// Reads the event kinds in a plane only once, because many events share a kind.
 pub(super) fn kinds<'a>(plane: &Plane<'a>) -> Read<Kinds<'a>> {
     let facts = |(id, kind): (&u64, &Kind<'a>)| {
         let facts = Facts::default().with(&plane.named(&kind.stats)?);
@@ -61,13 +62,14 @@ pub(super) fn kinds<'a>(plane: &Plane<'a>) -> Read<Kinds<'a>> {
     plane.kinds.iter().map(facts).collect()
 }
 
-/// The category and the name of a host event; `Err` with its kind if it takes no part.
+/// The category and the name of a host event; `Err` with the kind of event if comparisons ignore
+/// the event.
 pub(super) fn event<'n>(
     name: &'n str,
     facts: &Facts<'_>,
 ) -> Result<(Category, Cow<'n, str>), &'static str> {
     if facts.correlation.is_some_and(|id| id > 0) {
-        // `cuGraphLaunch (CudaGraph:8)`: the call without the number of the graph.
+        // `cuGraphLaunch (CudaGraph:8)` becomes the call name without the graph number.
         let call = name.split_once(" (").map_or(name, |(call, _)| call);
         return Ok((Category::Runtime, Cow::Borrowed(call)));
     }
@@ -98,13 +100,13 @@ fn frame_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// The three numbers after `grid:` or `block:` in the details of a kernel.
+/// The three numbers after `grid:` or `block:` in the kernel details.
 pub(super) fn dimensions(details: &str, key: &str) -> Option<[i64; 3]> {
     let mut numbers = after(details, key)?.split(',').map(|number| number.parse().ok());
     Some([numbers.next()??, numbers.next()??, numbers.next()??])
 }
 
-/// The word after a key in details: `kind:Unknown size:655360 dest:2`.
+/// The word after a key in kernel or copy details such as `kind:Unknown size:655360 dest:2`.
 pub(super) fn after<'d>(details: &'d str, key: &str) -> Option<&'d str> {
     details.split_ascii_whitespace().find_map(|word| word.strip_prefix(key))
 }

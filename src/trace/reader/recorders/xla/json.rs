@@ -1,10 +1,10 @@
-//! The `.trace.json.gz` that the profiler writes next to the profile → a profile.
+//! Converts the `.trace.json.gz` file that the profiler writes next to a profile to a profile.
 //!
 //! ```text
 //! process_name of a pid   plane        "X"    event of the kind with its name
 //! thread_name of a tid    line         args   statistics, as text
 //! ```
-//! It has the events and their statistics, but no compiled programs.
+//! The JSON file contains the events with their statistics, but no compiled programs.
 
 use super::encode::{Field, Names};
 use crate::error::{Error, ErrorKind, Place, Result};
@@ -14,16 +14,16 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How such a file begins, without white space.
+/// The beginning of an XLA JSON file, without white space.
 const HEAD: &[u8] = br#"{"displayTimeUnit":"ns","metadata":{"highres-ticks":true}"#;
 
-/// Whether a file that begins with these bytes is of this kind.
+/// Whether a file that begins with these bytes is an XLA JSON file.
 pub(super) fn recognises(head: &[u8]) -> bool {
     let mut own = head.iter().filter(|byte| !byte.is_ascii_whitespace());
     HEAD.iter().all(|byte| own.next() == Some(byte))
 }
 
-/// Whether more bytes may make these the beginning of such a file.
+/// Whether these bytes, followed by more bytes, may be the beginning of an XLA JSON file.
 pub(super) fn may_follow(head: &[u8]) -> bool {
     let own: Vec<u8> = head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
     own.len() < HEAD.len() && HEAD.starts_with(&own)
@@ -31,18 +31,18 @@ pub(super) fn may_follow(head: &[u8]) -> bool {
 
 /// A profile that was read from JSON.
 pub(super) struct Converted {
-    /// The profile in its own format.
+    /// The profile in protobuf format.
     pub(super) profile: Vec<u8>,
-    /// Positions in `traceEvents` of its events, in the order of the profile.
+    /// For each event in profile order, its position in `traceEvents`.
     pub(super) uids: Vec<u32>,
     /// Length of `traceEvents`.
     pub(super) total: u64,
 }
 
-/// Reads a file of this kind.
+/// Converts an XLA JSON file to a profile.
 ///
 /// # Errors
-/// If the bytes are not JSON of this form.
+/// Fails if the bytes are not JSON in this format.
 pub(super) fn convert(name: &str, bytes: &[u8]) -> Result<Converted> {
     let mut planes = Planes::default();
     let mut json = serde_json::Deserializer::from_slice(bytes);
@@ -50,7 +50,7 @@ pub(super) fn convert(name: &str, bytes: &[u8]) -> Result<Converted> {
     read.map_err(|error| {
         let above = bytes.split_inclusive(|byte| *byte == b'\n').take(error.line().max(1) - 1);
         let offset = above.map(<[u8]>::len).sum::<usize>() + error.column().max(1) - 1;
-        let message = format!("the profile is cut or damaged: {error}");
+        let message = format!("the profile is truncated or damaged: {error}");
         Error::new(ErrorKind::Malformed, name, message)
             .at(Place { offset: offset as u64, event: None })
             .remedy("pass the .xplane.pb in the same folder, or record the profile again")
@@ -58,7 +58,7 @@ pub(super) fn convert(name: &str, bytes: &[u8]) -> Result<Converted> {
     Ok(planes.finish())
 }
 
-/// Reads the object around the events.
+/// Reads the top-level object, which contains the events.
 struct File<'p>(&'p mut Planes);
 
 impl<'de> Visitor<'de> for File<'_> {
@@ -105,8 +105,8 @@ impl<'de> Visitor<'de> for Events<'_> {
     }
 }
 
-/// An element of `traceEvents`. Numbers may be of any kind: an event with an impossible one is left
-/// out.
+/// An element of `traceEvents`. Numbers may have any JSON type; an event with an impossible number
+/// is ignored.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Event {
@@ -145,7 +145,7 @@ impl Planes {
     fn add(&mut self, mut event: Event) {
         let uid = u32::try_from(self.total).unwrap_or(u32::MAX);
         self.total += 1;
-        // Ids of threads have 64 bits, and some versions write them with a sign.
+        // Thread ids have 64 bits, and some versions write thread ids as signed numbers.
         let tid = event.tid.as_u64().or_else(|| event.tid.as_i64().map(|id| id as u64));
         let given = event.args.get("name").and_then(Value::as_str).unwrap_or_default();
         match (event.ph.as_str(), event.pid.as_i64(), tid) {
@@ -161,7 +161,8 @@ impl Planes {
             }
             ("X", Some(pid), Some(tid)) if event.ts.is_number() => {
                 let plane = self.planes.entry(pid).or_default();
-                // The name of some events is short, and this is the one of the profile.
+                // Some events have a shortened name, and `long_name` contains the name from the
+                // profile.
                 if let Some(Value::String(name)) = event.args.remove("long_name")
                     && !name.starts_with('%')
                 {
@@ -172,7 +173,7 @@ impl Planes {
                 Field(&mut line.events).bytes(4, &encoded);
                 line.uids.push(uid);
             }
-            // Counters and arrows, and `{}`, which ends the list.
+            // Ignores counters, arrows, and the `{}` that ends the list.
             _ => {}
         }
     }
@@ -219,7 +220,7 @@ impl Plane {
     }
 }
 
-/// Microseconds → picoseconds, as the bits of an `i64`. An impossible time is 0.
+/// Converts microseconds to picoseconds, as the bits of an `i64`. An impossible time becomes 0.
 fn picoseconds(us: &Value) -> u64 {
     (us.as_f64().unwrap_or(0.0) * 1e6).round() as i64 as u64
 }

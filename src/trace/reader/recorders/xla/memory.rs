@@ -1,14 +1,16 @@
-//! The events of the allocator → allocations and frees.
+//! Converts allocator events to allocations and frees.
 //!
-//! `allocation_bytes` is the size of the block, and `bytes_allocated` is what is allocated after the
-//! event. Both are those of the allocator that `allocator_name` names: `GPU_0_bfc` is that of GPU 0.
+//! `allocation_bytes` is the size of the block, and `bytes_allocated` is the total size of all live
+//! blocks after the event. Both values refer to the allocator that `allocator_name` identifies:
+//! `GPU_0_bfc` is the allocator for GPU 0.
 
 use super::space::Stat;
 use crate::trace::ids::{ThreadId, Uid};
 use crate::trace::memory::{MemoryDevice, MemoryEvent};
 use crate::trace::time::Nanos;
 
-/// The sign of the bytes of an event with this name; `None` if it is not one of the allocator.
+/// 1 for the name of an allocation event, -1 for the name of a free event, `None` for any other
+/// name.
 pub(super) fn sign(name: &str) -> Option<i64> {
     match name {
         "MemoryAllocation" => Some(1),
@@ -17,7 +19,7 @@ pub(super) fn sign(name: &str) -> Option<i64> {
     }
 }
 
-/// The event; `None` if the profile does not record its size.
+/// The memory event; `None` if the profile does not record the size of the block.
 pub(super) fn event(
     (uid, thread, time): (Uid, ThreadId, Nanos),
     sign: i64,
@@ -38,13 +40,13 @@ pub(super) fn event(
         bytes: sign * bytes.max(0),
         address: number("addr"),
         allocated: number("bytes_allocated"),
-        // 0 means that the allocator does not count them.
+        // 0 means that the allocator does not count reserved bytes.
         reserved: number("bytes_reserved").filter(|bytes| *bytes > 0),
         order: Some(i64::from(uid.0)),
     })
 }
 
-/// `GPU_6_bfc` is GPU 6, and an allocator without a number is that of the host.
+/// `GPU_6_bfc` is the allocator for GPU 6; an allocator without a number manages host memory.
 fn device(allocator: &str) -> MemoryDevice {
     const GPU: i64 = 1;
     const HOST: MemoryDevice = MemoryDevice { kind: Some(0), number: Some(-1) };

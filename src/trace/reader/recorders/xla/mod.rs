@@ -1,4 +1,4 @@
-//! The profiler of XLA, which JAX uses: `*.xplane.pb`.
+//! Reads `*.xplane.pb` files from the XLA profiler, which JAX uses.
 //!
 //! ```text
 //! /host:metadata  compiled programs ──────────────── name stacks, inputs of ops
@@ -6,9 +6,9 @@
 //! /device:GPU:0   streams: kernels ─────────────────┴ correlation_id
 //! ```
 //!
-//! The uid of an event is its position among the events of all lines of all planes, in file order.
-//! The calls of programs, scopes and ops around launches follow, with uids from that number on.
-//! In `*.trace.json.gz`, the uid of an event is its position in `traceEvents`.
+//! The uid of an event is its position among the events in all lines of all planes, in file order.
+//! Calls that the reader adds for programs, scopes and ops around launches get the uids after the
+//! last event. In `*.trace.json.gz`, the uid of an event is its position in `traceEvents`.
 
 mod device;
 mod encode;
@@ -31,10 +31,10 @@ use events::Numbering;
 /// An XSpace.
 pub(super) struct Xla;
 
-/// The JSON that is next to an XSpace.
+/// The JSON file that the profiler writes next to an XSpace.
 pub(super) struct XlaJson;
 
-/// Number of bytes that contain the first plane's name.
+/// Number of bytes at the beginning of a file that contain the first plane's name.
 const HEAD: usize = 128;
 
 impl TraceSource for Xla {
@@ -86,8 +86,7 @@ impl TraceSource for XlaJson {
         let other = json.total - json.uids.len() as u64;
         rows.leave_out_many("metadata, counter or event without a time", other);
         rows.trace().notes.add("JSON_PROFILE", 1, "pass the .xplane.pb in the same folder", || {
-            "the JSON of a profile has no compiled programs: the ops have no name stacks and \
-                 no shapes"
+            "the JSON form of a profile has no compiled programs, so ops have no name stacks and no shapes"
                 .to_owned()
         });
         rows.finish(source, options, unpacked)

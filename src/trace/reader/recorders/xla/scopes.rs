@@ -1,4 +1,4 @@
-//! Ops in the order in which a thread ran them → the calls of programs and scopes around them.
+//! Derives the program and scope calls around ops from the order in which a thread ran the ops.
 //!
 //! ```text
 //! jit_step/jvp/layer_0/dot  ├─┤                    jit_step
@@ -6,14 +6,15 @@
 //! jit_step/jvp/layer_1/dot        ├─┤                  ├── layer_0  ├────┤
 //!                                                      └── layer_1        ├─┤
 //! ```
-//! A scope lasts from its first op to its last one in a row. Ops inside another op are left to it.
+//! A scope lasts from the first to the last op in an uninterrupted sequence of ops with that scope.
+//! Ops inside another op are ignored.
 
 use crate::trace::ids::ThreadId;
 use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
 use std::rc::Rc;
 
-/// Maximum number of scopes around an op. Further ones inside are left out.
+/// Maximum number of scopes around an op; scopes nested more deeply are omitted.
 const DEEPEST: usize = 48;
 
 /// An op that ran, with the scopes around it.
@@ -22,18 +23,19 @@ pub(super) struct Ran {
     pub(super) thread: ThreadId,
     pub(super) start: Nanos,
     pub(super) end: Nanos,
-    /// The run of the program, if the profile numbers them.
+    /// The number of the program run, if the profile numbers runs.
     pub(super) run: i64,
-    /// The op, with its number.
+    /// Name of the op, including its number.
     pub(super) op: TextId,
-    /// Program and scopes, outermost first; for an op without an event of its own, also the op.
+    /// Program and scopes, outermost first. For an op without its own event, the path also contains
+    /// the op.
     pub(super) path: Rc<[Step]>,
 }
 
-/// A call on the path.
+/// A call on the path to an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
-    /// What is the same call.
+    /// Identifies the call: steps with equal keys are the same call.
     pub(super) key: TextId,
     pub(super) name: TextId,
     /// For an op, the number of its program; `None` for a program or a scope.
@@ -54,7 +56,7 @@ pub(super) fn scopes(mut ops: Vec<Ran>) -> Vec<Scope> {
     ops.sort_by_key(|op| (op.thread, op.start, std::cmp::Reverse(op.end)));
     let mut scopes: Vec<Scope> = Vec::new();
     for ops in ops.chunk_by(|a, b| a.thread == b.thread) {
-        // Positions in `scopes` of the calls that may go on.
+        // Positions in `scopes` of the calls that may continue.
         let mut open: Vec<usize> = Vec::new();
         let mut first: Option<&Ran> = None;
         let mut last: Option<&Ran> = None;
@@ -63,7 +65,7 @@ pub(super) fn scopes(mut ops: Vec<Ran>) -> Vec<Scope> {
             if op.start < until {
                 continue;
             }
-            // A program that begins anew begins with the same op.
+            // If the first op of a program runs again, the program has been restarted.
             let again = first.is_some_and(|first| first.run != op.run || first.op == op.op);
             if again && last.is_some_and(|last| last.op != op.op || last.run != op.run) {
                 open.clear();
@@ -88,7 +90,7 @@ pub(super) fn scopes(mut ops: Vec<Ran>) -> Vec<Scope> {
     scopes
 }
 
-/// The parts of a name stack: `jit(f)/jvp(a/b)/dot` has three.
+/// The components of a name stack: `jit(f)/jvp(a/b)/dot` has three components.
 pub(super) fn parts(stack: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut from) = (Vec::new(), 0_usize, 0);
     for (at, byte) in stack.bytes().enumerate() {

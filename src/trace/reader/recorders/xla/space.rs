@@ -1,10 +1,10 @@
-//! The messages of a profile: planes, lines, events and their statistics.
+//! Reads the messages in a profile: planes, lines, events and their statistics.
 
 use super::wire::{Broken, Message, Read, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A device or the host.
+/// The events of a device or of the host.
 #[derive(Debug, Default)]
 pub(super) struct Plane<'a> {
     pub(super) name: &'a str,
@@ -14,14 +14,14 @@ pub(super) struct Plane<'a> {
     stats: Vec<Message<'a>>,
 }
 
-/// What events of one kind share.
+/// The name and the statistics that all events of one kind share.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Kind<'a> {
     pub(super) name: &'a str,
     pub(super) stats: Vec<Message<'a>>,
 }
 
-/// A thread or a stream.
+/// The events on a thread or a stream.
 #[derive(Debug, Default)]
 pub(super) struct Line<'a> {
     pub(super) id: u64,
@@ -48,7 +48,7 @@ pub(super) enum Stat<'a> {
 }
 
 impl Stat<'_> {
-    /// A number, which some versions write as text.
+    /// The value as a number, which some versions write as a string.
     pub(super) fn number(self) -> Option<i64> {
         match self {
             Stat::Number(number) => Some(number),
@@ -94,7 +94,7 @@ impl<'a> Plane<'a> {
         self.named(&self.stats)
     }
 
-    /// Statistics with their names.
+    /// The given statistics, each with its name.
     pub(super) fn named(&self, stats: &[Message<'a>]) -> Read<Vec<(&'a str, Stat<'a>)>> {
         let mut named = Vec::with_capacity(stats.len());
         for stat in stats {
@@ -156,7 +156,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// The number and the value of an entry of a map.
+/// The number and the value of a map entry.
 fn read_entry(message: Message<'_>) -> Read<(u64, Message<'_>)> {
     let (mut id, mut content) = (0, Message::default());
     message.fields(|number, value| {
@@ -182,7 +182,7 @@ fn read_kind(message: Message<'_>) -> Read<(u64, Kind<'_>)> {
         }
         Ok::<(), Broken>(())
     })?;
-    // On a TPU, the name of an op is its text: `%fusion.3 = f32[8]{0} fusion(...)`.
+    // On a TPU, the name of an op is the op's HLO text: `%fusion.3 = f32[8]{0} fusion(...)`.
     if kind.name.is_empty() || (kind.name.starts_with('%') && !display.is_empty()) {
         kind.name = display;
     }

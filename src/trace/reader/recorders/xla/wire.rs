@@ -1,6 +1,6 @@
-//! The fields of a protobuf message, without a schema and without copies.
+//! Reads the fields of a protobuf message without a schema and without copying.
 
-/// A message: its bytes, and their offset in the file.
+/// A message: the bytes of the message, and the offset of the bytes in the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Message<'a> {
     bytes: &'a [u8],
@@ -11,12 +11,12 @@ pub(super) struct Message<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
     Number(u64),
-    /// Eight bytes, as in a double. Not used by any field that is read.
+    /// Eight bytes, as in a double. No field that is read has this type.
     Fixed,
     Message(Message<'a>),
 }
 
-/// A message that ends within a field, or has a field of no known kind.
+/// A message that ends within a field, or has a field of an unknown type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Broken {
     pub(super) offset: u64,
@@ -30,7 +30,7 @@ impl<'a> Message<'a> {
         Message { bytes, offset: 0 }
     }
 
-    /// The bytes as text, if they are UTF-8; otherwise empty.
+    /// The bytes as a string if the bytes are UTF-8; otherwise an empty string.
     pub(super) fn text(self) -> &'a str {
         std::str::from_utf8(self.bytes).unwrap_or_default()
     }
@@ -38,7 +38,7 @@ impl<'a> Message<'a> {
     /// Passes each field and its number to `each`, in order.
     ///
     /// # Errors
-    /// If the message is broken, or `each` fails.
+    /// Fails if the message is broken, or if `each` fails.
     pub(super) fn fields<E: From<Broken>>(
         self,
         mut each: impl FnMut(u64, Value<'a>) -> Result<(), E>,
@@ -51,7 +51,7 @@ impl<'a> Message<'a> {
         Ok(())
     }
 
-    /// The numbers of a packed list.
+    /// Adds the numbers in a packed list to `list`.
     pub(super) fn numbers(self, list: &mut Vec<u64>) -> Read<()> {
         let mut at = 0;
         while at < self.bytes.len() {
@@ -71,7 +71,7 @@ impl<'a> Message<'a> {
                 Value::Message(self.take(at, length)?)
             }
             5 => self.take(at, 4).map(|_| Value::Fixed)?,
-            _ => return Err(self.broken(start, "a field has a kind that protobuf does not define")),
+            _ => return Err(self.broken(start, "a field has a type that protobuf does not define")),
         };
         Ok((key >> 3, value))
     }
@@ -89,7 +89,8 @@ impl<'a> Message<'a> {
     fn varint(self, at: &mut usize) -> Read<u64> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
-            let byte = *self.bytes.get(*at).ok_or_else(|| self.broken(*at, "a number is cut"))?;
+            let byte =
+                *self.bytes.get(*at).ok_or_else(|| self.broken(*at, "a number is truncated"))?;
             *at += 1;
             value |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
@@ -105,7 +106,7 @@ impl<'a> Message<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// The message, or an empty one if the field is of another kind.
+    /// The message, or an empty message if the field has a different type.
     pub(super) fn message(self) -> Message<'a> {
         match self {
             Value::Message(message) => message,
@@ -113,7 +114,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, or 0 if the field is of another kind.
+    /// The number, or 0 if the field has a different type.
     pub(super) fn number(self) -> u64 {
         match self {
             Value::Number(number) => number,
@@ -121,7 +122,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Adds the numbers of a repeated field, packed or not.
+    /// Adds the numbers in a repeated field, packed or not, to `list`.
     pub(super) fn add_numbers(self, list: &mut Vec<u64>) -> Read<()> {
         match self {
             Value::Number(number) => list.push(number),
