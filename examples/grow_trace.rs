@@ -237,9 +237,10 @@ fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     let mut strides = [0; GROUPS];
     for (group, stride) in strides.iter_mut().enumerate() {
         let values = || numbers.iter().filter(|n| n.group as usize == group).map(|n| n.value);
-        let first = match group == Group::Time as usize {
-            true => values().filter(|&ts| ts > 0).min(),
-            false => Some(0),
+        let first = if group == Group::Time as usize {
+            values().filter(|&ts| ts > 0).min()
+        } else {
+            Some(0)
         };
         *stride =
             values().max().zip(first).map_or(0, |(last, first)| last.saturating_sub(first) + 1);

@@ -129,10 +129,7 @@ impl Worth {
 fn print(out: &mut impl Write, name: &str, worth: &Worth) -> Result<(), Error> {
     let Worth { worse, lost, better, gained, most: (most, place) } = worth;
     write!(out, "{name:<20} {worse:>6} {lost:>8.3} {better:>7} {gained:>8.3}  ")?;
-    match *most > VISIBLE {
-        true => writeln!(out, "{most:.3}: {place}"),
-        false => writeln!(out),
-    }
+    if *most > VISIBLE { writeln!(out, "{most:.3}: {place}") } else { writeln!(out) }
 }
 
 /// The lowest precision or recall among the scores.

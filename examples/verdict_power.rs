@@ -68,10 +68,8 @@ fn traces_below(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
     let is_damaged = |path: &&PathBuf| path.ends_with("malformed");
-    let below = |path: &PathBuf| match path.is_dir() {
-        true => traces_below(path),
-        false => vec![path.clone()],
-    };
+    let below =
+        |path: &PathBuf| if path.is_dir() { traces_below(path) } else { vec![path.clone()] };
     let is_trace = |path: &PathBuf| path.to_string_lossy().ends_with(".json.gz");
     paths.iter().filter(|path| !is_damaged(path)).flat_map(below).filter(is_trace).collect()
 }
@@ -210,10 +208,7 @@ impl Counts {
         let total = question(&recording.total, sides);
         self.false_totals.add(is_change(family.judge(&total, &thresholds)));
         for place in 0..questions.len() {
-            let shares = match recording.is_quiet(place) {
-                true => &mut self.quiet,
-                false => &mut self.others,
-            };
+            let shares = if recording.is_quiet(place) { &mut self.quiet } else { &mut self.others };
             let before = questions[place].clone();
             for (factor, share) in FACTORS.into_iter().zip(shares) {
                 questions[place] = before.clone();

@@ -41,9 +41,10 @@ impl Cancel {
     /// # Errors
     /// Fails with [`ErrorKind::Cancelled`] if a stop was requested.
     pub(crate) fn check(&self, path: impl AsRef<Path>) -> Result<()> {
-        match self.is_requested() {
-            true => Err(Error::new(ErrorKind::Cancelled, path, "stopped on request")),
-            false => Ok(()),
+        if self.is_requested() {
+            Err(Error::new(ErrorKind::Cancelled, path, "stopped on request"))
+        } else {
+            Ok(())
         }
     }
 }

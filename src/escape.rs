@@ -24,9 +24,10 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 pub(crate) fn cell(text: &str) -> Cow<'_, str> {
     // Spreadsheets ignore blanks before a formula.
     let is_formula = text.trim_start().starts_with(['=', '+', '-', '@']);
-    match is_formula && text.parse::<f64>().is_err() {
-        true => Cow::Owned(format!("'{}", one_line(text))),
-        false => one_line(text),
+    if is_formula && text.parse::<f64>().is_err() {
+        Cow::Owned(format!("'{}", one_line(text)))
+    } else {
+        one_line(text)
     }
 }
 
@@ -44,10 +45,7 @@ pub(crate) fn in_json(text: &str) -> Cow<'_, str> {
 fn escaped(text: &str, acts: impl Fn(char) -> bool) -> String {
     let mut shown = String::with_capacity(text.len() + 8);
     for letter in text.chars() {
-        match acts(letter) {
-            true => push_escape(&mut shown, letter),
-            false => shown.push(letter),
-        }
+        if acts(letter) { push_escape(&mut shown, letter) } else { shown.push(letter) }
     }
     shown
 }

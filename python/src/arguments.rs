@@ -16,10 +16,7 @@ pub(crate) fn texts(name: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Ve
     if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() {
         let each = given.try_iter()?.map(|one| {
             let one = one?;
-            match one.is_instance_of::<PyString>() {
-                true => one.extract(),
-                false => Err(wrong(name, &one)),
-            }
+            if one.is_instance_of::<PyString>() { one.extract() } else { Err(wrong(name, &one)) }
         });
         return each.collect();
     }

@@ -70,10 +70,7 @@ pub(crate) fn compare(
     let runs: PerSide<Vec<Input>> = PerSide::new(inputs(baseline), inputs(candidate));
     // The two traces are read in parallel, one thread for each.
     let compared = work::run(py, 2, &watch, move |teller| {
-        let options = match tells {
-            true => options.watch(move |stage| teller.tell(stage)),
-            false => options,
-        };
+        let options = if tells { options.watch(move |stage| teller.tell(stage)) } else { options };
         tracetree::Comparison::of_runs(runs, &options)
     })?;
     let comparison = compared.map_err(|error| raise(py, &error))?;

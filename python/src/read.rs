@@ -25,11 +25,12 @@ pub(crate) fn read(
     let options = reading(strict, max_unpacked).cancel(watch.cancel.clone());
     let input = source.into_input();
     let trace = work::run(py, 1, &watch, move |teller| {
-        let options = match tells {
-            true => options.progress(ReadProgress::new(move |bytes| {
+        let options = if tells {
+            options.progress(ReadProgress::new(move |bytes| {
                 teller.tell(Stage::Reading(Side::Baseline, bytes));
-            })),
-            false => options,
+            }))
+        } else {
+            options
         };
         open(input, &options)
     })?;

@@ -153,9 +153,10 @@ impl Analysis {
             let replayed = replayed[side] + replayed[side];
             classes[side].is_empty() || replayed > self.account().totals[side].time
         };
-        let differing = match Side::BOTH.into_iter().any(hides_modules) {
-            true => differing_layers(stacks),
-            false => modules::differing(self),
+        let differing = if Side::BOTH.into_iter().any(hides_modules) {
+            differing_layers(stacks)
+        } else {
+            modules::differing(self)
         };
         notes.add(
             "DIFFERENT_MODEL",
@@ -329,15 +330,12 @@ impl Analysis {
             "NO_PYTHON_STACKS",
             u64::from(!has_stacks(tree)),
             remedies.stacks,
-            || match has_stacks(self.tree(side.other())) {
-                true => format!(
+            || if has_stacks(self.tree(side.other())) { format!(
                     "{} has no Python frames, so the frames of {} are not matched; modules and layers are known for {} only",
                     side.label(),
                     side.other().label(),
                     side.other().label()
-                ),
-                false => "the trace has no Python frames: modules and layers are unknown".to_owned(),
-            },
+                ) } else { "the trace has no Python frames: modules and layers are unknown".to_owned() },
         );
         let has_shapes = tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY);
         notes.add("NO_SHAPES", u64::from(!has_shapes), remedies.shapes, || {
@@ -401,12 +399,11 @@ fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
         }
         layers
     });
-    match one.is_empty() || two.is_empty() || one == two {
-        true => Vec::new(),
-        false => {
-            let how = if of_graphs { ", from repeated kernels in graphs" } else { "" };
-            vec![format!("layers ({one:?} | {two:?}{how})")]
-        }
+    if one.is_empty() || two.is_empty() || one == two {
+        Vec::new()
+    } else {
+        let how = if of_graphs { ", from repeated kernels in graphs" } else { "" };
+        vec![format!("layers ({one:?} | {two:?}{how})")]
     }
 }
 

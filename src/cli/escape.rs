@@ -72,10 +72,7 @@ impl Place {
             if let Some(length) = style_length(&text.as_bytes()[at..]) {
                 end_of_style = at + length;
             }
-            match at < end_of_style {
-                true => shown.push(letter),
-                false => self.push(&mut shown, letter),
-            }
+            if at < end_of_style { shown.push(letter) } else { self.push(&mut shown, letter) }
         }
         shown
     }
@@ -86,9 +83,10 @@ impl Place {
             '[' => self.hashes > 1,
             _ => false,
         };
-        match is_command || (is_disruptive(letter) && !matches!(letter, '\n' | '\t')) {
-            true => push_escape(shown, letter),
-            false => shown.push(letter),
+        if is_command || (is_disruptive(letter) && !matches!(letter, '\n' | '\t')) {
+            push_escape(shown, letter)
+        } else {
+            shown.push(letter)
         }
         self.is_start = letter == '\n' || (self.is_start && letter.is_whitespace());
         self.hashes = if letter == '#' { self.hashes + 1 } else { 0 };

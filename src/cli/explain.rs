@@ -52,16 +52,13 @@ fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> R
     let found = uid::find(comparison.diff().uid_map(), side, uid);
     // Reports written by earlier versions do not contain the confidence of a match.
     let match_of = |pair: UidPair| (pair.baseline, pair.candidate, pair.relation, pair.region);
-    match told.map(match_of) == found.map(match_of) {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorKind::Usage,
-            folder,
-            "the report matches this event differently",
-        )
-        .remedy(
-            "pass the options that the report was created with, such as --no-python or --alias",
-        )),
+    if told.map(match_of) == found.map(match_of) {
+        Ok(())
+    } else {
+        Err(Error::new(ErrorKind::Usage, folder, "the report matches this event differently")
+            .remedy(
+                "pass the options that the report was created with, such as --no-python or --alias",
+            ))
     }
 }
 
@@ -118,10 +115,8 @@ fn evidence(partner: &PairEvidence, out: &mut dyn Write) -> io::Result<()> {
     line("except kernel names", partner.same_shape)?;
     writeln!(out, "  {:<22}{} of {}", "in common", partner.shared, partner.of)?;
     for SharedWord { word, weight } in &partner.words {
-        let role = match *weight >= 1.0 {
-            true => "sufficient on its own",
-            false => "too common to be sufficient",
-        };
+        let role =
+            if *weight >= 1.0 { "sufficient on its own" } else { "too common to be sufficient" };
         writeln!(
             out,
             "  {:<22}{}, weight {weight:.2}: {role}",

@@ -90,10 +90,7 @@ pub(super) fn say_some(
 ) {
     let mut left_out = 0;
     for (at, line) in lines.enumerate() {
-        match at < SAID {
-            true => console.say(&line),
-            false => left_out += 1,
-        }
+        if at < SAID { console.say(&line) } else { left_out += 1 }
     }
     if left_out > 0 {
         console.say(&format!("… and {left_out} more; {where_all}"));

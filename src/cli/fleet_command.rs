@@ -213,9 +213,10 @@ fn plan(command: &PlanCommand, console: &mut Console) -> Result<Outcome> {
 fn mapping(plan: &Plan, output: &Path, console: &Console) -> Result<Mapping> {
     let mapping = Mapping::new(plan, output)?;
     let unfinished = console.unfinished();
-    Ok(match plan.options.reports {
-        true => mapping.reports(ReportOptions { unfinished, ..ReportOptions::default() }),
-        false => mapping,
+    Ok(if plan.options.reports {
+        mapping.reports(ReportOptions { unfinished, ..ReportOptions::default() })
+    } else {
+        mapping
     })
 }
 
@@ -287,8 +288,9 @@ fn reduce(
         return Err(nothing_compared(&fleet));
     }
     let is_unfinished = fleet.pairs.iter().any(PairRow::is_unfinished);
-    Ok(match counts.coverage() < args.min_coverage || is_unfinished {
-        true => Outcome::NotComparable,
-        false => Outcome::Done,
+    Ok(if counts.coverage() < args.min_coverage || is_unfinished {
+        Outcome::NotComparable
+    } else {
+        Outcome::Done
     })
 }

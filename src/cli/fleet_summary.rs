@@ -56,10 +56,7 @@ fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     if fleet.findings.len() > MOST {
         writeln!(out, "  … and {} more in fleet.json", fleet.findings.len() - MOST)?;
     }
-    match fleet.ranks.len() <= MOST {
-        true => text(&fleet.ranks, out),
-        false => Ok(()),
-    }
+    if fleet.ranks.len() <= MOST { text(&fleet.ranks, out) } else { Ok(()) }
 }
 
 fn text(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {

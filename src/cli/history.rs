@@ -69,9 +69,10 @@ fn baselines_in(folder: &Path) -> Result<Vec<PathBuf>> {
         }
     }
     files.sort();
-    match files.is_empty() {
-        true => Err(Error::new(ErrorKind::Usage, folder, "contains no baseline (*.ttb)")
-            .remedy("record baselines with `tracetree baseline record`")),
-        false => Ok(files),
+    if files.is_empty() {
+        Err(Error::new(ErrorKind::Usage, folder, "contains no baseline (*.ttb)")
+            .remedy("record baselines with `tracetree baseline record`"))
+    } else {
+        Ok(files)
     }
 }

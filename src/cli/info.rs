@@ -76,9 +76,10 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
 /// Describes a trace. For a large file, the header is printed immediately, long before the events are read. Standard
 /// input and pipes can be read only once.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
-    let early = match path.is_file() {
-        true => Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?)),
-        false => None,
+    let early = if path.is_file() {
+        Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?))
+    } else {
+        None
     };
     let name = path.display().to_string();
     if let Some(early) = &early {
@@ -109,9 +110,10 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
 }
 
 fn print_memory(memory: &[MemorySummary], console: &mut Console) -> Result<()> {
-    match console.is_verbose() {
-        true => console.print(|out| info_text::write_memory(memory, out)),
-        false => Ok(()),
+    if console.is_verbose() {
+        console.print(|out| info_text::write_memory(memory, out))
+    } else {
+        Ok(())
     }
 }
 
@@ -176,11 +178,12 @@ fn print_name(name: &str, console: &mut Console) -> Result<()> {
 
 fn print_head(head: &HeadInfo, console: &mut Console) -> Result<()> {
     let width = console.width();
-    match console.is_verbose() {
-        true => console.print(|out| {
+    if console.is_verbose() {
+        console.print(|out| {
             info_text::wrapped(|text| info_text::write_head_fields(head, text), width, out)
-        }),
-        false => console.print(|out| info_text::write_head(head, out)),
+        })
+    } else {
+        console.print(|out| info_text::write_head(head, out))
     }
 }
 

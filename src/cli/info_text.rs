@@ -54,10 +54,7 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
         parts.push(counted(head.devices.len() as u64 - 1, "more kind") + " of device");
     }
     parts.extend(rank(head));
-    match parts.is_empty() {
-        true => Ok(()),
-        false => write!(out, " · {}", one_line(&parts.join(", "))),
-    }
+    if parts.is_empty() { Ok(()) } else { write!(out, " · {}", one_line(&parts.join(", "))) }
 }
 
 /// Writes the percentage of a trace's time spent in ops with an efficiency model, and the ops furthest from their
@@ -289,9 +286,10 @@ fn device(info: &DeviceInfo) -> String {
     .into_iter()
     .flatten()
     .collect();
-    match details.is_empty() {
-        true => format!("{} x {name}", info.count),
-        false => format!("{} x {name} ({})", info.count, details.join(", ")),
+    if details.is_empty() {
+        format!("{} x {name}", info.count)
+    } else {
+        format!("{} x {name} ({})", info.count, details.join(", "))
     }
 }
 

@@ -111,9 +111,10 @@ fn text(diff: &SnapshotDiff, top: usize, out: &mut dyn Write) -> io::Result<()> 
 /// `model.py: forward, in torch/nn/functional.py: linear`
 fn place(row: &StackRow) -> String {
     let (frame, last) = (row.frame(), row.stack.last().map_or("", String::as_str));
-    match frame == last {
-        true => one_line(frame).into_owned(),
-        false => format!("{}, in {}", one_line(frame), one_line(last)),
+    if frame == last {
+        one_line(frame).into_owned()
+    } else {
+        format!("{}, in {}", one_line(frame), one_line(last))
     }
 }
 

@@ -37,9 +37,10 @@ pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
         let is_readable = std::fs::read_dir(path).is_ok();
         return of_folder(error, path, &typed).filter(|_| is_readable && typed.is_input(path));
     }
-    match error.kind() == ErrorKind::Io && !path.exists() {
-        true => of_missing_file(error, path, &typed),
-        false => None,
+    if error.kind() == ErrorKind::Io && !path.exists() {
+        of_missing_file(error, path, &typed)
+    } else {
+        None
     }
 }
 
@@ -89,9 +90,12 @@ impl Typed<'_> {
 
     /// The command line with one argument replaced.
     fn with(&self, old: &Path, new: &str) -> String {
-        let word = |argument: &OsString| match Path::new(argument) == old {
-            true => new.to_owned(),
-            false => quoted(&argument.to_string_lossy()),
+        let word = |argument: &OsString| {
+            if Path::new(argument) == old {
+                new.to_owned()
+            } else {
+                quoted(&argument.to_string_lossy())
+            }
         };
         let words: Vec<String> = self.0.iter().skip(1).map(word).collect();
         format!("tracetree {}", words.join(" "))
@@ -235,8 +239,9 @@ fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-:@=,%".contains(c);
     let text = one_line(text);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text.into_owned(),
-        false => format!("'{}'", text.replace('\'', "'\\''")),
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }

@@ -47,9 +47,10 @@ fn print(answer: &clap::Error) -> io::Result<()> {
         let mut out = Escaping::new(stream);
         out.write_all(text.as_bytes()).and_then(|()| out.flush())
     };
-    match answer.use_stderr() {
-        true => escape(&mut AutoStream::auto(io::stderr())),
-        false => escape(&mut AutoStream::auto(io::stdout())),
+    if answer.use_stderr() {
+        escape(&mut AutoStream::auto(io::stderr()))
+    } else {
+        escape(&mut AutoStream::auto(io::stdout()))
     }
 }
 

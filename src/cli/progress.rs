@@ -23,9 +23,10 @@ pub(super) struct Progress {
 impl Progress {
     /// Draws bars on stderr if `shown`. Files are read with the options `reading`.
     pub(super) fn new(shown: bool, reading: ReadOptions) -> Progress {
-        let bars = MultiProgress::with_draw_target(match shown {
-            true => ProgressDrawTarget::stderr(),
-            false => ProgressDrawTarget::hidden(),
+        let bars = MultiProgress::with_draw_target(if shown {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
         });
         Progress { bars, reading }
     }

@@ -227,9 +227,10 @@ fn line(name: &str, depth: usize, figures: &str, width: Width) -> String {
 fn figures(tree: &CallTree, call: CallId, times: &Times) -> String {
     let mut text = String::new();
     if let Some(event) = tree.event(call) {
-        text += &match tree.is_captured(call) {
-            true => format!("  [{}] captured", tree.trace().uid_label(event)),
-            false => format!("  [{}] {} µs", tree.trace().uid(event).0, tree.duration(call)),
+        text += &if tree.is_captured(call) {
+            format!("  [{}] captured", tree.trace().uid_label(event))
+        } else {
+            format!("  [{}] {} µs", tree.trace().uid(event).0, tree.duration(call))
         };
     }
     let gpu_events = tree.gpu_events(call);

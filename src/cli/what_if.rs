@@ -76,9 +76,10 @@ pub(super) fn run(args: &WhatIfArgs, console: &mut Console) -> Result<Outcome> {
     }
     let replays = Replays::required(analysis)?;
     let times = |&side: &Side| Ok((side, asked.step_times(analysis, &replays, side)?));
-    let scenarios = match asked.is_recording() {
-        true => None,
-        false => Some(sides.iter().map(times).collect::<Result<Vec<(Side, StepTimes)>>>()?),
+    let scenarios = if asked.is_recording() {
+        None
+    } else {
+        Some(sides.iter().map(times).collect::<Result<Vec<(Side, StepTimes)>>>()?)
     };
     console.print(|out| {
         if args.candidate.is_some() && scenarios.is_none() {

@@ -268,9 +268,10 @@ impl<'a> Bags<'a> {
 /// Number of tokens that two sorted lists share. The second list must be at least as long as the
 /// first.
 fn common_of(few: &[(Token, u32)], many: &[(Token, u32)]) -> u32 {
-    match MUCH_LONGER * few.len() < many.len() {
-        true => common_of_few(few, many),
-        false => common_of_like(few, many),
+    if MUCH_LONGER * few.len() < many.len() {
+        common_of_few(few, many)
+    } else {
+        common_of_like(few, many)
     }
 }
 

@@ -65,9 +65,10 @@ impl<'a> Keys<'a> {
         }
         *slots[name.index()].get_or_insert_with(|| {
             let name = self.aliases.apply(tree.trace().text(name));
-            match kind == CallKind::Frame && windows::is_numbered(self.windows, &name) {
-                true => self.intern(kind, &name),
-                false => self.intern(kind, &normalise(kind, &name)),
+            if kind == CallKind::Frame && windows::is_numbered(self.windows, &name) {
+                self.intern(kind, &name)
+            } else {
+                self.intern(kind, &normalise(kind, &name))
             }
         })
     }
@@ -213,16 +214,16 @@ fn without_install_prefix(path: &str) -> String {
         return rest.to_owned();
     }
     let absolute = path.starts_with('/') || path.get(1..3) == Some(":/");
-    match absolute {
-        true => path
-            .rsplitn(3, '/')
+    if absolute {
+        path.rsplitn(3, '/')
             .take(2)
             .collect::<Vec<_>>()
             .into_iter()
             .rev()
             .collect::<Vec<_>>()
-            .join("/"),
-        false => path,
+            .join("/")
+    } else {
+        path
     }
 }
 

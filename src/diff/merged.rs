@@ -227,10 +227,7 @@ fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]
                 }
                 let first = above.of_pair(Side::Baseline, a, b);
                 let second = above.of_pair(Side::Candidate, b, a);
-                match first == NONE || above.is_wrapper_below(second, first) {
-                    true => second,
-                    false => first,
-                }
+                if first == NONE || above.is_wrapper_below(second, first) { second } else { first }
             }
         })
         .collect()
@@ -290,15 +287,12 @@ fn order(baseline: usize, of_candidate: &[u32]) -> Vec<u32> {
     let mut behind = vec![(first, first); baseline + 1];
     let (mut next, mut last_pair) = (first, 0);
     for &draft in of_candidate {
-        match (draft as usize) < baseline {
-            true => {
-                last_pair = draft as usize + 1;
-                behind[last_pair] = (next, next);
-            }
-            false => {
-                next += 1;
-                behind[last_pair].1 = next;
-            }
+        if (draft as usize) < baseline {
+            last_pair = draft as usize + 1;
+            behind[last_pair] = (next, next);
+        } else {
+            next += 1;
+            behind[last_pair].1 = next;
         }
     }
     let mut order = Vec::with_capacity(next as usize);

@@ -173,12 +173,11 @@ impl TraceDiff {
         let pins = TraceDiff::pinned(&options.pins, trees);
         let windows = windows::of(trees);
         let align = || {
-            let (mut pairing, regions, confidences) = match order::in_order(trees) {
-                true => align_in_order(programs.as_ref(), &options, &pins, &windows),
-                false => {
-                    let programs = programs.as_ref().swap();
-                    mirrored(align_in_order(programs, &options, &pins, &windows))
-                }
+            let (mut pairing, regions, confidences) = if order::in_order(trees) {
+                align_in_order(programs.as_ref(), &options, &pins, &windows)
+            } else {
+                let programs = programs.as_ref().swap();
+                mirrored(align_in_order(programs, &options, &pins, &windows))
             };
             // From now on, only the merged tree stores the matching.
             let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));

@@ -114,9 +114,8 @@ pub(super) fn without_one_sided<'a>(
         }
         hidden
     });
-    let hide = |outline: Outline<'a>, hidden: Vec<bool>| match hidden.is_empty() {
-        true => outline,
-        false => outline.without(hidden),
+    let hide = |outline: Outline<'a>, hidden: Vec<bool>| {
+        if hidden.is_empty() { outline } else { outline.without(hidden) }
     };
     PerSide::new(
         hide(outlines.baseline, hidden.baseline),

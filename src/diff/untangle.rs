@@ -33,9 +33,10 @@ pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
             continue;
         }
         let moved = |call: CallId| pairing.relations.baseline[call.index()] == Relation::Moved;
-        match !moved(a) && crossing.iter().all(|&above| moved(above)) {
-            true => crossing.into_iter().for_each(|above| dissolve(pairing, above)),
-            false => dissolve(pairing, a),
+        if !moved(a) && crossing.iter().all(|&above| moved(above)) {
+            crossing.into_iter().for_each(|above| dissolve(pairing, above))
+        } else {
+            dissolve(pairing, a)
         }
     }
 }

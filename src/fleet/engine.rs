@@ -105,9 +105,12 @@ fn remaining<'p>(
 ) -> Result<Vec<Remaining<'p>>> {
     let listed = storage::list_or_nothing(&mapping.folder().join(SHARDS))?;
     let names: BTreeSet<_> = listed.iter().filter_map(|file| file.path.file_name()).collect();
-    let look = |pair: &PlannedPair| match names.contains(OsStr::new(&shard_name(pair))) {
-        true => mapping.existing(pair),
-        false => Existing::None,
+    let look = |pair: &PlannedPair| {
+        if names.contains(OsStr::new(&shard_name(pair))) {
+            mapping.existing(pair)
+        } else {
+            Existing::None
+        }
     };
     let look_all = || plan.pairs.par_iter().map(look).collect();
     let found: Vec<Existing> = storage::at_once(mapping.folder(), look_all);

@@ -57,9 +57,10 @@ fn identical(fleet: &Fleet) -> Option<Finding> {
 }
 
 fn change(row: &ChangeRow) -> Finding {
-    let place = match row.place.is_empty() || row.sentence.contains(&*row.place) {
-        true => String::new(),
-        false => format!(", first {}", row.place),
+    let place = if row.place.is_empty() || row.sentence.contains(&*row.place) {
+        String::new()
+    } else {
+        format!(", first {}", row.place)
     };
     Finding {
         code: "CHANGE".to_owned(),
@@ -188,9 +189,10 @@ fn slower(fleet: &Fleet, rank: &RankRow) -> String {
         .take(NAMED)
         .map(|one| format!("{} (+{:.3} ms per step)", one.name, one.distance_us() / 1e3))
         .collect();
-    match named.is_empty() {
-        true => String::new(),
-        false => format!("; it is slower than its role in {}", named.join(", ")),
+    if named.is_empty() {
+        String::new()
+    } else {
+        format!("; it is slower than its role in {}", named.join(", "))
     }
 }
 

@@ -185,9 +185,10 @@ impl Mapping {
             Err(error) => {
                 let status = Status::failed(code_of(&error), error.to_string());
                 let changed = change_of(pair);
-                return match is_lasting(&error) && changed.is_none() {
-                    true => Ok(Shard::failed(pair.rank, status)),
-                    false => Err(changed.unwrap_or(status)),
+                return if is_lasting(&error) && changed.is_none() {
+                    Ok(Shard::failed(pair.rank, status))
+                } else {
+                    Err(changed.unwrap_or(status))
                 };
             }
         };

@@ -164,13 +164,10 @@ fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
         let found = rows.iter().find(|row| row.folder == folder && &*row.name == op);
         found.map_or_else(Default::default, |row| {
             let ratio = row.time_us / row.median_us.max(f64::MIN_POSITIVE);
-            let text = match ratio < 100.0 {
-                true => format!(
-                    "{ratio:.2}× ({:.3} vs {:.3} ms)",
-                    row.time_us / 1e3,
-                    row.median_us / 1e3
-                ),
-                false => format!("{:.3} vs {:.3} ms", row.time_us / 1e3, row.median_us / 1e3),
+            let text = if ratio < 100.0 {
+                format!("{ratio:.2}× ({:.3} vs {:.3} ms)", row.time_us / 1e3, row.median_us / 1e3)
+            } else {
+                format!("{:.3} vs {:.3} ms", row.time_us / 1e3, row.median_us / 1e3)
             };
             let style = match (ratio < 1.0, (ratio - 1.0).abs()) {
                 (false, 0.4..) => "more3",

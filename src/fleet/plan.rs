@@ -314,17 +314,15 @@ impl Plan {
 
 /// Whether a path is a folder. A remote address counts as a folder unless its name has the suffix of a trace.
 pub fn is_folder(path: &Path) -> bool {
-    match storage::is_remote(path) {
-        true => !heads::is_called_like_a_trace(path),
-        false => path.is_dir(),
-    }
+    if storage::is_remote(path) { !heads::is_called_like_a_trace(path) } else { path.is_dir() }
 }
 
 /// Makes a local path absolute, because workers may run in a different folder.
 pub fn whole_path(path: &Path) -> PathBuf {
-    match storage::is_remote(path) {
-        true => path.to_path_buf(),
-        false => std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf()),
+    if storage::is_remote(path) {
+        path.to_path_buf()
+    } else {
+        std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
     }
 }
 

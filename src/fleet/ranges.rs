@@ -9,9 +9,8 @@ pub fn ranges(numbers: &[u64]) -> String {
             None => found.push((number, number)),
         }
     }
-    let text = |(first, last): (u64, u64)| match first == last {
-        true => format!("#{first}"),
-        false => format!("#{first}-#{last}"),
+    let text = |(first, last): (u64, u64)| {
+        if first == last { format!("#{first}") } else { format!("#{first}-#{last}") }
     };
     found.into_iter().map(text).collect::<Vec<_>>().join(" ")
 }

@@ -20,10 +20,7 @@ impl Place {
             .chain(others.map(str::to_owned))
             .filter(|part| !part.is_empty())
             .collect();
-        match parts.is_empty() {
-            true => "step".to_owned(),
-            false => parts.join(" / "),
-        }
+        if parts.is_empty() { "step".to_owned() } else { parts.join(" / ") }
     }
 
     /// A path query that finds the call site; empty for a whole step.

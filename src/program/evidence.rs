@@ -132,13 +132,12 @@ impl Evidence {
             let has_work = trace.correlations().get(event).is_some_and(|id| with_work.contains(id));
             if has_work || !captures.is_open(trace, event) {
                 self.launches += 1;
-                match has_work {
-                    true => {
-                        let start = trace.start(event);
-                        let last = last_with.entry(trace.thread_of(event)).or_insert(start);
-                        *last = start.max(*last);
-                    }
-                    false => without.push(event),
+                if has_work {
+                    let start = trace.start(event);
+                    let last = last_with.entry(trace.thread_of(event)).or_insert(start);
+                    *last = start.max(*last);
+                } else {
+                    without.push(event)
                 }
             }
         }

@@ -48,11 +48,10 @@ impl FromStr for StepRange {
             None if until.trim().is_empty() => None,
             None => Some(number(until)?),
         };
-        match until.is_some_and(|until| until <= from) {
-            true => {
-                Err(Error::usage(text, "contains no step: the first position is after the last"))
-            }
-            false => Ok(StepRange { from, until }),
+        if until.is_some_and(|until| until <= from) {
+            Err(Error::usage(text, "contains no step: the first position is after the last"))
+        } else {
+            Ok(StepRange { from, until })
         }
     }
 }
@@ -145,9 +144,10 @@ impl Selection {
         };
         let message = format!("the trace has no work {wanted}");
         // The user selected a phase, but the trace contains no phases.
-        let hint = match self.phase.is_some() && has == [Phase::Unknown.label()] {
-            true => "; wrap the phases in record_function to name them",
-            false => "",
+        let hint = if self.phase.is_some() && has == [Phase::Unknown.label()] {
+            "; wrap the phases in record_function to name them"
+        } else {
+            ""
         };
         Error::new(ErrorKind::Usage, tree.trace().source(), message).remedy(format!(
             "it has {}, numbered from 0; phases: {}{hint}",

@@ -32,9 +32,10 @@ fn push_names(text: &mut String, names: &[&str]) {
         // The check covers all bytes without an early exit, so the compiler can vectorize the loop. Most
         // names need no escape.
         let needs_escape = |byte: u8| byte < b' ' || byte == b'"' || byte == b'\\';
-        match name.bytes().fold(false, |any, byte| any | needs_escape(byte)) {
-            true => text.push_str(&serde_json::to_string(name).expect("a text")),
-            false => text.extend(["\"", name, "\""]),
+        if name.bytes().fold(false, |any, byte| any | needs_escape(byte)) {
+            text.push_str(&serde_json::to_string(name).expect("a text"))
+        } else {
+            text.extend(["\"", name, "\""])
         }
     }
     text.push(']');

@@ -138,9 +138,10 @@ impl Earlier {
         }
         let summary = fs::read(folder.join(SUMMARY)).unwrap_or_default();
         let summary: Option<serde_json::Value> = serde_json::from_slice(&summary).ok();
-        match summary.is_some_and(|summary| summary.get("tracetree_version").is_some()) {
-            true => Earlier::Unlisted(known.iter().map(ReportFile::name).collect()),
-            false => Earlier::Nothing,
+        if summary.is_some_and(|summary| summary.get("tracetree_version").is_some()) {
+            Earlier::Unlisted(known.iter().map(ReportFile::name).collect())
+        } else {
+            Earlier::Nothing
         }
     }
 

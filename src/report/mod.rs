@@ -267,9 +267,10 @@ impl ReportOptions {
     /// would replace (unless [`ReportOptions::existing`] allows it).
     pub fn check_target(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
-        match crate::storage::is_remote(folder) {
-            true => Ok(()),
-            false => folder::check_target(folder, &self.files(), &known_files(), self.existing),
+        if crate::storage::is_remote(folder) {
+            Ok(())
+        } else {
+            folder::check_target(folder, &self.files(), &known_files(), self.existing)
         }
     }
 }

@@ -277,9 +277,10 @@ mod tests {
         let (names, mut made) = (NEW.map(str::to_owned), 0);
         let rename = &mut |from: &Path, to: &Path| {
             made += 1;
-            match failing.contains(&(made - 1)) {
-                true => Err(io::Error::other("stopped")),
-                false => fs::rename(from, to),
+            if failing.contains(&(made - 1)) {
+                Err(io::Error::other("stopped"))
+            } else {
+                fs::rename(from, to)
             }
         };
         staging.swap(home, &names, &["old.md".to_owned()], rename).is_ok()

@@ -207,9 +207,10 @@ impl Reader<'_> {
             let (Some(name), Some(file)) = (text("name"), text("filename")) else {
                 return Err("contains a frame without name or filename".to_owned());
             };
-            match file.ends_with(".py") || file.starts_with('<') {
-                true => python.push(shown(file, name)),
-                false => other.push(name.to_owned()),
+            if file.ends_with(".py") || file.starts_with('<') {
+                python.push(shown(file, name))
+            } else {
+                other.push(name.to_owned())
             }
         }
         // C++ frames are only a fallback: next to Python frames, they would only show PyTorch internals.

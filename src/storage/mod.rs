@@ -114,10 +114,7 @@ pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -
 /// # Errors
 /// Fails if the folder cannot be listed.
 pub(crate) fn list(folder: &Path) -> Result<Vec<Stored>> {
-    match is_remote(folder) {
-        true => remote::list(folder),
-        false => local::list(folder),
-    }
+    if is_remote(folder) { remote::list(folder) } else { local::list(folder) }
 }
 
 /// Size and version of a file or object.
@@ -125,10 +122,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<Stored>> {
 /// # Errors
 /// Fails if the file or object does not exist or cannot be accessed.
 pub(crate) fn stat(path: &Path) -> Result<Stored> {
-    match is_remote(path) {
-        true => remote::stat(path),
-        false => local::stat(path),
-    }
+    if is_remote(path) { remote::stat(path) } else { local::stat(path) }
 }
 
 /// Opens a file or object for streaming.
@@ -136,18 +130,16 @@ pub(crate) fn stat(path: &Path) -> Result<Stored> {
 /// # Errors
 /// Fails if the file or object cannot be opened.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
-    match is_remote(path) {
-        true => remote::open(path),
-        false => local::open(path),
-    }
+    if is_remote(path) { remote::open(path) } else { local::open(path) }
 }
 
 /// Starts opening a given version of a file or object. The first bytes of an object are requested
 /// immediately. The version of a local file is not checked.
 pub(crate) fn begin(stored: &Stored) -> Opening {
-    match is_remote(&stored.path) {
-        true => Opening::Remote(Box::new(remote::begin(stored))),
-        false => Opening::Local(stored.path.clone()),
+    if is_remote(&stored.path) {
+        Opening::Remote(Box::new(remote::begin(stored)))
+    } else {
+        Opening::Local(stored.path.clone())
     }
 }
 
@@ -161,10 +153,7 @@ pub(crate) fn is_pinned(stored: &Stored) -> bool {
 /// # Errors
 /// Fails if an existing folder cannot be listed.
 pub(crate) fn list_or_nothing(folder: &Path) -> Result<Vec<Stored>> {
-    match is_remote(folder) || folder.exists() {
-        true => list(folder),
-        false => Ok(Vec::new()),
-    }
+    if is_remote(folder) || folder.exists() { list(folder) } else { Ok(Vec::new()) }
 }
 
 /// Removes temporary files that killed writers left in a local folder.
@@ -179,18 +168,16 @@ pub(crate) fn remove_stale(folder: &Path) {
 /// # Errors
 /// Fails if the file or object cannot be read.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
-    match is_remote(path) {
-        true => remote::read(path),
-        false => local::read(path),
-    }
+    if is_remote(path) { remote::read(path) } else { local::read(path) }
 }
 
 /// Starts writing a new file or object. An existing file or object is never overwritten. Local
 /// files are written before the function returns.
 pub(crate) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
-    match is_remote(path) {
-        true => Creating::Remote(remote::begin_create(path, bytes)),
-        false => Creating::Done(local::create(path, bytes)),
+    if is_remote(path) {
+        Creating::Remote(remote::begin_create(path, bytes))
+    } else {
+        Creating::Done(local::create(path, bytes))
     }
 }
 
@@ -199,10 +186,7 @@ pub(crate) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
 /// # Errors
 /// Fails if the file or object cannot be written.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    match is_remote(path) {
-        true => remote::replace(path, bytes),
-        false => local::replace(path, bytes),
-    }
+    if is_remote(path) { remote::replace(path, bytes) } else { local::replace(path, bytes) }
 }
 
 /// Atomically writes `bytes` to the file `path`: a temporary file with a unique name in the same
@@ -214,10 +198,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 /// symbolic link. If the write fails, the temporary file is removed.
 pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
     let path = path.as_ref();
-    match is_remote(path) {
-        true => remote::replace(path, bytes),
-        false => local::write(path, bytes),
-    }
+    if is_remote(path) { remote::replace(path, bytes) } else { local::write(path, bytes) }
 }
 
 /// Creates a local file; fails if the name is already in use.

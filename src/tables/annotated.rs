@@ -15,10 +15,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "region",
             "path of region names, outermost first, with numbers and hashes replaced by `N`; `(outside regions)` \
              for GPU work launched outside of all regions",
-            |_: &Analysis, row: &AnnotatedRow| match row.path.is_empty() {
-                true => "(outside regions)".into(),
-                false => row.path.join(" / ").into(),
-            },
+            |_: &Analysis, row: &AnnotatedRow| if row.path.is_empty() { "(outside regions)".into() } else { row.path.join(" / ").into() },
         )
         .whole("depth", "number of enclosing regions", |_, row| {
             (row.path.len().saturating_sub(1) as i64).into()

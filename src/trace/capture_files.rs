@@ -40,9 +40,10 @@ impl CaptureFile {
     pub fn of(paths: &[PathBuf]) -> Result<Vec<CaptureFile>> {
         let mut files = Vec::new();
         for path in paths {
-            match path.is_dir() {
-                true => files.extend(in_folder(path)?),
-                false => files.push(CaptureFile { path: path.clone(), batch: batch_of_name(path) }),
+            if path.is_dir() {
+                files.extend(in_folder(path)?)
+            } else {
+                files.push(CaptureFile { path: path.clone(), batch: batch_of_name(path) })
             }
         }
         Ok(files)
@@ -55,10 +56,7 @@ impl CaptureFile {
     /// Fails if the folder exists but cannot be read or contains no trace.
     pub fn beside(trace: &Path) -> Result<Vec<CaptureFile>> {
         let folder = trace.parent().unwrap_or(Path::new("")).join(CAPTURE_FOLDER);
-        match folder.is_dir() {
-            true => in_folder(&folder),
-            false => Ok(Vec::new()),
-        }
+        if folder.is_dir() { in_folder(&folder) } else { Ok(Vec::new()) }
     }
 }
 

@@ -12,7 +12,6 @@ mod header;
 mod ids;
 mod losses;
 mod memory;
-mod near;
 mod notes;
 mod pattern;
 mod reader;

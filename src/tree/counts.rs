@@ -3,39 +3,28 @@
 
 use std::ops::Range;
 
-/// Entries per block. Counts within a block start at 0, so one byte per entry is enough.
-const BLOCK: usize = 64;
-
-/// Number of items before each position and before the end.
+/// The sum of the amounts before each position, and of all amounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    before_blocks: Vec<u32>,
-    in_blocks: Vec<u8>,
+    before: Vec<u32>,
 }
 
 impl Counts {
-    /// Creates running counts of the given amounts. Each amount is at most 3.
+    /// Creates running counts of the given amounts.
     pub(crate) fn of(amounts: impl ExactSizeIterator<Item = u8>) -> Counts {
-        let positions = amounts.len() + 1;
-        let mut before_blocks = Vec::with_capacity(positions.div_ceil(BLOCK));
-        let mut in_blocks = Vec::with_capacity(positions);
-        let (mut before, mut in_block) = (0, 0);
-        for (at, amount) in amounts.chain([0]).enumerate() {
-            debug_assert!(amount <= 3, "the counts in a block fit into a byte");
-            if at.is_multiple_of(BLOCK) {
-                before += u32::from(in_block);
-                before_blocks.push(before);
-                in_block = 0;
-            }
-            in_blocks.push(in_block);
-            in_block += amount;
+        let mut before = Vec::with_capacity(amounts.len() + 1);
+        let mut sum = 0;
+        for amount in amounts {
+            before.push(sum);
+            sum += u32::from(amount);
         }
-        Counts { before_blocks, in_blocks }
+        before.push(sum);
+        Counts { before }
     }
 
     /// The sum of the amounts before a position.
     pub(crate) fn before(&self, at: usize) -> u32 {
-        self.before_blocks[at / BLOCK] + u32::from(self.in_blocks[at])
+        self.before[at]
     }
 
     /// The sum of the amounts in a range of positions.

@@ -25,9 +25,10 @@ pub(super) struct Launched {
 impl Launched {
     /// The GPU events of a launch, by start.
     pub(super) fn by(&self, launch: EventId) -> impl Iterator<Item = EventId> + '_ {
-        let first = match self.is_launch[launch.index()] {
-            true => self.links.partition_point(|&(from, _)| from < launch),
-            false => self.links.len(),
+        let first = if self.is_launch[launch.index()] {
+            self.links.partition_point(|&(from, _)| from < launch)
+        } else {
+            self.links.len()
         };
         self.links[first..]
             .iter()
@@ -38,10 +39,7 @@ impl Launched {
 
 pub(super) fn link(trace: &Trace, notes: &mut Notes) -> Launched {
     let launchers = launchers(trace);
-    let ids = match launchers.by_external_id {
-        true => trace.external_ids(),
-        false => trace.correlations(),
-    };
+    let ids = if launchers.by_external_id { trace.external_ids() } else { trace.correlations() };
     let mut launched = Launched { is_launch: vec![false; trace.len()], ..Launched::default() };
     for event in trace.events().filter(|&event| trace.category(event).is_gpu()) {
         let launch = ids.get(event).and_then(|id| launchers.calls.get(id)).copied();

@@ -144,9 +144,10 @@ impl<'a> Planter<'a> {
                 self.close();
             } else {
                 if bleeds {
-                    match end - top.end <= TIMER_NOISE {
-                        true => self.planted.noise += 1,
-                        false => self.planted.artefacts += 1,
+                    if end - top.end <= TIMER_NOISE {
+                        self.planted.noise += 1
+                    } else {
+                        self.planted.artefacts += 1
                     }
                     end = top.end;
                 }

@@ -79,10 +79,8 @@ fn at_the_matched_call_checkpointing_keeps_no_activations() {
 fn exchanged_sides_exchange_the_live_sets() {
     let sets = |paths| compare_files(paths, Analysis::live_sets);
     let key = |set: &LiveSet, swaps: bool| {
-        let (peak_of, bytes) = match swaps {
-            true => (set.peak_of.other(), set.bytes.swap()),
-            false => (set.peak_of, set.bytes),
-        };
+        let (peak_of, bytes) =
+            if swaps { (set.peak_of.other(), set.bytes.swap()) } else { (set.peak_of, set.bytes) };
         format!("{} {peak_of:?} {} {bytes:?} {}", set.place, set.call, set.rows.len())
     };
     let mut one: Vec<String> =

@@ -76,9 +76,8 @@ fn frames_that_one_side_lacks_are_not_part_of_the_evidence() {
         };
         let builder = TraceBuilder::cuda().thread("main", |t| {
             for _ in 0..3 {
-                t.op("aten::block", |t| match stacks {
-                    true => t.frame("model.py(3): forward", layer),
-                    false => layer(t),
+                t.op("aten::block", |t| {
+                    if stacks { t.frame("model.py(3): forward", layer) } else { layer(t) }
                 });
             }
         });

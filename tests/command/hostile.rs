@@ -125,9 +125,10 @@ fn no_line_of_any_command_is_a_workflow_command() {
     ];
     for arguments in commands {
         let output = run(home.path(), arguments);
-        let ours: &[&str] = match arguments.contains(&"github") {
-            true => &["::error title=", "::error file=", "::warning title=", "::notice::"],
-            false => &[],
+        let ours: &[&str] = if arguments.contains(&"github") {
+            &["::error title=", "::error file=", "::warning title=", "::notice::"]
+        } else {
+            &[]
         };
         assert_tame(&format!("{arguments:?}"), &output.stdout, ours);
         assert_tame(&format!("stderr of {arguments:?}"), &output.stderr, &[]);

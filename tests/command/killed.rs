@@ -36,12 +36,11 @@ fn files(folder: &Path) -> Files {
     let mut files = Files::new();
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
-        match path.is_dir() {
-            true => fs::remove_dir_all(&path).expect("removed"),
-            false => {
-                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-                drop(files.insert(name, fs::read(&path).expect("read")));
-            }
+        if path.is_dir() {
+            fs::remove_dir_all(&path).expect("removed")
+        } else {
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            drop(files.insert(name, fs::read(&path).expect("read")));
         }
     }
     files

@@ -32,13 +32,14 @@ fn layer(t: &mut HostThread<'_>, stacks: bool, number: i64) {
             t.op(shaped("aten::addmm", number), |t| t.kernel("gemm", 5.0));
         });
     };
-    match stacks {
-        true => t.frame(&format!("model.py({number}): block"), |t| {
+    if stacks {
+        t.frame(&format!("model.py({number}): block"), |t| {
             t.module(&format!("Linear_{number}"), |t| {
                 t.frame("torch/nn/modules/linear.py(124): forward", ops);
             });
-        }),
-        false => ops(t),
+        })
+    } else {
+        ops(t)
     }
 }
 

@@ -560,9 +560,12 @@ fn a_swapped_call_that_lost_its_contents_is_found_in_a_long_row() {
 fn swapped_autograd_nodes_are_matched_by_the_arguments_of_the_call_inside() {
     let node = |t: &mut HostThread<'_>, rows: i64, launches: bool| {
         t.op(Op::new("autograd::engine::evaluate_function: AccumulateGrad"), |t| {
-            t.op(shaped("AccumulateGrad", rows), |t| match launches {
-                true => t.op(shaped("aten::add_", rows), |t| t.kernel("add", 5.0)),
-                false => t.leaf(shaped("aten::add_", rows)),
+            t.op(shaped("AccumulateGrad", rows), |t| {
+                if launches {
+                    t.op(shaped("aten::add_", rows), |t| t.kernel("add", 5.0))
+                } else {
+                    t.leaf(shaped("aten::add_", rows))
+                }
             });
         });
     };

@@ -42,9 +42,10 @@ fn slices(file: &Value) -> Vec<&Value> {
 }
 
 fn side_of(event: &Value) -> Side {
-    match event["pid"].as_u64().expect("a pid") < CANDIDATE_FROM {
-        true => Side::Baseline,
-        false => Side::Candidate,
+    if event["pid"].as_u64().expect("a pid") < CANDIDATE_FROM {
+        Side::Baseline
+    } else {
+        Side::Candidate
     }
 }
 

@@ -79,9 +79,10 @@ impl Ranks {
             fs::create_dir_all(folder.join(name))?;
             for rank in (0..self.0).filter(|&rank| !is_after || rank != self.missing()) {
                 let text = self.trace(rank, is_after);
-                let end = match is_after && rank == self.truncated() {
-                    true => text.len() * 2 / 3,
-                    false => text.len(),
+                let end = if is_after && rank == self.truncated() {
+                    text.len() * 2 / 3
+                } else {
+                    text.len()
                 };
                 fs::write(folder.join(name).join(format!("rank_{rank}.json")), &text[..end])?;
             }

@@ -86,13 +86,12 @@ fn count(
         if *start > idle_from {
             let (launched, lane) = &launches[correlation];
             let launched = *launched;
-            match launched < idle_from {
-                true => *sums.idle.entry("queue").or_default() += start - idle_from,
-                false => {
-                    *sums.idle.entry("host").or_default() += launched - idle_from;
-                    *sums.idle.entry("latency").or_default() += start - launched;
-                    innermost(&threads[lane], idle_from, launched, &mut sums.host);
-                }
+            if launched < idle_from {
+                *sums.idle.entry("queue").or_default() += start - idle_from
+            } else {
+                *sums.idle.entry("host").or_default() += launched - idle_from;
+                *sums.idle.entry("latency").or_default() += start - launched;
+                innermost(&threads[lane], idle_from, launched, &mut sums.host);
             }
         }
         sums.busy += (until - (*start).max(idle_from)).max(0);

@@ -114,8 +114,9 @@ fn record(row: &[Cell]) -> Vec<u8> {
 
 fn varint(number: usize) -> Vec<u8> {
     assert!(number < 1 << 14, "a long text");
-    match number < 0x80 {
-        true => vec![number as u8],
-        false => vec![(number >> 7) as u8 | 0x80, number as u8 & 0x7f],
+    if number < 0x80 {
+        vec![number as u8]
+    } else {
+        vec![(number >> 7) as u8 | 0x80, number as u8 & 0x7f]
     }
 }

@@ -117,9 +117,10 @@ fn unresolved(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> String 
     let ticks = part.kernel_count().map(|count| Nanos(count as i64 * tick.0));
     let most = Side::BOTH.map(|side| scale.millis_per_step(side, ticks[side]));
     let difference = scale.round(scale.difference(part.time)).abs().as_millis();
-    match difference <= most[0].max(most[1]) {
-        true => "; within the clock resolution of 1 µs per event".to_owned(),
-        false => String::new(),
+    if difference <= most[0].max(most[1]) {
+        "; within the clock resolution of 1 µs per event".to_owned()
+    } else {
+        String::new()
     }
 }
 

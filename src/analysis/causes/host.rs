@@ -216,9 +216,10 @@ fn name_owners(
     let mut alone: BTreeMap<(usize, Side, &str), Nanos> = BTreeMap::new();
     for (place, row) in owned {
         if let (Some(part), Some(owner)) = (part_of[place.index()], row.owner) {
-            let outermost = match places.all()[place.index()].is_common {
-                true => PerSide::default(),
-                false => places.outermost(owner),
+            let outermost = if places.all()[place.index()].is_common {
+                PerSide::default()
+            } else {
+                places.outermost(owner)
             };
             for side in Side::BOTH {
                 if let Some(name) = outermost[side] {

@@ -46,9 +46,10 @@ impl Scale {
         if Side::BOTH.iter().all(is_whole) {
             return (steps, String::new());
         }
-        let told = match steps.baseline == steps.candidate {
-            true => steps.baseline.to_string(),
-            false => format!("{} → {}", steps.baseline, steps.candidate),
+        let told = if steps.baseline == steps.candidate {
+            steps.baseline.to_string()
+        } else {
+            format!("{} → {}", steps.baseline, steps.candidate)
         };
         (PerSide::new(1, 1), format!(" in {told} steps"))
     }

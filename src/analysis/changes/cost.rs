@@ -163,9 +163,10 @@ fn is_thread(analysis: &Analysis, owner: MergedId) -> bool {
 
 /// The part of a difference that another difference with the same sign explains.
 fn common(difference: i128, by: i128) -> i128 {
-    match difference.signum() == by.signum() {
-        true => difference.signum() * difference.abs().min(by.abs()),
-        false => 0,
+    if difference.signum() == by.signum() {
+        difference.signum() * difference.abs().min(by.abs())
+    } else {
+        0
     }
 }
 

@@ -124,10 +124,7 @@ impl ChangeKind {
 
     /// Whether changes of this kind are read from the trace or inferred.
     pub fn certainty(self) -> Certainty {
-        match self == ChangeKind::MathMode {
-            true => Certainty::Likely,
-            false => Certainty::Certain,
-        }
+        if self == ChangeKind::MathMode { Certainty::Likely } else { Certainty::Certain }
     }
 
     /// The usual cause of changes of this kind; empty if there is no usual cause.

@@ -84,9 +84,10 @@ impl Change {
     pub(crate) fn usual(&self) -> &'static str {
         // A recording change with nodes means that the recordings contain different layers, which has no
         // usual cause. All other recording changes come from profiler options.
-        match self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
-            true => "",
-            false => self.kind.usual(),
+        if self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
+            ""
+        } else {
+            self.kind.usual()
         }
     }
 }

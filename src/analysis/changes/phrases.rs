@@ -91,9 +91,10 @@ pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) ->
 /// Returns ` per step`, or an empty string if there is only one step. If the counts are sums over several
 /// steps, returns `suffix` instead.
 pub(super) fn per_step(scale: Scale, suffix: &str) -> String {
-    match suffix.is_empty() && scale.steps.baseline.max(scale.steps.candidate) > 1 {
-        true => " per step".to_owned(),
-        false => suffix.to_owned(),
+    if suffix.is_empty() && scale.steps.baseline.max(scale.steps.candidate) > 1 {
+        " per step".to_owned()
+    } else {
+        suffix.to_owned()
     }
 }
 

@@ -62,9 +62,10 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
         // If the peaks are unknown, more than 50 operations per byte count as compute bound.
         None => efficiency.candidate.intensity()? > 50.0,
     };
-    let (rate, unit): (fn(&Efficiency) -> Option<f64>, &'static str) = match compute {
-        true => (Efficiency::tflops_per_s, "TFLOP/s"),
-        false => (Efficiency::tb_per_s, "TB/s"),
+    let (rate, unit): (fn(&Efficiency) -> Option<f64>, &'static str) = if compute {
+        (Efficiency::tflops_per_s, "TFLOP/s")
+    } else {
+        (Efficiency::tb_per_s, "TB/s")
     };
     let above = efficiency.as_ref().map(Efficiency::is_above_peak);
     if above.baseline || above.candidate {
@@ -98,9 +99,12 @@ fn above_peak(
     rate: fn(&Efficiency) -> Option<f64>,
     unit: &str,
 ) -> Option<String> {
-    let of = |side: Side| match efficiency[side].is_above_peak() {
-        true => Some("above peak".to_owned()),
-        false => Some(format!("{} {unit}", short(rate(&efficiency[side])?))),
+    let of = |side: Side| {
+        if efficiency[side].is_above_peak() {
+            Some("above peak".to_owned())
+        } else {
+            Some(format!("{} {unit}", short(rate(&efficiency[side])?)))
+        }
     };
     let (before, after) = (of(Side::Baseline)?, of(Side::Candidate)?);
     Some(format!("{before} → {after} ({ABOVE_PEAK})"))

@@ -165,9 +165,10 @@ impl Efficiency {
     /// The bound as shown in tables: `compute` or `memory`, or `cache_resident_or_model_too_high` if the
     /// events took less time than the roofline allows.
     pub fn bound_label(&self) -> Option<&'static str> {
-        match self.is_above_peak() {
-            true => Some("cache_resident_or_model_too_high"),
-            false => self.bound().map(Bound::label),
+        if self.is_above_peak() {
+            Some("cache_resident_or_model_too_high")
+        } else {
+            self.bound().map(Bound::label)
         }
     }
 

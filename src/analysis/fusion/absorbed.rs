@@ -70,10 +70,11 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
                 pieces.leaves.of(side, kernels).into_iter().filter(is_free).collect()
             };
             let (before, behind) = (free(near.before), free(near.behind));
-            let taken = match together {
-                true => by_shapes(pieces, (row, side), &before, &behind),
-                false => by_names(pieces, (row, side), &before)
-                    .or_else(|| by_names(pieces, (row, side), &behind)),
+            let taken = if together {
+                by_shapes(pieces, (row, side), &before, &behind)
+            } else {
+                by_names(pieces, (row, side), &before)
+                    .or_else(|| by_names(pieces, (row, side), &behind))
             };
             let Some((kernels, change, taken)) = taken else { continue };
             used.extend(taken.iter().map(|&kernel| (side, kernel)));

@@ -47,10 +47,7 @@ impl FusionEvidence {
 
 /// The side with fewer kernels; the candidate if both have the same number.
 pub(super) fn short_side(kernels: &PerSide<Vec<CallId>>) -> Side {
-    match kernels.baseline.len() < kernels.candidate.len() {
-        true => Side::Baseline,
-        false => Side::Candidate,
-    }
+    if kernels.baseline.len() < kernels.candidate.len() { Side::Baseline } else { Side::Candidate }
 }
 
 /// Classifies how the kernel count changes at a node.

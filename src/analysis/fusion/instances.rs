@@ -44,10 +44,7 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
         // Directly below a thread, adjacent work may be unrelated, so a different kernel count proves nothing.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
-            let told_apart_by = match is_bare {
-                true => short_names(analysis, &kernels),
-                false => Vec::new(),
-            };
+            let told_apart_by = if is_bare { short_names(analysis, &kernels) } else { Vec::new() };
             instances.push(Instance { node, path, ops, kernels, change, enough, told_apart_by });
         }
     };

@@ -87,10 +87,7 @@ impl Leaf<'_> {
     fn has_room_for(&self, op: &Leaf<'_>) -> bool {
         let (Some(mine), Some(theirs)) = (&self.inputs, &op.inputs) else { return true };
         let largest = |inputs: &[i64]| inputs.iter().copied().max().unwrap_or(0);
-        match op.takes_numbers {
-            true => largest(mine) == 0,
-            false => largest(mine) >= largest(theirs),
-        }
+        if op.takes_numbers { largest(mine) == 0 } else { largest(mine) >= largest(theirs) }
     }
 }
 

@@ -108,9 +108,10 @@ impl Analysis {
         let mut rows: Vec<FusionRow> = groups
             .into_iter()
             .map(|((agreement, kernels), group)| {
-                let change = match agreeing[&agreement] < group[0].enough {
-                    true => KernelChange::Count,
-                    false => agreement.2,
+                let change = if agreeing[&agreement] < group[0].enough {
+                    KernelChange::Count
+                } else {
+                    agreement.2
                 };
                 row(&pieces, change, &group, of_place[&(agreement.0, kernels)])
             })

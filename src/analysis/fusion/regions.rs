@@ -74,9 +74,10 @@ fn of_region(pieces: &Pieces<'_>, region: &Region) -> Vec<Part> {
             (_, 0) => open.extend(all(together)),
             (1, 1) => {}
             (kernels, fused) => {
-                let change = match kernels < fused {
-                    true => KernelChange::FusedIn(side, FusionEvidence::Names),
-                    false => KernelChange::Count,
+                let change = if kernels < fused {
+                    KernelChange::FusedIn(side, FusionEvidence::Names)
+                } else {
+                    KernelChange::Count
                 };
                 parts.push(part(all(together), all(ops), change));
             }
@@ -166,9 +167,10 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     let Some(&first) = kept.first() else { return Vec::new() };
     let is_like = |leaf: &Leaf<'_>| leaf.is_same_op(&fused[first]);
     let ops: Vec<usize> = gap.replaced.clone().filter(|&op| is_like(&replaced[op])).collect();
-    match kept.iter().all(|&at| is_like(&fused[at])) && kept.len() == ops.len() {
-        true => kept.into_iter().zip(ops).collect(),
-        false => Vec::new(),
+    if kept.iter().all(|&at| is_like(&fused[at])) && kept.len() == ops.len() {
+        kept.into_iter().zip(ops).collect()
+    } else {
+        Vec::new()
     }
 }
 

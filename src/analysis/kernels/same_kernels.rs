@@ -70,15 +70,14 @@ impl Analysis {
             let shapes = PerSide::from_fn(|side| self.arguments_of(row, side).dims);
             for events in self.by_event_name(row, &mut texts).chunk_by(|a, b| a.0 == b.0) {
                 let is_on = |side| events.iter().any(|event| event.1 == side);
-                let tally = match is_pair && Side::BOTH.into_iter().all(is_on) {
-                    true => {
-                        let at = *known.entry((op, events[0].0, shapes)).or_insert_with(|| {
-                            rows.push(self.empty_same(row, events[0], shapes));
-                            rows.len() - 1
-                        });
-                        &mut rows[at].tally
-                    }
-                    false => &mut others,
+                let tally = if is_pair && Side::BOTH.into_iter().all(is_on) {
+                    let at = *known.entry((op, events[0].0, shapes)).or_insert_with(|| {
+                        rows.push(self.empty_same(row, events[0], shapes));
+                        rows.len() - 1
+                    });
+                    &mut rows[at].tally
+                } else {
+                    &mut others
                 };
                 for &(_, side, event) in events {
                     tally.add(side, event, self.time_of(side, event));

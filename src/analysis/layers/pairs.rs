@@ -206,9 +206,10 @@ fn pair_layers(
             own.insert((a.layer, b.layer), count);
         }
     }
-    let pairs = match own.is_empty() {
-        true => (0..counts.0.min(counts.1) as u32).map(|at| (at, at)).collect(),
-        false => strongest_first(&own),
+    let pairs = if own.is_empty() {
+        (0..counts.0.min(counts.1) as u32).map(|at| (at, at)).collect()
+    } else {
+        strongest_first(&own)
     };
     in_order(&pairs, counts)
 }

@@ -202,10 +202,7 @@ impl Recorded {
         let tolerance = if self.is_crossing { CROSSING_TOLERANCE } else { TOLERANCE };
         let worst = self.errors(&replayed.steps, replayed.end);
         let worst = worst.into_iter().max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or(0.0);
-        match worst.abs() > tolerance {
-            true => Err(Reason::NotReproduced(worst)),
-            false => Ok(()),
-        }
+        if worst.abs() > tolerance { Err(Reason::NotReproduced(worst)) } else { Ok(()) }
     }
 
     /// How much the replay differs from the recording, as a share of the recorded time: first for the whole

@@ -217,9 +217,12 @@ struct Free {
 /// The time at which a GPU event starts, and what determines this time.
 fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>]) -> (i64, Bound) {
     let free = free[work.stream];
-    let gap = free.last.map_or(0, |(_, kind)| match work.is_apart {
-        true => work.typical.idle_gap(kind, work.kind),
-        false => work.typical.gap(kind, work.kind),
+    let gap = free.last.map_or(0, |(_, kind)| {
+        if work.is_apart {
+            work.typical.idle_gap(kind, work.kind)
+        } else {
+            work.typical.gap(kind, work.kind)
+        }
     });
     let mut start = free.at + gap;
     let mut bound = Bound::Stream { after: free.last.map(|(at, _)| at) };

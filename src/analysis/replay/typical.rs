@@ -108,11 +108,10 @@ impl Typical {
         typical.find_returns(waiting, items);
         let crossings = typical.find_crossings(drafts, &befores);
         typical.gaps = typical.mean_gaps(drafts, &befores, &crossings, |_, gap| gap);
-        typical.idle_gaps = match drafts.iter().all(|draft| draft.stream == 0) {
-            true => typical.gaps,
-            false => {
-                typical.mean_gaps(drafts, &befores, &crossings, |at, gap| gap.min(idle[at].max(0)))
-            }
+        typical.idle_gaps = if drafts.iter().all(|draft| draft.stream == 0) {
+            typical.gaps
+        } else {
+            typical.mean_gaps(drafts, &befores, &crossings, |at, gap| gap.min(idle[at].max(0)))
         };
         let works = |((draft, wait), &busy): ((&Draft, &Option<Behind>), &i64)| Work {
             call: draft.call,

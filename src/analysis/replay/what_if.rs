@@ -172,9 +172,10 @@ impl Replays {
 }
 
 fn factor(what: &str, by: f64) -> Result<f64> {
-    match by.is_finite() && (0.0..=1e6).contains(&by) {
-        true => Ok(by),
-        false => Err(Error::new(ErrorKind::Usage, what, format!("cannot be multiplied by {by}"))
-            .remedy("pass a factor from 0 to 1000000")),
+    if by.is_finite() && (0.0..=1e6).contains(&by) {
+        Ok(by)
+    } else {
+        Err(Error::new(ErrorKind::Usage, what, format!("cannot be multiplied by {by}"))
+            .remedy("pass a factor from 0 to 1000000"))
     }
 }

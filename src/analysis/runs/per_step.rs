@@ -75,10 +75,7 @@ impl Analysis {
         let is_compared = |&event: &CallId| {
             self.steps(side).step(event).is_some_and(|step| !pairs.is_alone(side, step))
         };
-        match events.iter().all(is_compared) {
-            true => StepScope::Compared,
-            false => StepScope::All,
-        }
+        if events.iter().all(is_compared) { StepScope::Compared } else { StepScope::All }
     }
 
     /// Times per step of all runs including the median run, in µs, in the order of the runs. A run without

@@ -30,10 +30,7 @@ pub(super) fn inverse_trigamma(y: f64) -> f64 {
     let (mut low, mut high) = (1e-7_f64.ln(), 1e13_f64.ln());
     for _ in 0..HALVINGS {
         let middle = f64::midpoint(low, high);
-        match trigamma(middle.exp()) > y {
-            true => low = middle,
-            false => high = middle,
-        }
+        if trigamma(middle.exp()) > y { low = middle } else { high = middle }
     }
     f64::midpoint(low, high).exp()
 }

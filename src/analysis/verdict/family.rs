@@ -127,9 +127,12 @@ impl Question {
 
     /// The mean over the repeats in µs; without repeats, the total time.
     fn compared(&self) -> PerSide<f64> {
-        PerSide::from_fn(|side| match self.has_repeats() {
-            true => self.samples[side].iter().sum::<f64>() / self.samples[side].len() as f64,
-            false => self.time[side].as_micros(),
+        PerSide::from_fn(|side| {
+            if self.has_repeats() {
+                self.samples[side].iter().sum::<f64>() / self.samples[side].len() as f64
+            } else {
+                self.time[side].as_micros()
+            }
         })
     }
 

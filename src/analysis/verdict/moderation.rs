@@ -85,9 +85,10 @@ impl Prior {
         let Some(usual) = &self.usual else { return Spread { variance: own, ..*spread } };
         let usual = (usual.at(spread.mean) + self.correction).exp();
         let degrees = (self.degrees + spread.degrees).min(self.most.max(spread.degrees));
-        let variance = match self.degrees.is_finite() {
-            true => (self.degrees * usual + spread.degrees * own) / (self.degrees + spread.degrees),
-            false => usual,
+        let variance = if self.degrees.is_finite() {
+            (self.degrees * usual + spread.degrees * own) / (self.degrees + spread.degrees)
+        } else {
+            usual
         };
         Spread { mean: spread.mean, variance, degrees }
     }

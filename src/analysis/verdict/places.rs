@@ -85,10 +85,7 @@ impl Analysis {
     fn step_question(&self) -> Option<Question> {
         let samples = Side::BOTH.map(|side| self.walls_of_runs(side).filter(|runs| runs.len() > 1));
         let [Some(baseline), Some(candidate)] = samples else { return None };
-        let of = match self.has_other_options() {
-            true => Repeats::OtherOptions,
-            false => Repeats::Runs,
-        };
+        let of = if self.has_other_options() { Repeats::OtherOptions } else { Repeats::Runs };
         let means =
             |runs: &[f64]| Nanos((1e3 * runs.iter().sum::<f64>() / runs.len() as f64) as i64);
         Some(Question {

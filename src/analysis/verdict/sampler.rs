@@ -60,10 +60,7 @@ impl<'a> Sampler<'a> {
         let share = difference_of_means(&sums.as_ref().map(|sums| &*sums.changed));
         let whole = difference_of_means(&sums.as_ref().map(|sums| &*sums.samples));
         Question {
-            work: match explains(share, whole) {
-                true => Work::Changed,
-                false => Work::Same,
-            },
+            work: if explains(share, whole) { Work::Changed } else { Work::Same },
             of: self.repeats(),
             time: self.normalised(sums.as_ref().map(|sums| sums.time)),
             samples: sums.map(|sums| sums.samples),
@@ -135,9 +132,10 @@ impl<'a> Sampler<'a> {
     /// The total time, or the time per step if both sides have steps.
     fn normalised(&self, time: PerSide<Nanos>) -> PerSide<Nanos> {
         let counts = self.step_counts.map(|count| count as i64);
-        match counts.baseline.min(counts.candidate) > 0 {
-            true => PerSide::from_fn(|side| Nanos(time[side].0 / counts[side])),
-            false => time,
+        if counts.baseline.min(counts.candidate) > 0 {
+            PerSide::from_fn(|side| Nanos(time[side].0 / counts[side]))
+        } else {
+            time
         }
     }
 }

@@ -78,9 +78,10 @@ impl Line {
         }
         let determinant = w * wdd - wd * wd;
         // If all points have the same x, the slope is undefined.
-        match determinant > 1e-9 * w * w * widest * widest {
-            true => Line { x, y: (wdd * wy - wd * wdy) / determinant, leverage: wdd / determinant },
-            false => Line { x, y: wy / w, leverage: 1.0 / w },
+        if determinant > 1e-9 * w * w * widest * widest {
+            Line { x, y: (wdd * wy - wd * wdy) / determinant, leverage: wdd / determinant }
+        } else {
+            Line { x, y: wy / w, leverage: 1.0 / w }
         }
     }
 }
@@ -101,10 +102,7 @@ fn nearest(sorted: &[(f64, f64)], at: usize) -> &[(f64, f64)] {
 
 /// Weight of a point at a given distance: 1 at distance 0, and 0 at the largest distance.
 fn tricube(distance: f64, widest: f64) -> f64 {
-    match widest > 0.0 {
-        true => (1.0 - (distance.abs() / widest).powi(3)).max(0.0).powi(3),
-        false => 1.0,
-    }
+    if widest > 0.0 { (1.0 - (distance.abs() / widest).powi(3)).max(0.0).powi(3) } else { 1.0 }
 }
 
 #[cfg(test)]

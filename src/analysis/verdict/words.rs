@@ -18,9 +18,10 @@ impl Judgement {
         // agree with these medians.
         let is_of_runs = self.of == Repeats::Runs && self.verdict == Verdict::WithinNoise;
         let shown = if is_of_runs { self.median_us } else { self.mean_us };
-        let direction = match shown.candidate > shown.baseline {
-            true => Verdict::Slower.label(),
-            false => Verdict::Faster.label(),
+        let direction = if shown.candidate > shown.baseline {
+            Verdict::Slower.label()
+        } else {
+            Verdict::Faster.label()
         };
         match (self.verdict, self.is_tested()) {
             (Verdict::Slower | Verdict::Faster, _) => {
@@ -58,9 +59,10 @@ impl Judgement {
             (_, Some(q)) => ("q", q),
             (None, None) => return String::new(),
         };
-        match chance < LEAST_SHOWN {
-            true => format!(", {sign} < {LEAST_SHOWN}"),
-            false => format!(", {sign} {chance:.3}"),
+        if chance < LEAST_SHOWN {
+            format!(", {sign} < {LEAST_SHOWN}")
+        } else {
+            format!(", {sign} {chance:.3}")
         }
     }
 }

@@ -21,10 +21,7 @@ pub struct StepWall {
 impl StepWall {
     /// The wall time of a trace. A trace without steps counts as one step that spans all measured events.
     pub fn of(program: &Program, measure: Measure) -> StepWall {
-        let basis = match program.steps().is_empty() {
-            true => WallBasis::Events,
-            false => WallBasis::Steps,
-        };
+        let basis = if program.steps().is_empty() { WallBasis::Events } else { WallBasis::Steps };
         let calls: Vec<CallId> = measure.calls(program.tree()).collect();
         let tree = program.tree();
         let of = Recorded { tree, steps: program.steps(), measure, calls: &calls };

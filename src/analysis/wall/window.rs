@@ -98,9 +98,10 @@ impl<'a> Recorded<'a> {
 
 /// Chooses `Steps` if both sides have steps.
 pub(super) fn basis(analysis: &Analysis) -> WallBasis {
-    match Side::BOTH.iter().all(|&side| !analysis.steps(side).is_empty()) {
-        true => WallBasis::Steps,
-        false => WallBasis::Events,
+    if Side::BOTH.iter().all(|&side| !analysis.steps(side).is_empty()) {
+        WallBasis::Steps
+    } else {
+        WallBasis::Events
     }
 }
 

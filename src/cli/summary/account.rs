@@ -17,9 +17,10 @@ impl Account {
     /// The formatted lines, starting with the titles.
     pub(super) fn lines(&self, width: Width) -> Vec<String> {
         let beside = self.side_by_side();
-        match beside.iter().all(|line| line.chars().count() <= width.columns()) {
-            true => beside,
-            false => self.one_below_the_other(),
+        if beside.iter().all(|line| line.chars().count() <= width.columns()) {
+            beside
+        } else {
+            self.one_below_the_other()
         }
     }
 

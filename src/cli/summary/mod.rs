@@ -59,9 +59,8 @@ pub(super) fn text(
         report,
         summary,
         unit: Unit::fitting(analysis.account().totals.map(|totals| totals.time)),
-        names: names.map(|name| match width.is_whole() {
-            true => one_line(name).into_owned(),
-            false => fit(name, room),
+        names: names.map(|name| {
+            if width.is_whole() { one_line(name).into_owned() } else { fit(name, room) }
         }),
         width,
         out,
@@ -165,16 +164,15 @@ impl Screen<'_> {
         let style = colour(cause.time);
         let (difference, reason) = (&cause.difference, cause.reason);
         let indent = figures + reasons + 6;
-        let place = match self.width.is_whole() {
-            true => self.width.lines(&cause.place, indent, usize::MAX),
-            false => vec![fit(&cause.place, self.width.columns().saturating_sub(indent))],
+        let place = if self.width.is_whole() {
+            self.width.lines(&cause.place, indent, usize::MAX)
+        } else {
+            vec![fit(&cause.place, self.width.columns().saturating_sub(indent))]
         };
         write!(self.out, "  {style}{difference:>figures$}{style:#}  {reason:<reasons$}  ")?;
         self.hanging(indent, &place)?;
-        let (indent, most) = match self.width.columns() >= WIDE {
-            true => (indent, 1),
-            false => (figures + 4, 2),
-        };
+        let (indent, most) =
+            if self.width.columns() >= WIDE { (indent, 1) } else { (figures + 4, 2) };
         for line in self.width.lines(&cause.evidence, indent, most) {
             writeln!(self.out, "{DIM}{:indent$}{line}{DIM:#}", "")?;
         }
@@ -197,10 +195,7 @@ impl Screen<'_> {
     /// Writes the terms that add up to each side's time, to the nanosecond.
     fn account(&mut self) -> io::Result<()> {
         let totals = self.analysis.account().totals;
-        let title = match self.is_gpu_time() {
-            true => "GPU time",
-            false => "host self time of ops",
-        };
+        let title = if self.is_gpu_time() { "GPU time" } else { "host self time of ops" };
         let title = format!("{title}, {}", self.unit.label());
         let sides = Side::BOTH.map(|side| {
             let figures = parts(&totals[side]).map(|time| self.unit.show_exact(time));
@@ -221,15 +216,14 @@ impl Screen<'_> {
         let exact = if self.summary.account_is_exact { "exactly" } else { "NOT exactly" };
         let [one, two] = Side::BOTH.map(|side| totals[side].events);
         let busy = Side::BOTH.map(|side| totals[side].busy);
-        let overlap = match Side::BOTH.iter().all(|&side| totals[side].busy == totals[side].time) {
-            true => String::new(),
-            false => {
-                let [one, two] = busy.map(|time| self.unit.show(time));
-                format!(
-                    "; GPU busy for {one} and {two} {}, because some events overlap",
-                    self.unit.label()
-                )
-            }
+        let overlap = if Side::BOTH.iter().all(|&side| totals[side].busy == totals[side].time) {
+            String::new()
+        } else {
+            let [one, two] = busy.map(|time| self.unit.show(time));
+            format!(
+                "; GPU busy for {one} and {two} {}, because some events overlap",
+                self.unit.label()
+            )
         };
         let rows = counted(self.analysis.rows().len() as u64, "row");
         let line = format!("{rows} add up to {one} and {two} events, {exact}{overlap}");
@@ -290,10 +284,7 @@ impl Screen<'_> {
 
     /// A name shortened to `room` characters, or the full name if names may not be shortened.
     fn short(&self, name: &str, room: usize) -> String {
-        match self.width.is_whole() {
-            true => one_line(name).into_owned(),
-            false => fit(name, room),
-        }
+        if self.width.is_whole() { one_line(name).into_owned() } else { fit(name, room) }
     }
 
     fn part(&self, part: &Part, room: usize) -> String {
@@ -332,8 +323,5 @@ pub(super) fn note_line(summary: &Summary, note: &SideNote) -> String {
 
 /// The color of a time difference: red for more time, blue for less.
 fn colour(time: Nanos) -> Style {
-    match time > Nanos::ZERO {
-        true => AnsiColor::Red.on_default(),
-        false => AnsiColor::Blue.on_default(),
-    }
+    if time > Nanos::ZERO { AnsiColor::Red.on_default() } else { AnsiColor::Blue.on_default() }
 }

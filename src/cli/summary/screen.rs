@@ -50,12 +50,10 @@ pub(super) fn write(
         Extent::Screen => {
             let mut all = SHORTER.into_iter().map(|limits| lines(narrative, limits, width));
             let first = all.next().unwrap_or_default();
-            match first.len() <= LINES {
-                true => first,
-                false => all.fold(first, |best, next| match best.len() <= LINES {
-                    true => best,
-                    false => next,
-                }),
+            if first.len() <= LINES {
+                first
+            } else {
+                all.fold(first, |best, next| if best.len() <= LINES { best } else { next })
             }
         }
     };
@@ -147,9 +145,10 @@ impl Page {
         let measure = if is_certain { narrative.measure() } else { "" };
         let title = &layer.title;
         let beside = title.chars().count() + measure.chars().count() + 2;
-        match measure.is_empty() || beside > self.width.columns() {
-            true => self.text("bold", title, 0),
-            false => self.lines.push(format!("{BOLD}{title}{BOLD:#}{DIM}: {measure}{DIM:#}")),
+        if measure.is_empty() || beside > self.width.columns() {
+            self.text("bold", title, 0)
+        } else {
+            self.lines.push(format!("{BOLD}{title}{BOLD:#}{DIM}: {measure}{DIM:#}"))
         }
     }
 

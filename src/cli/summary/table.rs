@@ -91,9 +91,10 @@ impl Columns {
             Some(room) if !is_long => vec![pad(&name, room) + &figures],
             Some(room) if !self.width.is_whole() => vec![pad(&fit(&name, room), room) + &figures],
             Some(_) | None => {
-                let name = match self.width.is_whole() {
-                    true => name.into_owned(),
-                    false => fit(&name, self.width.columns()),
+                let name = if self.width.is_whole() {
+                    name.into_owned()
+                } else {
+                    fit(&name, self.width.columns())
                 };
                 vec![name, pad("", self.beside()) + &figures]
             }
@@ -109,10 +110,8 @@ impl Columns {
         let ([w1, w2], calls) = (self.time, self.calls);
         let events =
             self.events.map_or_else(String::new, |w| format!("  {:>w$}", counts(group.events)));
-        let ratio = match self.has_ratio {
-            true => format!(" {:>6}", times(group.time)),
-            false => String::new(),
-        };
+        let ratio =
+            if self.has_ratio { format!(" {:>6}", times(group.time)) } else { String::new() };
         format!(
             "  {:>calls$}{events} {:>w1$} {:>w2$} {style}{:>11}{style:#}{ratio}",
             counts(group.calls),
@@ -125,9 +124,10 @@ impl Columns {
 
 /// Formats counts: `45` if both sides have the same count, otherwise `45 → 44`.
 fn counts(count: PerSide<u64>) -> String {
-    match count.baseline == count.candidate {
-        true => count.baseline.to_string(),
-        false => format!("{} → {}", count.baseline, count.candidate),
+    if count.baseline == count.candidate {
+        count.baseline.to_string()
+    } else {
+        format!("{} → {}", count.baseline, count.candidate)
     }
 }
 

@@ -320,12 +320,11 @@ impl<'a> Row<'a> {
                 moves.len() <= moved + 1 || (much_nearer && moves.len() <= MANY_MORE * moved)
             }
         };
-        match keep_names && explains {
-            true => self.in_place.extend(in_place),
-            false => {
-                before.into_iter().for_each(|(at, to)| self.to[at] = to);
-                self.in_place.extend(kept);
-            }
+        if keep_names && explains {
+            self.in_place.extend(in_place)
+        } else {
+            before.into_iter().for_each(|(at, to)| self.to[at] = to);
+            self.in_place.extend(kept);
         }
     }
 
@@ -393,10 +392,11 @@ mod tests {
         pairs.sort_unstable();
         let far = |&(a, b): &(u32, u32)| a.abs_diff(b) > 3;
         let lone: Vec<u32> = pairs.iter().filter(|pair| far(pair)).map(|&(a, _)| a).collect();
-        let mut row = Row::new(&pairs, |a| match lone.contains(&a) {
-            true => Standing::Alone,
-            false => Standing::InPlace,
-        });
+        let mut row =
+            Row::new(
+                &pairs,
+                |a| if lone.contains(&a) { Standing::Alone } else { Standing::InPlace },
+            );
         let group = (0..pairs.len()).filter(|&at| mine.contains(&pairs[at].0)).collect();
         row.keep_in_order(&[group], |_, _| 1, |_, _| true);
         let group = (0..pairs.len()).filter(|&at| mine.contains(&pairs[at].0));

@@ -20,12 +20,13 @@ pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>
     let rest = a[front..].iter().rev().zip(b[front..].iter().rev());
     let back = rest.take_while(|(x, y)| x == y).count();
     let (inner_a, inner_b) = (&a[front..a.len() - back], &b[front..b.len() - back]);
-    let inner = match inner_a.is_empty() || inner_b.is_empty() {
-        true => Vec::new(),
-        false => match table(inner_a, inner_b) {
+    let inner = if inner_a.is_empty() || inner_b.is_empty() {
+        Vec::new()
+    } else {
+        match table(inner_a, inner_b) {
             Some(table) => table.pairs(),
             None => of_rare_tokens(inner_a, inner_b)?,
-        },
+        }
     };
     let mut pairs: Vec<(usize, usize)> = (0..front).map(|at| (at, at)).collect();
     pairs.extend(inner.into_iter().map(|(i, j)| (front + i, front + j)));
@@ -137,9 +138,10 @@ impl Columns {
         for (at, &token) in b.iter().enumerate() {
             positions.entry(token).or_default().push(at);
         }
-        let standing = |at: Vec<usize>| match at.len() <= words {
-            true => Standing::Seldom(at),
-            false => {
+        let standing = |at: Vec<usize>| {
+            if at.len() <= words {
+                Standing::Seldom(at)
+            } else {
                 let mut bits = vec![0; words];
                 at.iter().for_each(|&at| bits[at / 64] |= 1 << (at % 64));
                 Standing::Often(bits)

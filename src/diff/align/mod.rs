@@ -377,9 +377,12 @@ impl<'a> Aligner<'a> {
             self.link(a, b, Relation::Renamed);
         }
         PerSide::from_fn(|side| {
-            let open = |&call: &u32| match self.is_free(side, call) {
-                true => vec![call],
-                false => self.outlines[side].children(call),
+            let open = |&call: &u32| {
+                if self.is_free(side, call) {
+                    vec![call]
+                } else {
+                    self.outlines[side].children(call)
+                }
             };
             gap[side].iter().flat_map(open).collect()
         })

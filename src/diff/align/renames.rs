@@ -79,18 +79,16 @@ impl<'s, 'a> Renames<'s, 'a> {
         let one_code = self.words.are_one_code(a.key, b.key);
         let alike = same_arguments || one_code || self.words.tell_of_kinship(a.key, b.key);
         // Skip the comparison if even its best result would be insufficient.
-        let shared = match least > 0 && (alike || in_row || 2 * least >= larger) {
-            true => self.shared(i, j),
-            false => 0,
+        let shared = if least > 0 && (alike || in_row || 2 * least >= larger) {
+            self.shared(i, j)
+        } else {
+            0
         };
         let agrees = match larger {
             0 => same_arguments || one_code,
             _ => 2 * shared >= larger || (alike && shared > 0),
         };
-        match agrees || in_row {
-            true => 8 * i64::from(shared) + if alike { AKIN } else { 0 } + 1,
-            false => 0,
-        }
+        if agrees || in_row { 8 * i64::from(shared) + if alike { AKIN } else { 0 } + 1 } else { 0 }
     }
 
     /// Number of tokens that the contents of two calls share.

@@ -230,9 +230,10 @@ impl<'a, 'b> Siblings<'a, 'b> {
         // Two elements that both have equal counterparts elsewhere swapped places.
         let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
-            return match one.key == two.key {
-                true => 2 * TOKEN + name_bonus(one, two),
-                false => self.score_gpu(a, b),
+            return if one.key == two.key {
+                2 * TOKEN + name_bonus(one, two)
+            } else {
+                self.score_gpu(a, b)
             };
         }
         if one.key != two.key {
@@ -248,9 +249,10 @@ impl<'a, 'b> Siblings<'a, 'b> {
             return self.affinity(i, j);
         }
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-        let worth = match x.is_launch(a) && y.is_launch(b) {
-            true => self.score_launch(i, j),
-            false => self.score_call(i, j),
+        let worth = if x.is_launch(a) && y.is_launch(b) {
+            self.score_launch(i, j)
+        } else {
+            self.score_call(i, j)
         };
         if settled { worth / SETTLED } else { worth }
     }
@@ -312,10 +314,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         // All launches with the same key have GPU events of the same kind, so only kernel names are
         // evidence.
         let own = i64::from(self.outlines.baseline.own_weight(a)) + 1;
-        match agree || shared > own {
-            true => TOKEN * shared,
-            false => 0,
-        }
+        if agree || shared > own { TOKEN * shared } else { 0 }
     }
 
     fn score_call(&mut self, i: usize, j: usize) -> i64 {
@@ -362,9 +361,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
     /// call inside the wrapper, one level deeper, so it must keep its position in a run of similar siblings just as a
     /// match does.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
-        let mut inside = |side: Side, outer: &Element, inner: &Element| match outer.wraps(inner) {
-            true => self.bags.inside(side, outer.call, inner.key),
-            false => None,
+        let mut inside = |side: Side, outer: &Element, inner: &Element| {
+            if outer.wraps(inner) { self.bags.inside(side, outer.call, inner.key) } else { None }
         };
         let (a, b) = match inside(Side::Candidate, two, one) {
             Some(inner) => (one.call, inner),

@@ -113,10 +113,7 @@ fn corridor((a_tokens, b_tokens): &Tokens, half: usize) -> Corridor {
         corridor.cut_blocks += u64::from(!op.equal && !whole && rows > 0 && columns > 0);
         for step in 0..=rows {
             let at = op.b.start + (step * columns).checked_div(rows).unwrap_or(0);
-            let (from, to) = match op.equal || !whole {
-                true => (at, at),
-                false => (op.b.start, op.b.end),
-            };
+            let (from, to) = if op.equal || !whole { (at, at) } else { (op.b.start, op.b.end) };
             widen(op.a.start + step, from, to);
         }
     }

@@ -178,9 +178,12 @@ fn best_slide(
     Start { gap, first, ends }: Start,
     moved: impl Iterator<Item = Slid>,
 ) -> usize {
-    let hole = |first: Pair| match gap.0 > 0 {
-        true => Hole { side: Side::Baseline, first: first.0, length: gap.0 },
-        false => Hole { side: Side::Candidate, first: first.1, length: gap.1 },
+    let hole = |first: Pair| {
+        if gap.0 > 0 {
+            Hole { side: Side::Baseline, first: first.0, length: gap.0 }
+        } else {
+            Hole { side: Side::Candidate, first: first.1, length: gap.1 }
+        }
     };
     let (mut best, mut gain) = (0, 0);
     let mut most = ((gain, false, place_of(compare, holes, hole(first))), ends);

@@ -128,8 +128,9 @@ fn spread(members: &BTreeSet<usize>, all: usize, roles: &[Role]) -> (Spread, Str
         let names: Vec<&str> = sharing.iter().map(|role| &*role.hash).collect();
         return (Spread::Role, names.join(" "));
     }
-    match members.len() * 10 <= all || members.len() <= 3 {
-        true => (Spread::Few, String::new()),
-        false => (Spread::Some, String::new()),
+    if members.len() * 10 <= all || members.len() <= 3 {
+        (Spread::Few, String::new())
+    } else {
+        (Spread::Some, String::new())
     }
 }

@@ -150,9 +150,10 @@ fn read(
     listed: &BTreeSet<&OsStr>,
     lost: &Lost,
 ) -> Result<Shard> {
-    let bytes = match listed.contains(OsStr::new(&shard_name(pair))) {
-        true => storage::read(&shard_path(folder, pair))?,
-        false => None,
+    let bytes = if listed.contains(OsStr::new(&shard_name(pair))) {
+        storage::read(&shard_path(folder, pair))?
+    } else {
+        None
     };
     let status = match (bytes, lost.get(&pair.key)) {
         (Some(bytes), _) => match Shard::read(bytes, pair) {

@@ -80,9 +80,10 @@ enum Count {
 
 impl From<Range> for Count {
     fn from(range: Range) -> Count {
-        match range.is_variable() {
-            true => Count::Varies(range.least, range.usual, range.most),
-            false => Count::Always(range.usual),
+        if range.is_variable() {
+            Count::Varies(range.least, range.usual, range.most)
+        } else {
+            Count::Always(range.usual)
         }
     }
 }

@@ -104,10 +104,7 @@ impl<'p> Steady<'p> {
         };
         let (old, new) = self.starts[step];
         let (inside, length) = (moment - old, self.lengths[step]);
-        let scaled = match self.is_like[step] {
-            true => self.lengths[self.representative],
-            false => length,
-        };
+        let scaled = if self.is_like[step] { self.lengths[self.representative] } else { length };
         if inside >= length || length <= Nanos::ZERO {
             return new + scaled + (inside - length);
         }

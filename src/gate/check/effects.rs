@@ -156,9 +156,10 @@ impl Scale {
     fn add_ops(self, kind: ChangeKind, work: &PerSide<Work>, rules: &mut Vec<StructureRule>) {
         let ops = work.as_ref().map(|work| work.ops);
         let kernels = work.as_ref().map(|work| work.kernels);
-        let is_split = match self.has_gpu {
-            true => kernels.baseline > 0 && self.is_more(kernels),
-            false => self.is_more(ops),
+        let is_split = if self.has_gpu {
+            kernels.baseline > 0 && self.is_more(kernels)
+        } else {
+            self.is_more(ops)
         };
         if ops.baseline > 0 && ops.candidate > 0 && is_split {
             rules.push(StructureRule::LostFusion);

@@ -158,8 +158,9 @@ fn evidence(analysis: &Analysis) -> String {
         let steps = runs.len() as u64 * analysis.steps(side).len().max(1) as u64;
         measured_by(&runs, steps)
     });
-    match one == two {
-        true => format!("measured on each side: {one}"),
-        false => format!("measured: {one} | {two}"),
+    if one == two {
+        format!("measured on each side: {one}")
+    } else {
+        format!("measured: {one} | {two}")
     }
 }

@@ -66,12 +66,11 @@ impl Shift<'_> {
     /// Both medians and their relative difference, formatted for people.
     pub(super) fn words(self) -> String {
         let (before, after) = self.medians();
-        match before > 0.0 {
-            true => {
-                let percent = 100.0 * (after - before) / before;
-                format!("{} → {} ({percent:+.1}%)", micros(before), micros(after))
-            }
-            false => format!("{} → {}", micros(before), micros(after)),
+        if before > 0.0 {
+            let percent = 100.0 * (after - before) / before;
+            format!("{} → {} ({percent:+.1}%)", micros(before), micros(after))
+        } else {
+            format!("{} → {}", micros(before), micros(after))
         }
     }
 
@@ -87,11 +86,10 @@ impl Shift<'_> {
             return Decision::Within(None);
         }
         if self.is_of_one_run() {
-            return match is_hard {
-                true => Decision::Exceeds(vec![format!("{runs}: run-to-run noise unknown")]),
-                false => {
-                    Decision::Unknown(format!("with {runs}; record 3 runs per side to decide"))
-                }
+            return if is_hard {
+                Decision::Exceeds(vec![format!("{runs}: run-to-run noise unknown")])
+            } else {
+                Decision::Unknown(format!("with {runs}; record 3 runs per side to decide"))
             };
         }
         let floor = spread(self.before).max(spread(self.after));

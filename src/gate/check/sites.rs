@@ -171,9 +171,10 @@ impl<'a> Finder<'a> {
             }
             MergedNode::Both(a, b) => {
                 let names = [self.name(Side::Baseline, a), self.name(Side::Candidate, b)];
-                match names[0] == names[1] {
-                    true => self.details(kind, (a, b)).unwrap_or_else(|| names[0].clone()),
-                    false => names.join(" → "),
+                if names[0] == names[1] {
+                    self.details(kind, (a, b)).unwrap_or_else(|| names[0].clone())
+                } else {
+                    names.join(" → ")
                 }
             }
         }

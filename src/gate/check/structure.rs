@@ -192,10 +192,8 @@ impl<'a> Judge<'a> {
             .or_else(|| self.varies(change.kind, all))
             .or_else(|| self.rearranged(&effects, work));
         // If a change has no call sites, the rules without a scope cover it.
-        let sites: Vec<Option<&ChangeSite>> = match all.is_empty() {
-            true => vec![None],
-            false => all.iter().map(Some).collect(),
-        };
+        let sites: Vec<Option<&ChangeSite>> =
+            if all.is_empty() { vec![None] } else { all.iter().map(Some).collect() };
         let mut of_rules: BTreeMap<Violation, Vec<usize>> = BTreeMap::new();
         for (number, site) in sites.iter().enumerate() {
             // A user's rule for a kind of change is more specific than a rule for the effects of a change.
@@ -213,9 +211,10 @@ impl<'a> Judge<'a> {
         for (&(at, effect), numbers) in &of_rules {
             let rule = &self.rules[at];
             let here = || numbers.iter().filter_map(|&number| sites[number]);
-            let more = match matches!(rule.rule, StructureRule::Kind(_)) || here().count() == 0 {
-                true => numbers.len() as f64,
-                false => here().map(|site| self.scale.worse(effect, &site.work)).sum(),
+            let more = if matches!(rule.rule, StructureRule::Kind(_)) || here().count() == 0 {
+                numbers.len() as f64
+            } else {
+                here().map(|site| self.scale.worse(effect, &site.work)).sum()
             };
             if rule.allowed.is_some_and(|limit| more <= limit.above(self.before(effect, here()))) {
                 continue;

@@ -106,9 +106,10 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
     let before = samples(context.baseline, rule.measure, &rule.scope);
     let after = samples(context.candidate, rule.measure, &rule.scope);
     let (Some(before), Some(after)) = (before, after) else {
-        return match rule.is_asked {
-            true => unknown(check, "was not measured on at least one side".to_owned()),
-            false => None,
+        return if rule.is_asked {
+            unknown(check, "was not measured on at least one side".to_owned())
+        } else {
+            None
         };
     };
     let shift = Shift { before: &before, after: &after };

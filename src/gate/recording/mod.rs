@@ -102,9 +102,10 @@ fn captured(tree: &CallTree) -> Captured {
 #[inline]
 fn step_of(program: &Program, call: CallId) -> Option<usize> {
     let (tree, steps) = (program.tree(), program.steps());
-    match steps.is_empty() {
-        true => (tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()).then_some(0),
-        false => steps.step(call).map(StepId::index),
+    if steps.is_empty() {
+        (tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()).then_some(0)
+    } else {
+        steps.step(call).map(StepId::index)
     }
 }
 

@@ -56,10 +56,7 @@ impl std::fmt::Display for Range {
     /// Formats the range as `3`, or as `3 (2 to 5)` if the count varies.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.usual)?;
-        match self.is_variable() {
-            true => write!(f, " ({} to {})", self.least, self.most),
-            false => Ok(()),
-        }
+        if self.is_variable() { write!(f, " ({} to {})", self.least, self.most) } else { Ok(()) }
     }
 }
 

@@ -25,13 +25,12 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
 /// The test case that passes if the sides can be compared.
 fn comparable(gate: &Gate) -> TestCase {
     let of_sides = gate.checks.is_empty() && !gate.reasons.is_empty();
-    let status = match of_sides {
-        true => {
-            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
-            status.set_message("inconclusive").set_description(lines(&gate.reasons));
-            status
-        }
-        false => TestCaseStatus::success(),
+    let status = if of_sides {
+        let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+        status.set_message("inconclusive").set_description(lines(&gate.reasons));
+        status
+    } else {
+        TestCaseStatus::success()
     };
     let mut case = TestCase::new("comparable", status);
     case.set_classname(CLASS);

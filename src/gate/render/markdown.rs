@@ -37,10 +37,7 @@ pub(super) fn write(gate: &Gate, out: &mut dyn Write) -> io::Result<()> {
     }
     for finding in &findings {
         let row = row(finding);
-        match text.len() + row.len() < MOST {
-            true => text.push_str(&row),
-            false => left_out += 1,
-        }
+        if text.len() + row.len() < MOST { text.push_str(&row) } else { left_out += 1 }
     }
     if left_out > 0 {
         let _ = writeln!(text, "\n… and {}", counted(left_out, "more finding"));

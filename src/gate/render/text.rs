@@ -112,10 +112,7 @@ fn untested(gate: &Gate) -> String {
             format!("{} {times}", check.title())
         })
         .collect();
-    match shown.is_empty() {
-        true => String::new(),
-        false => format!("; not tested: {}", shown.join(", ")),
-    }
+    if shown.is_empty() { String::new() } else { format!("; not tested: {}", shown.join(", ")) }
 }
 
 fn measured(gate: &Gate) -> String {
@@ -186,9 +183,10 @@ impl Page<'_> {
             let name = known.into_iter().find(|name| line.starts_with(name)).unwrap_or_default();
             self.field(name.trim_end(), &line[name.len()..])?;
         }
-        match self.layout.is_verbose {
-            true => self.sites(&finding.sites)?,
-            false => self.example(&finding.sites)?,
+        if self.layout.is_verbose {
+            self.sites(&finding.sites)?
+        } else {
+            self.example(&finding.sites)?
         }
         if !finding.remark.is_empty() {
             self.field("allowed", &self.short(&finding.remark))?;
@@ -244,10 +242,7 @@ impl Page<'_> {
 
     /// Puts a string on one line, truncated unless all details are written.
     fn short(&self, text: &str) -> String {
-        match self.layout.is_verbose {
-            true => one_line(text).into_owned(),
-            false => short(text),
-        }
+        if self.layout.is_verbose { one_line(text).into_owned() } else { short(text) }
     }
 }
 

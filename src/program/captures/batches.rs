@@ -103,9 +103,10 @@ pub(super) fn suits(captured: Option<u64>, replayed: Option<ReplayedBatch>) -> S
     }
     let least = batch.tokens.min(batch.requests);
     let is_next = |used: u64| used < size && size < used.saturating_mul(2);
-    match is_next(batch.tokens) || (least > 0 && is_next(least)) {
-        true => Suits::Padded(size),
-        false => Suits::Not,
+    if is_next(batch.tokens) || (least > 0 && is_next(least)) {
+        Suits::Padded(size)
+    } else {
+        Suits::Not
     }
 }
 

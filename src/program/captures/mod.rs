@@ -117,9 +117,10 @@ impl Captures {
             .zip(&replays)
             .enumerate()
             .map(|(at, (&launch, ran))| {
-                let end = match at + 1 == launches.len() {
-                    true => ReplayEnd::MayBeMissing,
-                    false => ReplayEnd::Recorded,
+                let end = if at + 1 == launches.len() {
+                    ReplayEnd::MayBeMissing
+                } else {
+                    ReplayEnd::Recorded
                 };
                 fitting.candidates(ran, batches.of_replay(tree, launch), end)
             })
@@ -153,9 +154,10 @@ impl Captures {
             (replay.graph, replay.placed, replay.named) = (None, 0, 0);
         }
         told::replays(&found, self, &mut notes);
-        match grafts.is_empty() {
-            true => tree.clone().with_replays(found, &notes),
-            false => CallTree::with_options(trace, options).with_replays(found, &notes),
+        if grafts.is_empty() {
+            tree.clone().with_replays(found, &notes)
+        } else {
+            CallTree::with_options(trace, options).with_replays(found, &notes)
         }
     }
 

@@ -138,9 +138,10 @@ impl Known {
                 found.push(Found::graph(found.len(), layers.len()));
                 (found.len() - 1, layers)
             };
-            match replay.is_mostly(tree, &parts) {
-                true => parts.into_iter().map(number).collect(),
-                false => Vec::new(),
+            if replay.is_mostly(tree, &parts) {
+                parts.into_iter().map(number).collect()
+            } else {
+                Vec::new()
             }
         });
         for (stack, layers) in parts.iter() {

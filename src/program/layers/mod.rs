@@ -195,9 +195,10 @@ fn inherit(tree: &CallTree, layers: &mut [u32]) {
 
 /// The call that actually ran: the call itself or, for a captured call, the graph launch above it.
 fn ran(tree: &CallTree, call: CallId) -> CallId {
-    match tree.is_captured(call) {
-        true => tree.ancestors(call).find(|&above| !tree.is_captured(above)).unwrap_or(call),
-        false => call,
+    if tree.is_captured(call) {
+        tree.ancestors(call).find(|&above| !tree.is_captured(above)).unwrap_or(call)
+    } else {
+        call
     }
 }
 

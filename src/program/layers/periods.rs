@@ -35,9 +35,10 @@ pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
     let covered = |part: &Part| part.iter().map(Range::len).sum::<usize>();
     let by_runs = runs.iter().map(covered).sum::<usize>();
     let tell_kinds = runs.windows(2).any(|pair| are_unlike(kernels, &pair[0][0], &pair[1][0]));
-    match anchored.is_empty() || (tell_kinds && by_runs * 4 >= covered(&anchored) * 3) {
-        true => runs,
-        false => vec![anchored],
+    if anchored.is_empty() || (tell_kinds && by_runs * 4 >= covered(&anchored) * 3) {
+        runs
+    } else {
+        vec![anchored]
     }
 }
 

@@ -105,9 +105,10 @@ pub struct Model {
 impl Model {
     /// Examines the names and shapes of all calls.
     pub fn of(tree: &CallTree) -> Model {
-        let measure = match tree.roots().any(|root| tree.is_gpu_path(root)) {
-            true => Measure::GpuTime,
-            false => Measure::HostSelfTime,
+        let measure = if tree.roots().any(|root| tree.is_gpu_path(root)) {
+            Measure::GpuTime
+        } else {
+            Measure::HostSelfTime
         };
         let network = Network::of(tree);
         let shapes = Shapes::of(tree, &network, measure);

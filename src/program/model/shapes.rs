@@ -43,9 +43,10 @@ impl Shapes {
     pub(super) fn of(tree: &CallTree, network: &Network<'_>, measure: Measure) -> Shapes {
         let own = network.calls.iter().flat_map(|&call| below(tree, call));
         let found = Found::of(tree, own, measure).into_shapes();
-        match found.is_empty() && !network.has_others {
-            true => Found::of(tree, tree.calls(), measure).into_shapes(),
-            false => found,
+        if found.is_empty() && !network.has_others {
+            Found::of(tree, tree.calls(), measure).into_shapes()
+        } else {
+            found
         }
     }
 

@@ -121,9 +121,10 @@ impl Query {
     pub fn step(&self, above: Progress, place: Segment<'_>) -> (Progress, bool) {
         let last = self.parts.len() - 1;
         let is_named = above.0 == last && self.parts[last].matches(place);
-        match above.0 < last && self.parts[above.0].matches(place) {
-            true => (Progress(above.0 + 1), false),
-            false => (above, is_named),
+        if above.0 < last && self.parts[above.0].matches(place) {
+            (Progress(above.0 + 1), false)
+        } else {
+            (above, is_named)
         }
     }
 

@@ -50,10 +50,10 @@ pub(super) fn list(analysis: &Analysis, tree: &PageTree<'_>) -> Causes {
     let (smaller, all) = cause_sums(analysis);
     let leading = analysis.causes().leading();
     let is_of_steps = |at: usize| leading[at].reason != Reason::BeforeWindow;
-    let steps = lines.iter().enumerate().map(|(at, line)| match is_of_steps(at) {
-        true => line.time,
-        false => Nanos::ZERO,
-    });
+    let steps = lines
+        .iter()
+        .enumerate()
+        .map(|(at, line)| if is_of_steps(at) { line.time } else { Nanos::ZERO });
     let walk = Walk::of(steps.chain([smaller.time]));
     let bars = lines.into_iter().enumerate().map(|(at, cause)| CauseBar {
         bar: walk.bar(at),

@@ -113,9 +113,10 @@ impl First {
             sides,
             shared,
             headline: capitalised(&narrative.headline),
-            style: match is_noise(analysis) || changes_nothing {
-                true => "",
-                false => shown_style(figures, difference),
+            style: if is_noise(analysis) || changes_nothing {
+                ""
+            } else {
+                shown_style(figures, difference)
             },
             verdict: match (is_noise(analysis), changes_nothing) {
                 (true, _) => "within noise",
@@ -157,10 +158,7 @@ fn is_noise(analysis: &Analysis) -> bool {
 
 /// The style of a difference; a difference that rounds to zero has no color.
 fn shown_style(figures: Figures, time: Nanos) -> &'static str {
-    match figures.signed(time.0 as f64).starts_with('±') {
-        true => "same",
-        false => style_of(time),
-    }
+    if figures.signed(time.0 as f64).starts_with('±') { "same" } else { style_of(time) }
 }
 
 fn capitalised(text: &str) -> String {

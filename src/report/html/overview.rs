@@ -162,8 +162,9 @@ fn bar(unit: Unit, time: Nanos, totals: PerSide<Nanos>, side: Side) -> Bar {
 
 /// A time as a percentage of `most`, for use as a CSS width; `0` if `most` is zero.
 pub(super) fn width(time: Nanos, most: Nanos) -> String {
-    match most > Nanos::ZERO {
-        true => format!("{:.3}", 100.0 * time.0.max(0) as f64 / most.0 as f64),
-        false => "0".to_owned(),
+    if most > Nanos::ZERO {
+        format!("{:.3}", 100.0 * time.0.max(0) as f64 / most.0 as f64)
+    } else {
+        "0".to_owned()
     }
 }

@@ -83,9 +83,10 @@ fn base64(bytes: &[u8]) -> String {
         let bits = chunk.iter().fold(0, |bits, &byte| bits << 8 | u32::from(byte));
         let bits = bits << (8 * (3 - chunk.len()));
         for at in 0..4 {
-            match at <= chunk.len() {
-                true => text.push(char::from(LETTERS[(bits >> (18 - 6 * at) & 63) as usize])),
-                false => text.push('='),
+            if at <= chunk.len() {
+                text.push(char::from(LETTERS[(bits >> (18 - 6 * at) & 63) as usize]))
+            } else {
+                text.push('=')
             }
         }
     }

@@ -140,8 +140,9 @@ impl Group {
 
 /// A count per region, without decimals if the count is the same for all regions.
 fn each(count: u64, regions: u64) -> String {
-    match count.is_multiple_of(regions) {
-        true => (count / regions).to_string(),
-        false => format!("{:.1}", count as f64 / regions as f64),
+    if count.is_multiple_of(regions) {
+        (count / regions).to_string()
+    } else {
+        format!("{:.1}", count as f64 / regions as f64)
     }
 }

@@ -57,9 +57,10 @@ pub(super) fn names(
 
 /// Two numbers such as `450 → 405`, or one number if both sides agree.
 pub(super) fn counts(count: PerSide<u64>) -> String {
-    match count.baseline == count.candidate {
-        true => count.baseline.to_string(),
-        false => format!("{} → {}", count.baseline, count.candidate),
+    if count.baseline == count.candidate {
+        count.baseline.to_string()
+    } else {
+        format!("{} → {}", count.baseline, count.candidate)
     }
 }
 
@@ -187,10 +188,8 @@ pub(super) fn account(analysis: &Analysis, summary: &Summary, unit: Unit) -> Str
     line("in rows that both sides have", |totals| totals.paired);
     line("in rows that only this side has", |totals| totals.one_sided);
     line("launch not in trace", |totals| totals.unlinked);
-    let exact = match summary.account_is_exact {
-        true => "add up exactly",
-        false => "**do not** add up exactly",
-    };
+    let exact =
+        if summary.account_is_exact { "add up exactly" } else { "**do not** add up exactly" };
     let _ = writeln!(
         text,
         "\nRows: {}. The rows {exact} to {} and {} events. Points of difference: {}.",

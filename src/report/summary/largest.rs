@@ -60,9 +60,10 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     let mut numbers: FxHashMap<(String, String), usize> = FxHashMap::default();
     let mut group_of: FxHashMap<MergedId, usize> = FxHashMap::default();
     for row in analysis.rows() {
-        let key = match analysis.is_of_other_steps(row) {
-            true => (OTHER_STEPS.to_owned(), String::new()),
-            false => (analysis.row_name(row), below(analysis, row)),
+        let key = if analysis.is_of_other_steps(row) {
+            (OTHER_STEPS.to_owned(), String::new())
+        } else {
+            (analysis.row_name(row), below(analysis, row))
         };
         let group = *numbers.entry(key).or_insert_with_key(|key| {
             groups.push(empty(key.clone()));

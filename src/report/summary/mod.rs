@@ -155,9 +155,12 @@ pub struct NameDifference {
 impl Summary {
     /// The display name of the side to which a note applies.
     pub fn side_of(&self, note: &SideNote) -> Option<&str> {
-        note.side.map(|side| match side == Side::Baseline.label() {
-            true => self.trace1.name.as_str(),
-            false => self.trace2.name.as_str(),
+        note.side.map(|side| {
+            if side == Side::Baseline.label() {
+                self.trace1.name.as_str()
+            } else {
+                self.trace2.name.as_str()
+            }
         })
     }
 }

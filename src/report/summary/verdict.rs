@@ -96,9 +96,10 @@ impl VerdictSummary {
     /// per-step means over the runs, because a single run may show the opposite. With a single run per side, the times
     /// are taken from the two traces.
     pub(in crate::report) fn shown(&self, change: &Change) -> PerSide<Nanos> {
-        let micros = match self.runs_trace1.min(self.runs_trace2) > 1 {
-            true => PerSide::new(change.judged_us_trace1, change.judged_us_trace2),
-            false => PerSide::new(change.kernel_us_trace1, change.kernel_us_trace2),
+        let micros = if self.runs_trace1.min(self.runs_trace2) > 1 {
+            PerSide::new(change.judged_us_trace1, change.judged_us_trace2)
+        } else {
+            PerSide::new(change.kernel_us_trace1, change.kernel_us_trace2)
         };
         micros.map(|micros| Nanos((micros * 1e3).round() as i64))
     }

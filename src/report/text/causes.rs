@@ -84,10 +84,7 @@ fn line(figures: Figures, cause: &Cause, is_alone: bool) -> CauseLine {
         let sizes = if sizes.baseline.is_empty() { sizes.candidate } else { sizes.baseline };
         evidence = if sizes.is_empty() { evidence } else { format!("{sizes}: {evidence}") };
     }
-    let outside = match cause.reason == Reason::BeforeWindow {
-        true => " (not part of the step)",
-        false => "",
-    };
+    let outside = if cause.reason == Reason::BeforeWindow { " (not part of the step)" } else { "" };
     CauseLine {
         difference: figures.signed(cause.difference.0 as f64),
         reason: cause.reason.label(),

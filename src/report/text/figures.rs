@@ -18,9 +18,10 @@ impl Unit {
     /// Chooses milliseconds if the larger total is at least one millisecond, otherwise
     /// microseconds.
     pub(crate) fn fitting(totals: PerSide<Nanos>) -> Unit {
-        match totals.baseline.max(totals.candidate) < Nanos(1_000_000) {
-            true => Unit::Micros,
-            false => Unit::Millis,
+        if totals.baseline.max(totals.candidate) < Nanos(1_000_000) {
+            Unit::Micros
+        } else {
+            Unit::Millis
         }
     }
 
@@ -63,17 +64,19 @@ impl Unit {
 
 /// The ratio of two times, such as `1.32x`; empty if either time is zero.
 pub(crate) fn times(time: PerSide<Nanos>) -> String {
-    match time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO {
-        true => format!("{:.2}x", time.candidate.0 as f64 / time.baseline.0 as f64),
-        false => String::new(),
+    if time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO {
+        format!("{:.2}x", time.candidate.0 as f64 / time.baseline.0 as f64)
+    } else {
+        String::new()
     }
 }
 
 /// `part` as a percentage of `whole` with one decimal; empty if `whole` is zero.
 pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
-    match whole == Nanos::ZERO {
-        true => String::new(),
-        false => format!("{:.1}%", 100.0 * part.0 as f64 / whole.0 as f64),
+    if whole == Nanos::ZERO {
+        String::new()
+    } else {
+        format!("{:.1}%", 100.0 * part.0 as f64 / whole.0 as f64)
     }
 }
 

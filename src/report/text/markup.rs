@@ -41,9 +41,10 @@ pub(crate) fn code(name: &str, longest: usize) -> String {
         previous = letter;
     }
     let fence = "`".repeat(1 + longest_run(&text, '`'));
-    match text.starts_with('`') || text.ends_with('`') || text.trim().is_empty() {
-        true => format!("{fence} {text} {fence}"),
-        false => format!("{fence}{text}{fence}"),
+    if text.starts_with('`') || text.ends_with('`') || text.trim().is_empty() {
+        format!("{fence} {text} {fence}")
+    } else {
+        format!("{fence}{text}{fence}")
     }
 }
 

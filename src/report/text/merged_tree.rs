@@ -86,9 +86,10 @@ impl<'d> Names<'d> {
         let Some(event) = tree.event(call) else { return one_line(tree.name(call)) };
         let name = tree.trace().name(event);
         let is_plain = || matches!(one_line(name), Cow::Borrowed(_));
-        match self.is_plain[side].get(tree.trace().name_id(event), is_plain) {
-            true => Cow::Borrowed(name),
-            false => one_line(name),
+        if self.is_plain[side].get(tree.trace().name_id(event), is_plain) {
+            Cow::Borrowed(name)
+        } else {
+            one_line(name)
         }
     }
 }

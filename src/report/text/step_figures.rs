@@ -52,9 +52,10 @@ impl Figures {
     /// Formats two times, such as `177.6 → 141.1 ms`.
     pub(super) fn change(self, time: PerSide<f64>) -> String {
         let [a, b] = [time.baseline, time.candidate].map(|time| self.show(time));
-        match a == b {
-            true => format!("{a} {} on both sides", self.unit),
-            false => format!("{a} → {b} {}", self.unit),
+        if a == b {
+            format!("{a} {} on both sides", self.unit)
+        } else {
+            format!("{a} → {b} {}", self.unit)
         }
     }
 

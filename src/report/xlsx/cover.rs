@@ -155,9 +155,10 @@ impl Cover<'_> {
     }
 
     fn layers(&mut self, narrative: &Narrative) -> Result<(), XlsxError> {
-        let cost = match narrative.has_effects {
-            true => "effect per step by replay, ms",
-            false => "attributed per step, ms",
+        let cost = if narrative.has_effects {
+            "effect per step by replay, ms"
+        } else {
+            "attributed per step, ms"
         };
         for layer in narrative.layers() {
             self.heading(&[&layer.title, "details", "attributed per step", cost])?;

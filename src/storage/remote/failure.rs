@@ -82,9 +82,10 @@ pub(super) fn system(error: &StoreError) -> io::Error {
         None => words.to_owned(),
     };
     let is_repeated = matches!(kind, io::ErrorKind::ResourceBusy | io::ErrorKind::HostUnreachable);
-    let how_long = match is_repeated {
-        true => format!(", even after {} s of retries", deadline().as_secs()),
-        false => String::new(),
+    let how_long = if is_repeated {
+        format!(", even after {} s of retries", deadline().as_secs())
+    } else {
+        String::new()
     };
     io::Error::new(kind, text + &how_long)
 }

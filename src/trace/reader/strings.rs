@@ -26,41 +26,6 @@ pub(super) struct Strings {
     raw: Vec<u8>,
     aliases: Vec<Alias>,
     ids: HashTable<u32>,
-    recent: Recent,
-}
-
-/// Recent strings that equal their raw bytes, each in a slot determined by these bytes. Long
-/// strings repeat, and comparing two strings costs a tenth of a look-up.
-///
-/// Without the slots, and with `==` instead of `known::scan::is_same`, `tracetree info` executes
-/// 3.4% more instructions on a TimeSformer trace (H100), 2.1% more on an eager training run (A100),
-/// and 4.5% more on a ResNet trace from 2021 (callgrind, one thread).
-#[derive(Debug)]
-struct Recent([TextId; RECENT]);
-
-/// Number of slots for recent strings, which are found without a look-up.
-const RECENT: usize = 1024;
-
-impl Default for Recent {
-    fn default() -> Self {
-        Recent([TextId::EMPTY; RECENT])
-    }
-}
-
-impl Recent {
-    /// The slot of a string, computed from its length and some of its bytes.
-    #[inline]
-    fn place(raw: &[u8]) -> usize {
-        let length = raw.len();
-        let word = |at: usize| {
-            let word = raw.get(at..).and_then(<[u8]>::first_chunk::<8>);
-            word.map_or(0, |word| u64::from_le_bytes(*word))
-        };
-        let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let samples = [word(length.saturating_sub(8)), word(length / 2), word(0)];
-        let hash = samples.into_iter().fold(length as u64, mix);
-        (hash >> 32) as usize % RECENT
-    }
 }
 
 #[derive(Debug)]
@@ -73,26 +38,12 @@ struct Alias {
 
 impl Strings {
     /// The id of the string that `raw` represents, and the damage in that string.
-    #[inline]
     pub(super) fn intern(&mut self, raw: &[u8], form: Form) -> (TextId, Marks) {
-        let place = Recent::place(raw);
-        let recent = self.recent.0[place];
-        if equal(self.texts.get(recent).as_bytes(), raw) {
-            (recent, Marks::default())
+        if decode::is_plain(raw) {
+            (self.intern_plain(raw), Marks::default())
         } else {
-            self.look_up(raw, form, place)
+            self.intern_alias(raw, form)
         }
-    }
-
-    /// The slow path for a string that differs from the string in its slot.
-    #[inline(never)]
-    fn look_up(&mut self, raw: &[u8], form: Form, place: usize) -> (TextId, Marks) {
-        if !decode::is_plain(raw) {
-            return self.intern_alias(raw, form);
-        }
-        let text = self.intern_plain(raw);
-        self.recent.0[place] = text;
-        (text, Marks::default())
     }
 
     /// The id of a string that was already decoded.

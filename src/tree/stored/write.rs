@@ -135,10 +135,7 @@ impl<'t> Writer<'t> {
         let text = self.text(&text);
         let thread = self.thread(trace.thread_of(event));
         let is_timed = !is_frame || is_timed;
-        let times = match is_timed {
-            true => ((start - self.last_start).0, duration.0),
-            false => (0, 0),
-        };
+        let times = if is_timed { ((start - self.last_start).0, duration.0) } else { (0, 0) };
         if is_timed {
             self.last_start = start;
         }

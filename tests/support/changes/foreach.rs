@@ -38,9 +38,10 @@ pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<
             continue;
         }
         for part in list.chunk_by(|&one, &two| in_optimizer[one] == in_optimizer[two]) {
-            match in_optimizer[part[0]] {
-                true => inside.extend(loops(events, &forest, part, PERIOD)),
-                false => outside.extend(loops(events, &forest, part, 1)),
+            if in_optimizer[part[0]] {
+                inside.extend(loops(events, &forest, part, PERIOD))
+            } else {
+                outside.extend(loops(events, &forest, part, 1))
             }
         }
     }

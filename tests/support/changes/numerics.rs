@@ -70,9 +70,10 @@ pub(super) fn bfloat16(
 
 fn in_bfloat16(event: &mut Event) {
     if event.kind == Kind::Gpu && !event.name.starts_with("Mem") {
-        event.name = match event.name.contains("float") {
-            true => event.name.replace("float", "c10::BFloat16").into(),
-            false => other_kernel(&event.name).into(),
+        event.name = if event.name.contains("float") {
+            event.name.replace("float", "c10::BFloat16").into()
+        } else {
+            other_kernel(&event.name).into()
         };
     }
     if let Some(types) = event.args.get("Input type").and_then(Value::as_array) {

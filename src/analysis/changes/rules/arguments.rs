@@ -349,10 +349,7 @@ fn format(sizes: &[i64], strides: &[i64]) -> Option<&'static str> {
     }
     let channels: Vec<usize> =
         std::iter::once(1).chain((2..sizes.len()).rev()).chain([0]).collect();
-    match sizes.len() >= 4 && is_dense(&channels) {
-        true => Some("channels_last"),
-        false => Some("strided"),
-    }
+    if sizes.len() >= 4 && is_dense(&channels) { Some("channels_last") } else { Some("strided") }
 }
 
 #[cfg(test)]

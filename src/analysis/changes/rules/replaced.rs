@@ -48,9 +48,12 @@ fn into_ops(drafts: &mut Drafts<'_>) {
         if !is_cause || !drafts.all()[at].has_forward {
             continue;
         }
-        let is_here = |other: &Position| match position.module.is_empty() {
-            true => *other == position,
-            false => other.module == position.module,
+        let is_here = |other: &Position| {
+            if position.module.is_empty() {
+                *other == position
+            } else {
+                other.module == position.module
+            }
         };
         fold_where(drafts, at, &[ChangeKind::MemoryFormat], |draft| {
             let mut formats = draft.pairs.keys().flat_map(|(one, two)| [one, two]);

@@ -93,9 +93,10 @@ impl Stream {
                 let sizes = inputs.integers(at).unwrap_or_default();
                 // If argument values were not recorded, the last dimension is assumed, because almost every
                 // norm uses it.
-                let size = match sizes.is_empty() {
-                    true => *counted.dims.last()? as f64,
-                    false => sizes.iter().map(|&size| size as f64).product(),
+                let size = if sizes.is_empty() {
+                    *counted.dims.last()? as f64
+                } else {
+                    sizes.iter().map(|&size| size as f64).product()
                 };
                 Some(per(size))
             }

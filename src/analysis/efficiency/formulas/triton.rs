@@ -38,10 +38,7 @@ impl Triton {
         let each = sum(tensors
             .iter()
             .map(|tensor| Some(tensor.read()?.min(most * f64::from(tensor.dtype?.bytes)))));
-        let again = match changes_first(name, &tensors) {
-            true => tensors.first()?.read(),
-            false => Some(0.0),
-        };
+        let again = if changes_first(name, &tensors) { tensors.first()?.read() } else { Some(0.0) };
         let flops = self.flops_of(name) * largest.elements().min(most);
         Some(Demand::vector(flops, sum([each, again]), largest.dtype))
     }

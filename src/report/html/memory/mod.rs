@@ -135,11 +135,10 @@ fn device(analysis: &Analysis, place: MemoryPlace, live: Vec<Live>) -> Device {
         curves: Curves::of(analysis, usages),
         totals,
         live,
-        remark: match is_relative {
-            true => {
-                "Excludes memory that was allocated before the recording, because its size is unknown."
-            }
-            false => "",
+        remark: if is_relative {
+            "Excludes memory that was allocated before the recording, because its size is unknown."
+        } else {
+            ""
         },
     }
 }

@@ -141,10 +141,7 @@ impl Slices {
         self.name.push(texts.name(slice.side, tree, slice.call));
         self.node.push(slice.node.index());
         self.kind.push(kind_letter(analysis, node));
-        self.relation.push(match slice.is_inside {
-            true => relation_letter(analysis, node),
-            false => OUTSIDE,
-        });
+        self.relation.push(if slice.is_inside { relation_letter(analysis, node) } else { OUTSIDE });
     }
 }
 

@@ -29,9 +29,10 @@ pub(super) fn headline(analysis: &Analysis, figures: Figures) -> String {
         WallBasis::Events => "for the whole recording",
     };
     let is_noise = analysis.judged().step.is_some_and(|step| step.verdict == Verdict::WithinNoise);
-    let words = match is_noise {
-        true => format!("No significant difference ({})", compared(time)),
-        false => compared(time),
+    let words = if is_noise {
+        format!("No significant difference ({})", compared(time))
+    } else {
+        compared(time)
     };
     let is_identical = analysis.changes().is_identical();
     let same = match (is_identical, is_noise || is_unchanged(time)) {
@@ -86,9 +87,10 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     let mut text = format!("{busy} {}, {idle} {}", part(|of| of.busy), part(|of| of.idle));
     let shares = totals.map(|of| of.idle_share().map(|share| format!("{:.0}", 100.0 * share)));
     if let PerSide { baseline: Some(a), candidate: Some(b) } = shares {
-        text += &match a == b {
-            true => format!("; {device} {a}% of the {what}"),
-            false => format!("; {device} {a} → {b}% of the {what}"),
+        text += &if a == b {
+            format!("; {device} {a}% of the {what}")
+        } else {
+            format!("; {device} {a} → {b}% of the {what}")
         };
     }
     text
@@ -106,9 +108,10 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
         Some(wall) => figures.with_unit(wall.spread_us * 1e3),
         None => "unknown (some runs have no steps)".to_owned(),
     };
-    let runs = match counts.baseline == counts.candidate {
-        true => format!("{} runs each", counts.baseline),
-        false => format!("{} and {} runs", counts.baseline, counts.candidate),
+    let runs = if counts.baseline == counts.candidate {
+        format!("{} runs each", counts.baseline)
+    } else {
+        format!("{} and {} runs", counts.baseline, counts.candidate)
     };
     let [a, b] = Side::BOTH.map(spread);
     let verdict = match (analysis.judged().repeats, analysis.judged().step) {
@@ -123,9 +126,10 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
 fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     let changes = analysis.changes();
     let is_other = |change: &Change| change.kind == ChangeKind::Environment;
-    let effects = match changes.list().is_empty() || changes.list().iter().any(is_other) {
-        true => None,
-        false => analysis.effects().ok(),
+    let effects = if changes.list().is_empty() || changes.list().iter().any(is_other) {
+        None
+    } else {
+        analysis.effects().ok()
     };
     let difference = changes.difference();
     match effects.map(|effects| effects.joint.alone) {
@@ -193,9 +197,10 @@ pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     }
     let paths = PerSide::from_fn(|side| analysis.tree(side).trace().source());
     let files = paths.map(file_name);
-    match files.baseline == files.candidate || files.baseline.is_empty() {
-        true => names,
-        false => files.map(|file| one_line(file).into_owned()),
+    if files.baseline == files.candidate || files.baseline.is_empty() {
+        names
+    } else {
+        files.map(|file| one_line(file).into_owned())
     }
 }
 
@@ -222,15 +227,16 @@ pub(super) fn inputs(analysis: &Analysis) -> String {
         (a, "") => format!("{a} → unknown device"),
         (a, b) => format!("{a} → {b}"),
     };
-    let numbers = |counts: PerSide<u64>, noun: &str| match counts.baseline == counts.candidate {
-        true => counted(counts.baseline, noun),
-        false => format!("{} → {}", counts.baseline, counted(counts.candidate, noun)),
+    let numbers = |counts: PerSide<u64>, noun: &str| {
+        if counts.baseline == counts.candidate {
+            counted(counts.baseline, noun)
+        } else {
+            format!("{} → {}", counts.baseline, counted(counts.candidate, noun))
+        }
     };
     let steps = PerSide::from_fn(|side| analysis.steps(side).len() as u64);
-    let steps = match steps == PerSide::default() {
-        true => "no steps".to_owned(),
-        false => numbers(steps, "step"),
-    };
+    let steps =
+        if steps == PerSide::default() { "no steps".to_owned() } else { numbers(steps, "step") };
     let runs = PerSide::from_fn(|side| analysis.runs(side).len() as u64 + 1);
     let each = if runs.baseline == runs.candidate { " per side" } else { "" };
     let runs = numbers(runs, "run") + each;

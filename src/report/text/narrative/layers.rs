@@ -26,10 +26,7 @@ pub(super) struct Layers {
 
 pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     let changes = analysis.changes().list();
-    let effects = match changes.is_empty() {
-        true => None,
-        false => Some(analysis.effects()),
-    };
+    let effects = if changes.is_empty() { None } else { Some(analysis.effects()) };
     let no_effects = match effects {
         Some(Err((side, reason))) => Some(match side {
             Some(side) => format!("{}: {reason}", analysis.side_name(side)),
@@ -147,17 +144,15 @@ fn of_change(
         last: effect.map(|effect| shown(effect.last)).filter(|time| *time != shown(cost)),
         place: one_line(place).into_owned(),
         usual: usual(analysis, change).to_owned(),
-        remark: match change.kind == ChangeKind::Environment {
-            true => kernel_speed(analysis).unwrap_or_default(),
-            false => String::new(),
+        remark: if change.kind == ChangeKind::Environment {
+            kernel_speed(analysis).unwrap_or_default()
+        } else {
+            String::new()
         },
         certainty: change.certainty,
         sites: change.nodes.len(),
         node: change.nodes.first().copied(),
-        shown: match takes_no_time(change, cost) {
-            true => String::new(),
-            false => shown(cost),
-        },
+        shown: if takes_no_time(change, cost) { String::new() } else { shown(cost) },
         ..plain(figures, cost, sentence)
     }
 }
@@ -175,10 +170,7 @@ fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     let call = node.and_then(|node| node.calls().next());
     let is_launch =
         call.is_some_and(|(side, call)| analysis.tree(side).kind(call) == CallKind::Runtime);
-    match is_launch && change.kind == ChangeKind::KernelSelection {
-        true => "",
-        false => change.usual(),
-    }
+    if is_launch && change.kind == ChangeKind::KernelSelection { "" } else { change.usual() }
 }
 
 /// The combined effect of all changes, minus the sum of their individual effects.
@@ -204,9 +196,10 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     let attributed: Nanos = changes.without_change().map(|part| part.cost).into_iter().sum();
     // If the devices differ, the difference in kernel speed belongs to the device change.
     let is_other = changes.list().iter().any(|change| change.kind == ChangeKind::Environment);
-    let kernels = match is_other {
-        true => String::new(),
-        false => kernel_speed(analysis).map_or_else(String::new, |speed| format!("; {speed}")),
+    let kernels = if is_other {
+        String::new()
+    } else {
+        kernel_speed(analysis).map_or_else(String::new, |speed| format!("; {speed}"))
     };
     let name = |name: &str| match (name, analysis.measure()) {
         ("kernel_speed", Measure::HostSelfTime) => "op speed".to_owned(),
@@ -224,9 +217,10 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     let line = plain(figures, left, format!("Difference that the changes do not explain{kernels}"));
     let line = Line {
         attributed: Some(attributed).filter(|time| *time != line.shown),
-        remark: match parts.is_empty() {
-            true => String::new(),
-            false => format!("attributed: {}", parts.join(", ")),
+        remark: if parts.is_empty() {
+            String::new()
+        } else {
+            format!("attributed: {}", parts.join(", "))
         },
         ..line
     };
@@ -266,9 +260,10 @@ fn same_program(analysis: &Analysis, figures: Figures) -> Vec<Line> {
     let more = |time: Nanos| if time > Nanos::ZERO { "more" } else { "less" };
     let device = if is_gpu { "GPU" } else { "step" };
     let host = more(changes.host_speed());
-    let (overlap, slower, less) = match changes.overlap() > Nanos::ZERO {
-        true => ("more", "slower", "less"),
-        false => ("less", "faster", "more"),
+    let (overlap, slower, less) = if changes.overlap() > Nanos::ZERO {
+        ("more", "slower", "less")
+    } else {
+        ("less", "faster", "more")
     };
     let parts = [
         (changes.kernel_speed(), format!("The same {kernels} take {ratio}")),

@@ -137,10 +137,8 @@ impl Narrative {
 
     /// A sentence with the headline, the split into busy and idle time, and, with several runs, the significance.
     pub fn answer(&self) -> String {
-        let runs = match self.runs.is_empty() {
-            true => String::new(),
-            false => format!("; {}", self.confidence),
-        };
+        let runs =
+            if self.runs.is_empty() { String::new() } else { format!("; {}", self.confidence) };
         format!("{}; {}{runs}", self.headline, self.split)
     }
 
@@ -161,9 +159,10 @@ impl Narrative {
 
     /// A description of the figures for the changes, such as `effect on the step, by replay (attributed time)`.
     pub fn measure(&self) -> &'static str {
-        match self.has_effects {
-            true => "effect on the step, by replay (attributed time)",
-            false => "attributed time per step",
+        if self.has_effects {
+            "effect on the step, by replay (attributed time)"
+        } else {
+            "attributed time per step"
         }
     }
 }

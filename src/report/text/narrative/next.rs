@@ -62,9 +62,10 @@ fn more_runs(analysis: &Analysis) -> Action {
 /// The command that compares the same traces again.
 fn diff(analysis: &Analysis) -> String {
     let [a, b] = Side::BOTH.map(|side| runs_of(analysis, side));
-    match Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {
-        true => format!("tracetree diff {a} {b}"),
-        false => format!("tracetree diff --base {a} --new {b}"),
+    if Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {
+        format!("tracetree diff {a} {b}")
+    } else {
+        format!("tracetree diff --base {a} --new {b}")
     }
 }
 
@@ -79,9 +80,10 @@ fn runs_of(analysis: &Analysis, side: Side) -> String {
 /// A path quoted as a shell word.
 fn quoted(path: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/+-:@=,%".contains(c);
-    match !path.is_empty() && path.chars().all(is_plain) {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', "'\\''")),
+    if !path.is_empty() && path.chars().all(is_plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }
 

@@ -445,7 +445,7 @@ fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, 
 #[inline]
 fn behind_gap(text: &[u8], from: usize, gap: &[u8]) -> Option<usize> {
     let start = from + gap.len().checked_sub(1)?;
-    known::is_same(text.get(from..=start)?, gap).then_some(start)
+    (text.get(from..=start)? == gap).then_some(start)
 }
 
 /// Position of the next event if only a comma and blanks precede it.

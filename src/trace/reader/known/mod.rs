@@ -25,7 +25,7 @@ use super::numbers;
 use crate::trace::time::Nanos;
 use lists::Lists;
 
-pub(super) use scan::{behind_blanks, is_same, string_end};
+pub(super) use scan::{behind_blanks, string_end};
 
 /// The steps and lists seen so far.
 #[derive(Debug)]
@@ -182,9 +182,10 @@ impl Known {
     #[inline]
     fn next(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let likeliest = *self.steps[step].after.first()?;
-        match self.steps[likeliest as usize].starts(text) {
-            true => Some(likeliest),
-            false => self.next_of_others(step, text),
+        if self.steps[likeliest as usize].starts(text) {
+            Some(likeliest)
+        } else {
+            self.next_of_others(step, text)
         }
     }
 
@@ -247,7 +248,7 @@ impl Step {
     #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
-        if !scan::is_same(start, &self.text) {
+        if start != &*self.text {
             return false;
         }
         match value {

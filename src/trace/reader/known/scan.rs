@@ -203,27 +203,3 @@ fn behind_spaces(text: &[u8], at: usize) -> usize {
     // caller examines the last byte again.
     at + words::first((word ^ words::each(b' ')) | 1 << 63)
 }
-
-/// Whether two byte strings of equal length are equal. For a step, which has only a few bytes, this
-/// comparison takes half the time of a call to `memcmp`. For the effect on the total reading time,
-/// see `strings::Recent`.
-#[inline]
-pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
-    match a.len() {
-        32.. => is_same_in::<32>(a, b),
-        16.. => is_same_in::<16>(a, b),
-        8.. => is_same_in::<8>(a, b),
-        4.. => is_same_in::<4>(a, b),
-        _ => a.iter().zip(b).all(|(a, b)| a == b),
-    }
-}
-
-/// Whether two byte strings of equal length, at least `PIECE` bytes, are equal. The last chunk may
-/// overlap the previous chunk. The last chunk is compared first, because most strings differ there.
-#[inline]
-fn is_same_in<const PIECE: usize>(a: &[u8], b: &[u8]) -> bool {
-    let (pieces_a, _) = a.as_chunks::<PIECE>();
-    let (pieces_b, _) = b.as_chunks::<PIECE>();
-    a.last_chunk::<PIECE>() == b.last_chunk::<PIECE>()
-        && pieces_a.iter().zip(pieces_b).all(|(a, b)| a == b)
-}

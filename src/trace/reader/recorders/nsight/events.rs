@@ -201,9 +201,10 @@ impl Reading<'_> {
         };
         let thread = self.thread(thread);
         let op = Op::of(&text);
-        let category = match op.name.starts_with("ProfilerStep#") {
-            true => Category::UserAnnotation,
-            false => Category::CpuOp,
+        let category = if op.name.starts_with("ProfilerStep#") {
+            Category::UserAnnotation
+        } else {
+            Category::CpuOp
         };
         let (start, end) = (Nanos(start), Nanos(end));
         let name = self.rows.text(op.name);

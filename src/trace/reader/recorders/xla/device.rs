@@ -41,9 +41,10 @@ pub(super) fn read(number: &str, stats: &[(&str, Stat<'_>)]) -> Device {
     let (name, vendor) = (text("gpu_device_name"), text("device_vendor"));
     Device {
         id: number.parse().unwrap_or(0),
-        name: match name.is_empty() && !vendor.is_empty() {
-            true => format!("{vendor} GPU"),
-            false => name.to_owned(),
+        name: if name.is_empty() && !vendor.is_empty() {
+            format!("{vendor} GPU")
+        } else {
+            name.to_owned()
         },
         capability: number_of("compute_cap_major").zip(number_of("compute_cap_minor")),
         memory_bytes: number_of("memory_size").and_then(|bytes| u64::try_from(bytes).ok()),

@@ -261,13 +261,11 @@ impl<'a> Reading<'a, '_> {
             let is_op = category == Category::CpuOp && !facts.op.is_empty();
             let is_launch = category == Category::Runtime;
             // Launches and ops are moved to a separate track, on which scopes enclose them.
-            let thread = match is_op || is_launch {
-                true => {
-                    let (tid, name) =
-                        (format!("{tid} XLA"), format!("XLA programs: {}", line.name));
-                    self.rows.thread(plane.name, &tid, &name)
-                }
-                false => self.rows.thread(plane.name, &tid, line.name),
+            let thread = if is_op || is_launch {
+                let (tid, name) = (format!("{tid} XLA"), format!("XLA programs: {}", line.name));
+                self.rows.thread(plane.name, &tid, &name)
+            } else {
+                self.rows.thread(plane.name, &tid, line.name)
             };
             let name = if is_op { scopes::without_number(&name) } else { &*name };
             let name = self.rows.text(if name.is_empty() { "(unnamed)" } else { name });
