@@ -144,9 +144,8 @@ impl Analysis {
 
     /// The effect of each change on the step time, computed by replay.
     ///
-    /// # Errors
-    /// The reason why the traces cannot be replayed, and the side with the problem (`None` if the
-    /// problem concerns the comparison of both sides).
+    /// # Errors The reason why the traces cannot be replayed, and the side with the problem; the side is
+    /// `None` if the problem concerns the comparison as a whole.
     pub fn effects(&self) -> Result<&Effects, (Option<Side>, Reason)> {
         let effects = self.cached.effects.get_or_init(|| Effects::of(self));
         effects.as_ref().map_err(|&reason| reason)

@@ -1,4 +1,4 @@
-//! Columns at the end of GPU-time tables; present if both sides have several runs.
+//! Columns at the end of GPU-time tables. These columns exist only if both sides have several runs.
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::{Analysis, Judgement, RunFigures};
@@ -51,8 +51,8 @@ pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option
     Some(analysis.run_figures(side, &analysis.events_of_rows(rows, side)))
 }
 
-/// Columns that list the time in each run, for tables that people read row by row; no columns if a side has a
-/// single run.
+/// Columns that list the time in each run, for tables that people read row by row. If a side has a single
+/// run, there are no such columns.
 pub(super) fn each<R: 'static>(
     analysis: &Analysis,
     pattern: &'static str,

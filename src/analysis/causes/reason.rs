@@ -18,9 +18,9 @@ pub enum Reason {
     MoreKernels,
     /// Fewer kernels run for the same op.
     FewerKernels,
-    /// The candidate runs a compiled region or graph instead of several calls in the baseline.
+    /// The candidate runs a compiled region or graph instead of several calls that the baseline makes.
     Compiled,
-    /// The baseline runs a compiled region or graph instead of several calls in the candidate.
+    /// The baseline runs a compiled region or graph instead of several calls that the candidate makes.
     Uncompiled,
     /// The op has different shapes or types, or does a different amount of work.
     MoreWork,

@@ -26,7 +26,8 @@ pub(super) fn place(
     threads: &BTreeMap<MergedId, i128>,
 ) -> Option<String> {
     let difference: i128 = threads.values().sum();
-    // Only the most affected thread is examined, because the remaining threads are mostly idle between calls.
+    // Only the thread with the largest difference is examined, because most other threads are idle between
+    // calls.
     let thread = |(_, time): &(&MergedId, &i128)| **time * difference.signum();
     let (&thread, _) = threads.iter().max_by_key(thread)?;
     let mut gaps: BTreeMap<&str, PerSide<Nanos>> = BTreeMap::new();

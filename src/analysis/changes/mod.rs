@@ -8,7 +8,8 @@
 //!                                                                  + time between calls
 //!                                                                  + overlap + unexplained = Δ step
 //! ```
-//! Structure, arguments and kernel names carry no noise, so changes are found without looking at times.
+//! Unlike times, the structure of the calls, their arguments and the kernel names are free of noise, so
+//! changes are found without looking at times.
 
 mod between;
 mod cost;
@@ -56,7 +57,7 @@ pub struct Changes {
     firm_share: Option<f64>,
 }
 
-/// A program change: facts of the same kind with the same value, together with their consequences.
+/// A program change: all facts of the same kind with the same value, and the consequences of these facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
@@ -82,8 +83,8 @@ pub struct Change {
 impl Change {
     /// What usually causes such a change; empty if there is no usual cause.
     pub(crate) fn usual(&self) -> &'static str {
-        // A recording change with nodes means that the recordings contain different layers, which has no
-        // usual cause. All other recording changes come from profiler options.
+        // If a recording change has nodes, the recordings contain different layers, and there is no usual
+        // cause. All other recording changes come from profiler options.
         match self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
             true => "",
             false => self.kind.usual(),
@@ -242,9 +243,8 @@ impl Changes {
         self.between_place.as_deref()
     }
 
-    /// Difference per step, candidate − baseline, in the time that the device waits at matched calls, as far
-    /// as the host time of these calls does not explain it. For example, GPU work starts or stops filling
-    /// gaps.
+    /// Difference per step, candidate − baseline, in the time that the device waits at matched calls, beyond
+    /// what the host time of these calls explains. For example, GPU work may fill gaps on one side only.
     pub fn overlap(&self) -> Nanos {
         self.overlap
     }

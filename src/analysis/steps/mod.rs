@@ -24,11 +24,11 @@ pub struct Figures {
     pub launches: u64,
     /// Total time of the group's events. The times of all groups add up to the totals.
     pub time: Nanos,
-    /// Time covered by the group's events but not by any earlier event. The busy times of all groups add up to the
-    /// union of all events.
+    /// Time that is covered by the group's events, but not by any earlier event. The busy times of all groups
+    /// add up to the union of all events.
     pub busy: Nanos,
-    /// Time of the gaps that an event of this group ended. The group of the last event also includes the time
-    /// after that event.
+    /// Time of the gaps that end with an event of this group. For the group of the last event, this includes
+    /// the time after that event.
     pub idle: Nanos,
     /// Part of `time` in copies and memsets.
     pub copies: Nanos,
@@ -76,7 +76,7 @@ pub enum StepPlace {
 pub struct StepRow {
     /// Whether the row is a step or work outside of steps.
     pub place: StepPlace,
-    /// The step on each side; `None` on a side without a counterpart.
+    /// The step on each side; `None` on a side that has no counterpart.
     pub steps: PerSide<Option<StepName>>,
     /// Figures for the step on each side.
     pub figures: PerSide<Figures>,
@@ -105,9 +105,9 @@ pub struct PhaseRow {
 }
 
 impl Analysis {
-    /// The steps of both sides, followed by the work outside of steps. The times of all rows add up to the totals
-    /// on both sides. If one side has more steps, matched steps share a row; otherwise steps with equal positions
-    /// share a row.
+    /// The steps of both sides, followed by the work outside of steps. The times of all rows add up to the
+    /// totals on both sides. If one side has more steps, matched steps share a row. Otherwise, steps at the
+    /// same position share a row.
     pub fn step_rows(&self) -> Vec<StepRow> {
         self.cached.step_rows.get_or_init(|| self.find_step_rows()).clone()
     }
@@ -266,7 +266,7 @@ pub(crate) fn group_figures(
     figures
 }
 
-/// Work that the device ran from `begin` to `end` although the user did not select it, as a separate group.
+/// Work that the user did not select, but that the device ran from `begin` to `end`, as a separate group.
 fn unselected(
     tree: &CallTree,
     begin: Nanos,
