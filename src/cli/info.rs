@@ -73,8 +73,9 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Describes a trace. For a large file, the header is printed immediately, long before the events are read. Standard
-/// input and pipes can be read only once.
+/// Describes a trace. If the trace is a file, its header is printed before the events are read, because reading the
+/// events of a large file takes long. Standard input and pipes can be read only once, so their header is not read
+/// separately.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
     let early = match path.is_file() {
         true => Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?)),
@@ -88,8 +89,8 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     // A progress bar would erase the header that was just printed, so no bar is shown.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
-        // The name and the header of the trace are already on this line. A line break puts the error message on a new
-        // line.
+        // The name and the header of the trace are already on this line. The line break puts the error message on a
+        // new line.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency, memory } = read?;
@@ -162,7 +163,7 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST), memory })
 }
 
-/// The reading options without progress bars: bars are shown for traces, but not for their captures.
+/// The options for reading captures, which are read without a progress bar.
 fn without_progress(options: &ReadOptions) -> ReadOptions {
     let mut quietly = options.clone();
     quietly.progress = None;

@@ -46,8 +46,8 @@ pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes the first half of a trace's line, with data from the header. An empty header writes
-/// nothing. The line is not ended.
+/// Writes the first half of a trace's line, with data from the header and without a line break. Writes nothing if the
+/// header is empty.
 pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
     if head.devices.len() > 1 {

@@ -1,4 +1,4 @@
-//! Extracts type, start, duration and stream from a record of a kernel profile, finding columns by name.
+//! Extracts the type, start, duration and stream from a record of a kernel profile. Columns are found by name.
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Evaluates conditions such as `error>20%`, and returns the rows or scenarios for which a condition is true and
-//! the gate therefore fails.
+//! Evaluates conditions such as `error>20%`, and returns the rows or scenarios that satisfy a condition and therefore
+//! make the gate fail.
 //!
 //! ```text
 //! condition  = [kernel type ":"] bound {"&" bound}      all bounds must hold
@@ -66,7 +66,8 @@ struct Bound {
 pub fn failures(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     for condition in conditions {
-        // If every scenario was skipped, no kernel types are known, so do not report this kernel type as unknown.
+        // If every scenario was skipped, no kernel types are known, so the condition's kernel type is not reported as
+        // unknown.
         let known = comparisons.iter().any(|comparison| condition.knows_its_type(comparison));
         if !known && !comparisons.is_empty() {
             return Err(condition.unknown_type());

@@ -97,8 +97,7 @@ impl ReportFile {
         }
     }
 
-    /// Whether writing the file requires the causes, the fusions from which causes are derived, or
-    /// the effects by replay.
+    /// Whether the file shows the causes, the fusions from which causes are derived, or the effects by replay.
     fn tells_causes(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(

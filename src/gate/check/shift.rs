@@ -1,4 +1,4 @@
-//! Decides whether the shift between two sides exceeds a limit, and whether the runs support this.
+//! Decides whether the shift between two sides exceeds a limit, and whether the runs show that this is not noise.
 //!
 //! ```text
 //! shift = median of the candidate's runs − median of the baseline's

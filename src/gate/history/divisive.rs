@@ -56,7 +56,7 @@ impl ChangePoint {
     }
 }
 
-/// Factor by which the weak test raises the maximum p-value.
+/// Factor by which the weak test multiplies the maximum p-value.
 const WEAK: f64 = 10.0;
 
 /// Finds the change points of a series, in order.
@@ -193,8 +193,8 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     parts.windows(2).map(point).collect()
 }
 
-/// The point to remove next: the point with the largest p-value if that p-value is too large, otherwise the point with
-/// the smallest change if that change is too small.
+/// The point to remove next. If the largest p-value is too large, the point with that p-value is removed; otherwise,
+/// if the smallest change is too small, the point with that change.
 fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
     let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {
         (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })

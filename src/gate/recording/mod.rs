@@ -64,8 +64,8 @@ impl Setup {
     }
 }
 
-/// Whether all, some or none of the graph launches have captured calls below them: see
-/// [`Captures`](crate::program::Captures).
+/// Whether all, some or none of the graph launches have captured calls below them (see
+/// [`Captures`](crate::program::Captures)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Captured {
     /// No launch has captured calls: the kernels of a graph are directly below the graph launch, or no graph was
@@ -137,9 +137,9 @@ pub struct Recording {
     pub memory: BTreeMap<String, Range>,
     /// Problems with graph captures, one line each; empty in a baseline file.
     pub remarks: Vec<String>,
-    /// Number of calls per step of each op.
+    /// For each op, the number of calls per step.
     pub(in crate::gate) ops: BTreeMap<String, Range>,
-    /// The ops whose arguments vary between the steps of all runs.
+    /// The ops whose arguments are not the same in all steps of all runs.
     pub(in crate::gate) varying: BTreeSet<String>,
     pub(in crate::gate) places: Places,
     pub(in crate::gate) tree: Arc<CallTree>,
@@ -156,7 +156,8 @@ impl Recording {
         self.runs.iter().map(|run| run.steps).sum()
     }
 
-    /// The run with the median step time (the lower of the two middle runs), independent of the order of the runs.
+    /// The run with the median step time (for an even number of runs, the faster of the two middle runs). The result
+    /// does not depend on the order of the runs.
     pub fn median_run(&self) -> Option<&RunFacts> {
         median(&self.runs, &self.times).map(|at| &self.runs[at])
     }

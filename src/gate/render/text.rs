@@ -101,8 +101,8 @@ pub(super) fn headline(gate: &Gate) -> String {
     }
 }
 
-/// A suffix that lists the times that exceed a limit but could not be tested because the noise is unknown, such as
-/// `; not tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`.
+/// A suffix that lists the times that exceed a limit but were not tested because the noise is unknown, such as `; not
+/// tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`.
 fn untested(gate: &Gate) -> String {
     let unknown = gate.checks.iter().filter(|check| check.state == State::Inconclusive);
     let shown: Vec<String> = unknown
@@ -122,7 +122,7 @@ fn measured(gate: &Gate) -> String {
     measured_by(&gate.evidence.candidate, gate.steps[1])
 }
 
-/// The first reason, and the number of remaining reasons.
+/// The first reason, followed by the number of other reasons.
 fn first_reason(gate: &Gate) -> String {
     let first = gate.reasons.first().map_or_else(String::new, |reason| short(reason));
     match gate.reasons.len().saturating_sub(1) {

@@ -30,8 +30,7 @@ pub(in crate::gate) enum Quantity {
 impl Budget {
     /// Parses a budget.
     ///
-    /// # Errors
-    /// A message that describes the syntax error.
+    /// # Errors The error message that describes the syntax error.
     pub(super) fn parse(text: &str, severity: Severity) -> Result<Budget, String> {
         let condition = Condition::parse(text)?;
         let [bound] = &condition.bounds[..] else {

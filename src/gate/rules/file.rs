@@ -57,7 +57,7 @@ struct AllowTable {
     until: Option<String>,
 }
 
-/// The result of parsing. The error message does not include the file name.
+/// The result of parsing; the file name is added to the error message later.
 type Parsed<T> = std::result::Result<T, String>;
 
 impl Rules {
@@ -246,7 +246,7 @@ impl Rules {
 impl FromStr for Inconclusive {
     type Err = Error;
 
-    /// Parses `fail` or `pass`, the outcome of an inconclusive gate.
+    /// Parses the setting for rules that cannot be decided: `fail` or `pass`.
     fn from_str(word: &str) -> Result<Inconclusive> {
         inconclusive(word).map_err(|message| Error::usage(word, message))
     }

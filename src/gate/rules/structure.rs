@@ -41,8 +41,8 @@ pub enum StructureRule {
 }
 
 impl StructureRule {
-    /// The rules that are checked without a rule file, in the order in which reports list them. The last rules cover
-    /// kinds of changes that may not violate any other rule.
+    /// The rules that are checked without a rule file, in the order in which reports list them. The rules at the end
+    /// cover kinds of changes that need not violate any of the other rules.
     pub const ALL: [StructureRule; 22] = [
         StructureRule::NewSync,
         StructureRule::NewCopy,
@@ -74,8 +74,9 @@ impl StructureRule {
     }
 
     pub(in crate::gate) fn every() -> impl Iterator<Item = StructureRule> {
-        // Three kinds of changes have no rule of their own. Changed collectives violate the rule `collectives`,
-        // recording options are not part of the program, and a baseline file has no memory events.
+        // Some kinds of changes have no rule of their own. A change in collectives violates the rule `collectives`; a
+        // change in recording options does not concern the program; changes in memory use are unknown, because a
+        // baseline file has no memory events.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
             !matches!(
@@ -113,8 +114,8 @@ impl StructureRule {
         }
     }
 
-    /// The severity of a violation if no rule file sets it. Python code that calls no ops, compiling or loading code,
-    /// and a different environment may be harmless, and the time rules cover their cost.
+    /// The severity of a violation if no rule file sets it. Changes in Python code that calls no ops, compiling or
+    /// loading of code, and a different environment may be harmless, and the time rules limit their cost.
     pub fn usual(self) -> Severity {
         match self {
             StructureRule::Kind(

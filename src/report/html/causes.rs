@@ -29,7 +29,7 @@ pub(super) struct Bar {
     pub(super) style: &'static str,
 }
 
-/// A line below the causes, which shows a sum.
+/// A line below the causes that shows a sum.
 pub(super) struct SumLine {
     pub(super) title: String,
     pub(super) difference: String,

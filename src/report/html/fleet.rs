@@ -14,8 +14,8 @@ use std::io::{self, Write};
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const SCRIPT: &str = include_str!("script/fleet.js");
 
-/// Maximum number of rows and columns in a heat map. In larger maps, neighboring rows or columns share a cell, which
-/// shows their largest value.
+/// Maximum number of rows and columns in a heat map. In larger maps, several neighboring rows or columns share a
+/// cell, which shows the largest of their values.
 const MOST: usize = 512;
 
 /// Maximum number of ranks, and maximum number of causes, on the page; the tables contain all ranks and causes.
@@ -30,7 +30,7 @@ pub struct FleetPage {
     pub coverage: String,
     /// The headline: which rank is slower, or what changed on all ranks.
     pub headline: String,
-    /// A sentence with the reason for the headline; may be empty.
+    /// A sentence that gives the reason for the headline; may be empty.
     pub lead: String,
     /// The ranks, sorted by their time without waits.
     pub dots: Vec<FleetDot>,
@@ -41,7 +41,7 @@ pub struct FleetPage {
     pub last: Vec<FleetLast>,
     /// Number of the candidate's collectives that were matched across ranks.
     pub collectives: u64,
-    /// Code, ranks and message of each finding.
+    /// The code, the ranks and the message of each finding.
     pub findings: Vec<[String; 3]>,
     /// The causes, as lines of a table.
     pub causes: Vec<FleetCauseLine>,

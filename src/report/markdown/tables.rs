@@ -12,7 +12,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::fmt::Write as _;
 
-/// Maximum number of ops in the list of time that could be saved.
+/// Maximum number of ops in the table of time that could be saved.
 const OPS: usize = 10;
 /// Maximum number of groups per facet.
 const GROUPS: usize = 24;

@@ -77,7 +77,7 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
         groups[group].parts = parts;
     }
     groups.retain(|group| group.difference() != Nanos::ZERO);
-    // No two groups have the same name and node, so the order is total.
+    // No two groups have the same name and node, so this order is unambiguous.
     groups.sort_by(|a, b| {
         let size = |group: &LargeDifference| Reverse(group.difference().abs());
         size(a).cmp(&size(b)).then_with(|| (&a.name, &a.below).cmp(&(&b.name, &b.below)))
@@ -97,8 +97,8 @@ fn empty((name, below): (String, String)) -> LargeDifference {
     }
 }
 
-/// The name of a row's lowest common node, without anything that varies from run to run. If the
-/// lowest common node is the row's own op, the name is empty.
+/// The name of a row's lowest common node, without anything that varies from run to run. Empty if the lowest common
+/// node is the row's own op.
 fn below(analysis: &Analysis, row: &Row) -> String {
     match (row.kind, row.lowest_common) {
         (RowKind::CommonOp | RowKind::Unlinked, _) | (_, None) => String::new(),

@@ -57,7 +57,7 @@ pub struct Summary {
     pub points_of_difference: u64,
     /// Number of points of difference that vary between runs on the same side.
     pub varying_points: u64,
-    /// Whether both sides did the same work, as far as the traces show.
+    /// Whether both sides did the same work, to the extent that the traces show this.
     pub comparable: bool,
     /// The verdicts of the comparison and their evidence.
     pub verdict: VerdictSummary,
@@ -84,7 +84,7 @@ pub struct SideSummary {
     pub kernel_time_us: f64,
     /// Sum of the times of all rows, in µs.
     pub row_sum_us: f64,
-    /// Union of the intervals of all attributed events, in µs.
+    /// Total length of the union of the intervals of all attributed events, in µs.
     pub busy_time_us: f64,
     /// Time in rows that both traces have, in µs. `paired_us`, `one_sided_us` and `unlinked_us` add up to
     /// `kernel_time_us`.
@@ -110,7 +110,7 @@ pub struct RunsSummary {
     pub step_time_median_us: f64,
     /// Largest difference between two runs in a step's attributed time, in µs.
     pub step_time_spread_us: f64,
-    /// Largest number of points at which a run and the median run differ in structure.
+    /// The largest number of points at which the structure of a run differs from that of the median run.
     pub varying_points: usize,
 }
 

@@ -18,7 +18,7 @@ pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     }
 }
 
-/// The calls whose names form the name of a node.
+/// The one or two calls whose names form the name of a node.
 pub(in crate::report) enum NamedBy {
     One(Side, CallId),
     Two(CallId, CallId),

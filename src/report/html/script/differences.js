@@ -55,8 +55,8 @@ function passes(row, ofChange, search) {
   return search.words.every((word) => searchText(row).includes(word));
 }
 
-// The names, kernels, shapes and modules of each row, in lower case. Rows with the same op below the same module share
-// the string.
+// The searchable string of each row, which contains its names, kernels, shapes and modules in lower case. Each string
+// is built on first use.
 const searchTexts = [];
 const modulesAbove = new Map();
 function searchText(row) {

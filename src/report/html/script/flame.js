@@ -14,7 +14,7 @@ const IDLE = "(idle)";
 const flameView = document.getElementById("flame-view");
 const flameInfo = document.getElementById("flame-info");
 
-// The view that the page state selects, read once per drawing.
+// The view that the page state selects. The state is read once per drawing.
 let flame = readFlame();
 function readFlame() {
   const known = VIEWS.some(([value]) => value === state.get("view"));
@@ -29,9 +29,9 @@ function view() {
   return flame.view;
 }
 
-// A frame. `nodes` contains pairs of [node, node whose own time counts]. In the view from the thread down,
-// the two nodes of a pair are the same, and all time below the node counts. In the view from the
-// kernels up, the first node moves toward the thread. The root frame contains all nodes.
+// A frame. `nodes` contains pairs of [node, node whose own time counts]. In the view from the thread down, both nodes
+// of a pair are the same node, and the time of all nodes below it counts as well. In the view from the kernels up,
+// the first node of a pair is closer to the thread in each deeper frame. The root frame contains all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -60,8 +60,8 @@ function leaves() {
   return list;
 }
 
-// The key that calls must share to form one frame. If layers are merged, instances of the same module class share a
-// key.
+// The key of a call; calls with the same key form one frame. If layers are merged, all instances of a module class
+// have the same key.
 function keyOf(node) {
   const text = nodeName(node);
   return flame.layers && isModule(node)
@@ -128,7 +128,7 @@ function collapse(frame) {
   }
 }
 
-// The time that determines the width of a frame in a drawing.
+// The time in a drawing that determines the width of a frame.
 function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
@@ -225,9 +225,9 @@ function placeBelow(frame, left, whole, side) {
   return placed;
 }
 
-// The frame's share of its parent's change: the frame's difference divided by the sum of the
-// absolute differences of all siblings. Because of this share, red frames lead from the top to the frames that became
-// slower the most, even if every frame became slower.
+// The frame's share of its parent's change: the frame's difference divided by the sum of the absolute differences of
+// all siblings. The color depends on this share, so a path of strongly colored frames leads from the top to the
+// frames that slowed down the most, even if every frame slowed down.
 function frameChange(frame) {
   const own = difference(frame.time1, frame.time2);
   const above = frame.parent;

@@ -6,8 +6,9 @@
 //! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
 //!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
 //! ```
-//! Times are in nanoseconds since the start of the step on the same side as the call. The size is bounded for any
-//! trace, because the timeline shows only the longest calls in the step and the longest calls near the largest causes.
+//! Times are in nanoseconds since the start of the step on the same side as the call. The size of the timeline is
+//! limited for every trace: it shows only the longest calls in the step and the longest calls near the largest
+//! causes.
 
 mod choice;
 mod kept;
@@ -28,7 +29,7 @@ use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
 
-/// Marks a GPU event that runs in the step but was launched outside of the step, so its relation has no meaning.
+/// Replaces the relation of a GPU event that runs in the step but was launched outside of the step.
 const OUTSIDE: char = 'o';
 
 /// The timeline data that the script draws.
@@ -42,7 +43,7 @@ pub(super) struct Timeline {
     end: [i64; 2],
     lanes: Vec<Lane>,
     slices: Slices,
-    /// Where the leading causes are in the step.
+    /// The positions of the leading causes in the step.
     causes: Vec<CausePlace>,
     #[serde(skip)]
     remark: String,

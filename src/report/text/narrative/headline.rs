@@ -10,7 +10,7 @@ use crate::trace::Nanos;
 
 /// Threshold below which a relative difference in step time is reported as unchanged.
 const UNCHANGED: f64 = 0.005;
-/// Fraction of matched ops below which the list of changes is not useful.
+/// If the fraction of matched ops is below this value, the list of changes is not useful.
 const LITTLE_IN_COMMON: f64 = 0.5;
 
 /// The mean wall time of a compared step on each side, in ns.
@@ -94,7 +94,7 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     text
 }
 
-/// Whether the difference is significant, and the noise with which the difference is compared.
+/// Whether the difference is significant, and the noise that the difference is compared with.
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
     match (counts.baseline, counts.candidate) {

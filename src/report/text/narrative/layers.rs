@@ -61,7 +61,7 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The noise with which the unexplained parts of the difference are compared.
+/// The noise that the unexplained parts of the difference are compared with.
 struct Noise {
     /// Threshold above which a part exceeds the noise; `None` if the noise is unknown.
     spread: Option<Nanos>,
@@ -74,7 +74,7 @@ impl Noise {
     fn of(analysis: &Analysis, figures: Figures) -> Noise {
         let is_other = |change: &Change| change.kind == ChangeKind::Environment;
         if analysis.changes().list().iter().any(is_other) {
-            // A different device or library already explains a different speed.
+            // A different device or library is already a sufficient explanation for a different speed.
             let beyond = "Same program, different speed: the environment differs".to_owned();
             return Noise { spread: Some(Nanos::ZERO), beyond, within: String::new() };
         }
@@ -168,8 +168,8 @@ fn takes_no_time(change: &Change, cost: Nanos) -> bool {
     is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO
 }
 
-/// The usual cause of a kind of change. Omitted if kernels at a graph launch differ, because then a different capture
-/// is the more likely cause.
+/// The usual cause of a kind of change. Empty if kernels at a graph launch differ, because a different capture is
+/// then the more likely cause.
 fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     let node = change.nodes.first().map(|&node| analysis.diff().merged().node(node));
     let call = node.and_then(|node| node.calls().next());
@@ -197,12 +197,12 @@ fn together(figures: Figures, effects: &Effects) -> Option<Line> {
     is_shown(&line).then_some(line)
 }
 
-/// The step-time difference that remains if the effects of all changes are subtracted.
+/// The step-time difference that remains when the joint effect of all changes is subtracted.
 fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) -> Option<Line> {
     let changes = analysis.changes();
     let left = changes.difference() - effects.joint.alone;
     let attributed: Nanos = changes.without_change().map(|part| part.cost).into_iter().sum();
-    // If the devices differ, the difference in kernel speed belongs to the device change.
+    // If the devices differ, the difference in kernel speed is attributed to the change of device.
     let is_other = changes.list().iter().any(|change| change.kind == ChangeKind::Environment);
     let kernels = match is_other {
         true => String::new(),
@@ -241,7 +241,7 @@ fn kernel_speed(analysis: &Analysis) -> Option<String> {
     Some(format!("the same kernels take {ratio:.2} times as long"))
 }
 
-/// Whether the cost is shown; a cost that rounds to zero is not.
+/// Whether the line is shown; a line whose cost rounds to zero is not.
 fn is_shown(line: &Line) -> bool {
     !line.shown.starts_with('±')
 }
