@@ -13,7 +13,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(crate) enum Evidence {
     /// The call is a communication op, or was launched by a communication op.
     Op,
-    /// The collective name recorded with the kernel, or the kernel's own name.
+    /// The collective name recorded with the kernel, or the kernel's own name, indicates
+    /// communication.
     Event,
 }
 

@@ -1,11 +1,11 @@
 //! Derives the [`Damage`] on one side from the [`Evidence`] for each run on that side: which data
-//! is missing, which figures are affected, and how to fix the recording.
+//! is missing, which reported values are affected, and how to fix the recording.
 
 use super::Evidence;
 use std::fmt;
 
-/// Data that is missing from a recording, so that the recorded work or time is less than the actual
-/// work or time.
+/// A kind of data loss in a recording, which makes the recorded work or time smaller than the
+/// actual work or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Damage {
@@ -144,7 +144,8 @@ impl Damage {
 }
 
 impl fmt::Display for Damage {
-    /// Writes which data is missing, which figures are affected, and how to fix the recording.
+    /// Writes which data is missing, which reported values are affected, and how to fix the
+    /// recording.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Damage::CutOff => f.write_str(

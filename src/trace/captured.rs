@@ -10,8 +10,8 @@
 //! ```
 //!
 //! None of the captured calls ran during the replay. The appended calls start at the graph launch
-//! and have duration 0, so the calls add nothing to host times. The appended calls belong to the
-//! steps and phases of the launch.
+//! and have duration 0, so they add nothing to host times. The appended calls belong to the steps
+//! and phases of the launch.
 
 use super::captured_call::{CapturedAs, CapturedCall};
 use super::category::Category;

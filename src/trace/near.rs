@@ -4,8 +4,8 @@
 use super::ids::{ThreadId, Uid};
 use super::time::Nanos;
 
-/// Number of entries per block of a column. Each entry is stored as the distance from the first
-/// entry of the entry's block.
+/// Number of entries per block of a column. Each entry is stored as its distance from the first
+/// entry of its block.
 const BLOCK: usize = 64;
 
 /// A column of numbers, each stored as its distance `D` from the first number of its block. A

@@ -117,8 +117,8 @@ pub struct CallTree {
     gpu_before: Counts,
     /// The call that represents each event; `u32::MAX` for events that are not calls.
     calls: Vec<u32>,
-    /// The parents of calls that were nested too deeply, in preorder. The list is empty for every
-    /// trace of a real program so far.
+    /// The parents of calls that were nested too deeply, in preorder. So far, the list has been
+    /// empty for every trace of a real program.
     crowded: Vec<u32>,
     /// For each call, the innermost module call that contains the call or is the call itself;
     /// computed on first use.
@@ -360,8 +360,8 @@ impl CallTree {
         self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
     }
 
-    /// Whether the children of this call were nested in each other too deeply for the tree. The
-    /// times of children nested too deeply overlap, so all of this call's time counts as its self
+    /// Whether the children of this call became siblings because they were nested too deeply for
+    /// the tree. The times of such children overlap, so all of this call's time counts as its self
     /// time, and the children have no self time.
     pub(crate) fn is_crowded(&self, call: CallId) -> bool {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()

@@ -34,8 +34,8 @@ use std::cmp::Ordering;
 const TIMER_NOISE: Nanos = Nanos(1_000);
 
 /// Maximum depth of host calls below a thread. The deepest of 170 recorded traces has 112 levels,
-/// all of which are Python frames and ops. Without a limit, 40,000 equal events (a few megabytes of
-/// text) would nest 40,000 deep.
+/// all of which are Python frames and ops. Without a limit, 40,000 identical events (a few
+/// megabytes of text) would nest 40,000 deep.
 pub(super) const DEEPEST: usize = 512;
 
 /// The tree columns that a [`Planter`] fills.
@@ -248,8 +248,8 @@ impl<'a> Planter<'a> {
     }
 }
 
-/// The rank of a category. If two calls have equal times, the call whose category has the lower
-/// rank encloses the other call.
+/// The rank of a category. If two calls have the same start and end, the call whose category has
+/// the lower rank encloses the other call.
 fn rank(category: Category) -> u8 {
     match category {
         Category::PythonFunction => 0,

@@ -41,7 +41,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Captures {
     captures: Vec<Arc<Capture>>,
-    /// The batch that each capture file was recorded for, if known from outside the trace.
+    /// The batch size that each capture file was recorded for, if it is known from outside the
+    /// trace.
     hints: Vec<Option<u64>>,
     /// Whether graph launches stay unchanged even if the replayed kernels name parts of the
     /// program.
@@ -67,8 +68,8 @@ impl Captures {
         captures
     }
 
-    /// Adds a capture trace. `batch` is the batch size that was captured, if known from outside the
-    /// trace; an annotation in the trace takes precedence.
+    /// Adds a capture trace. `batch` is the batch size of the captured graphs, if it is known from
+    /// outside the trace; an annotation in the trace takes precedence.
     pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
         let capture = Capture::of(trace);
         told::reading(&capture, &mut self.notes);

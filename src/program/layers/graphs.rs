@@ -18,15 +18,15 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of graph launches in a step; only then do the launches count as pieces of one
-/// larger graph.
+/// Minimum number of graph launches that a step must contain for the launches to be treated as
+/// pieces of one larger graph.
 const FEWEST_PIECES: usize = 3;
 
-/// For each graph launch, the first and the last GPU event in the replay that belong to a layer.
+/// For each graph launch, the first and the last GPU event of the replay that are in a layer.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
-/// Finds the stacks of layers in replayed kernel sequences. Each repeated part of a distinct
-/// sequence is one stack, and stacks are in order of first launch. Also returns the range of GPU
+/// Finds the stacks of layers in replayed kernel sequences. Each repeated section of a distinct
+/// sequence is one stack. Stacks are sorted by their first launch. Also returns the range of GPU
 /// events that the layers of each replay cover.
 pub(super) fn of_graphs(
     tree: &CallTree,
@@ -67,7 +67,7 @@ fn add_piece(tree: &CallTree, steps: &Steps, launch: CallId, pieces: &mut Pieces
     }
 }
 
-/// Whether each call is in a layer of modules.
+/// For each call, whether it is inside a module layer.
 fn covered(tree: &CallTree, modules: &[Found]) -> Vec<bool> {
     let mut covered = vec![false; tree.len()];
     let mut end = 0;
@@ -101,12 +101,12 @@ impl Replay {
     }
 }
 
-/// Layers must take at least 1/`REPLAY_SHARE` of a replay's time. Three small consecutive matrix
-/// products in a large graph are not the layers of a model.
+/// Layers must take at least 1/`REPLAY_SHARE` of a replay's time. For example, three small
+/// consecutive matrix products in a large graph are not the layers of a model.
 const REPLAY_SHARE: i64 = 4;
 
 impl Replay {
-    /// Whether the layers take a sufficient fraction of the replay's time.
+    /// Whether the layers take at least 1/[`REPLAY_SHARE`] of the replay's time.
     fn is_mostly(&self, tree: &CallTree, parts: &[Vec<Range<usize>>]) -> bool {
         let time = |events: &[CallId]| -> i64 { events.iter().map(|&e| tree.duration(e).0).sum() };
         let layered = parts.iter().flatten().map(|range| time(&self.events[range.clone()]));
@@ -114,7 +114,7 @@ impl Replay {
     }
 }
 
-/// The kernel sequences seen so far, each with its stacks of layers.
+/// The distinct kernel sequences found so far, each with its stacks of layers.
 #[derive(Default)]
 struct Known {
     of_sequences: FxHashMap<Vec<TextId>, Vec<KnownPart>>,

@@ -1,7 +1,7 @@
 //! Parses the decimal numbers in a trace into exact integers: times in nanoseconds, ids, sizes.
 //!
-//! No value passes through a double: beyond 2^42 µs, one value of `ts` in two hundred would be off
-//! by a nanosecond, and a single nanosecond can break the strict nesting of calls.
+//! No value passes through a double: beyond 2^42 µs, one `ts` value in two hundred would be off by
+//! a nanosecond, and a single nanosecond can break the strict nesting of calls.
 
 use super::words::{self, WORD};
 use crate::trace::time::Nanos;

@@ -8,13 +8,13 @@ use crate::trace::texts::TextId;
 /// unmatched begin events.
 const MAX_SEARCH: usize = 1024;
 
-/// For each thread, the events that have begun and not ended.
+/// For each thread, the events that have begun but not ended.
 #[derive(Debug, Default)]
 pub(super) struct OpenEvents {
     stacks: Vec<Vec<Open>>,
 }
 
-/// An event that has begun and not ended.
+/// An event that has begun but not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) name: TextId,

@@ -1,9 +1,9 @@
 //! Interns the raw bytes of names as strings.
 //!
-//! Most raw bytes equal the decoded string and are looked up directly. Raw bytes with escapes,
-//! damage, or non-ASCII characters are decoded only the first time. A table of aliases maps the raw
-//! form to the decoded string, so a repetition costs one look-up, and damage in the string is still
-//! counted every time.
+//! In most cases the raw bytes equal the decoded string, so they are looked up directly. Raw bytes
+//! with escapes, damage, or non-ASCII characters are decoded only the first time. A table of
+//! aliases maps the raw form to the decoded string, so a repetition costs one look-up, and damage
+//! in the string is still counted every time.
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};
@@ -30,7 +30,7 @@ pub(super) struct Strings {
 }
 
 /// Recent strings that equal their raw bytes, each in a slot determined by these bytes. Long
-/// strings repeat, and comparing two strings costs a tenth of a look-up.
+/// strings repeat, and comparing two strings takes a tenth of the time of a look-up.
 ///
 /// Without the slots, and with `==` instead of `known::scan::is_same`, `tracetree info` executes
 /// 3.4% more instructions on a TimeSformer trace (H100), 2.1% more on an eager training run (A100),

@@ -11,7 +11,7 @@ use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The evidence for a pair of launch and event, in sixteenths of a point.
+/// The score of a launch and an event, in sixteenths of a point.
 pub(super) type Score = i32;
 
 /// Base score of a launch and an event whose kinds are compatible.
@@ -30,8 +30,8 @@ const SAME_WORD: Score = 32;
 /// Minimum length of a word that is searched for in kernel names. Shorter words occur in many
 /// unrelated words.
 const SHORTEST_WORD: usize = 3;
-/// Score if the launch and the kernel have equal grids and blocks. The score is subtracted if their
-/// grids or blocks differ.
+/// Score if the launch and the kernel have the same grid and block. The score is subtracted if
+/// either differs.
 const GRID: Score = 24;
 /// Score if the previous alignment matched all launches with this context to this kernel.
 const LEARNED: Score = 80;
@@ -72,7 +72,7 @@ const WORK: [(&[&str], &[&str]); 17] = [
 /// The evidence for which launch produced which kernel.
 pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
-    /// Scores by the words of a context and of a kernel, each computed only once.
+    /// For each context and kernel, the score of their words, computed only once.
     words: FxHashMap<(u32, u32), Score>,
     /// How often a context was matched to a kernel with this name, or with this name and grid (one
     /// map for both kinds of keys). `contexts` contains how often a context was matched to any
@@ -93,7 +93,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The score of a pair of launch and event; `None` if the two cannot be a pair.
+    /// The score of a launch and an event; `None` if the launch cannot have produced the event.
     pub(super) fn score(&mut self, launched: &Launched, ran: &Ran) -> Option<Score> {
         if launched.kind != ran.kind && !self.may_be_written_as(launched.kind, ran) {
             return None;
@@ -110,7 +110,7 @@ impl<'a> Evidence<'a> {
         }
         if let Some(&all) = self.contexts.get(&launched.context) {
             // The name alone has the same weight as name and grid together because, without
-            // recorded shapes, one op has many grids.
+            // recorded shapes, an op can have many grids.
             let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
             let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;
@@ -157,8 +157,9 @@ impl<'a> Evidence<'a> {
         self.uses_grids = 2 * equal >= grids;
     }
 
-    /// Fraction of the pairs whose kernel does the work that the op names. If no word decides, the
-    /// kernel must be the most frequent kernel for launches with this context.
+    /// Fraction of the pairs whose kernel does the work that the op's name indicates. If no word
+    /// decides, a pair counts only if its kernel is the most frequent kernel for launches with this
+    /// context.
     pub(super) fn agreement(
         &mut self,
         launched: &[Launched],
@@ -180,8 +181,8 @@ impl<'a> Evidence<'a> {
             let (launch, ran) = (&launched[launch], &ran[at]);
             let is_usual = usual.get(&launch.context).is_some_and(|&(_, name)| name == ran.name);
             let words = self.words(launch.context, ran.name);
-            // Without recorded shapes, one op has several usual kernels. If the kernel is not the
-            // most frequent kernel for the context, the words must confirm that kernel.
+            // Without recorded shapes, one context can launch several kernels. If the kernel is not
+            // the most frequent kernel for the context, the words must confirm the match.
             let agrees = launch.name.is_some() || words > 0 || (words == 0 && is_usual);
             agree += f64::from(u8::from(agrees));
             all += 1.0;

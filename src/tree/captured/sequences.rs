@@ -63,8 +63,8 @@ pub(crate) struct Ran {
     pub(crate) kind: LaunchKind,
     pub(crate) name: u32,
     pub(crate) grid: Option<u32>,
-    /// Id of the combination of the kernel's name and grid, because an op with one shape launches
-    /// the same combination in every layer.
+    /// Id of the combination of the kernel's name and grid. An op with a given shape launches the
+    /// same combination in every layer.
     pub(crate) sort: u32,
     pub(crate) stream: Stream,
     pub(crate) start: Nanos,
@@ -141,7 +141,7 @@ fn context(
 }
 
 /// The name of a frame without file and line, or of a module without instance number. The names of
-/// the same call in two layers differ only in these parts.
+/// corresponding calls in two layers differ only in the omitted parts.
 fn plain_frame(name: &str) -> String {
     if let Some(module) = ModuleName::of(name) {
         return module.class.to_owned();

@@ -4,7 +4,8 @@
 //! Calls are stored in preorder with their depths, so they can be nested and linked again without
 //! times or ids. Most Python frames are stored without times. A frame without times takes its times
 //! from the calls below it or, if there are none, from the start of the previous call. Each start
-//! is stored as the distance from the previous start, so equal steps have equal numbers.
+//! is stored as the distance from the previous start, so identical steps are stored as identical
+//! numbers.
 //!
 //! Annotations are not calls, but they mark steps and phases, so they are stored in a separate
 //! list. Flow arrows, ids, notes and memory events are omitted, because the alignment does not use
@@ -28,14 +29,14 @@ pub(crate) struct StoredTree {
     header: StoredHeader,
     /// Depth of each call, in preorder.
     depths: Vec<u32>,
-    /// For each call, index in [`KINDS`], or the code of a root.
+    /// For each call, the index of its kind in [`KINDS`], or the code of a root.
     kinds: Vec<u8>,
-    /// Index of each call's name. For each root of a thread, index of the thread.
+    /// For each call, the index of its name or, for a thread root, the index of the thread.
     names: Vec<u32>,
     thread_of: Vec<u32>,
     starts: Vec<i64>,
     durations: Vec<i64>,
-    /// Index of each call's arguments plus 1; 0 without arguments.
+    /// For each call, the index of its arguments plus 1, or 0 if the call has no arguments.
     arguments_of: Vec<u32>,
     /// Name, thread, start (as distance from the previous start) and duration of each annotation.
     annotations: Vec<(u32, u32, i64, i64)>,

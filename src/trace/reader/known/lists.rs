@@ -66,8 +66,8 @@ impl Lists {
     }
 }
 
-/// The bucket of the list with which `text` starts. Most lists that differ from each other differ
-/// at their beginning. Returns `None` if the text is too short.
+/// The bucket of the list with which `text` starts. Most distinct lists already differ at their
+/// beginning. Returns `None` if the text is too short.
 #[inline]
 fn bucket(key: u64, text: &[u8]) -> Option<usize> {
     let (words, _) = text.first_chunk::<HEAD>()?.as_chunks::<8>();

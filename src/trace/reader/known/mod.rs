@@ -1,8 +1,8 @@
 //! Reads events that resemble earlier events, without an index of the text structure.
 //!
-//! Profilers write events in few shapes, which have the same keys in the same order with the same
-//! blanks. The text between two variable values is called a *step*. In events of the same shape,
-//! the same steps follow each other:
+//! Profilers write events in only a few shapes. Events of the same shape have the same keys in the
+//! same order with the same blanks. The text between two variable values is called a *step*. In
+//! events of the same shape, the same steps follow each other:
 //!
 //! ```text
 //! {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 12.5, …
@@ -12,8 +12,8 @@
 //! An event is known if its text consists of known steps, and each step also followed the previous
 //! step in an earlier event. Between the steps there may be strings, plain numbers, and lists that
 //! are plain or were seen before with the same bytes. The tokens of an event depend only on the
-//! text that starts with the event's `{`, so these tokens are the same tokens that the index would
-//! give. All other events are read with the index, and their steps are learned.
+//! text that starts with the event's `{`, so reading without the index yields the same tokens as
+//! reading with the index. All other events are read with the index, and their steps are learned.
 
 mod learn;
 mod lists;
@@ -48,7 +48,7 @@ struct Step {
     beginning: u8,
     /// Whether the text after the step belongs to `args`.
     in_args: bool,
-    /// The steps that were seen after the value that follows, most likely step first.
+    /// The steps that have followed the next value in earlier events, most likely step first.
     after: Vec<u32>,
 }
 
@@ -76,10 +76,10 @@ enum Then {
     End,
 }
 
-/// Maximum patience for searching for known events. The search for known events is abandoned if the
-/// search is not worthwhile: a miss costs about ten times as much as a known event saves. A known
-/// event adds 1 to the patience, up to this limit. A miss subtracts [`MISS`] from the patience;
-/// once the patience is 0, all events are read with the index.
+/// Maximum patience for searching for known events. The search is abandoned if it does not pay off:
+/// a miss costs about ten times as much as a known event saves. A known event adds 1 to the
+/// patience, up to this limit. A miss subtracts [`MISS`] from the patience; once the patience is 0,
+/// all events are read with the index.
 const PATIENCE: u32 = 16 * 1024;
 /// The amount by which a miss reduces the patience.
 const MISS: u32 = 8;
@@ -188,8 +188,8 @@ impl Known {
         }
     }
 
-    /// The slow path for text that does not start with the most likely step. Moves the found step
-    /// forward by one position.
+    /// The slow path for text that does not start with the most likely step. Moves the step that is
+    /// found one position forward in the list.
     #[inline(never)]
     fn next_of_others(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let others = &self.steps[step].after[1..];
@@ -260,7 +260,7 @@ impl Step {
     }
 }
 
-/// The bits of [`BEGINNINGS`] represent a non-empty string, a number, a list or object, and
+/// The bits of [`BEGINNINGS`], in order: a non-empty string, a number, a list or object, and
 /// anything.
 const TEXT: u8 = 1;
 const NUMBER: u8 = 2;

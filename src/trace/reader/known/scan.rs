@@ -204,9 +204,9 @@ fn behind_spaces(text: &[u8], at: usize) -> usize {
     at + words::first((word ^ words::each(b' ')) | 1 << 63)
 }
 
-/// Whether two byte strings of equal length are equal. For a step, which has only a few bytes, this
-/// comparison takes half the time of a call to `memcmp`. For the effect on the total reading time,
-/// see `strings::Recent`.
+/// Whether two byte strings of the same length are identical. For a step, which has only a few
+/// bytes, this comparison takes half the time of a call to `memcmp`. For the effect on the total
+/// reading time, see `strings::Recent`.
 #[inline]
 pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     match a.len() {
@@ -218,8 +218,9 @@ pub(in super::super) fn is_same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Whether two byte strings of equal length, at least `PIECE` bytes, are equal. The last chunk may
-/// overlap the previous chunk. The last chunk is compared first, because most strings differ there.
+/// Whether two byte strings of the same length, at least `PIECE` bytes, are identical. The last
+/// chunk may overlap the previous chunk. The last chunk is compared first, because most strings
+/// differ there.
 #[inline]
 fn is_same_in<const PIECE: usize>(a: &[u8], b: &[u8]) -> bool {
     let (pieces_a, _) = a.as_chunks::<PIECE>();

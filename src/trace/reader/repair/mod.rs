@@ -9,9 +9,9 @@
 //! ```
 //!
 //! So a quote counts as the end of a string only if it is followed by the next key of an event or
-//! by the event's end. If the repaired text is still not an event, the event is lost. Neither step
-//! looks beyond the next text that looks like the start of an event, and the result does not depend
-//! on how much text is in memory.
+//! by the event's end. If the repaired text is still not an event, the event is lost. Neither the
+//! repair nor the search for the continuation goes beyond the next text that looks like the start
+//! of an event, and the result does not depend on how much text is in memory.
 
 mod rewrite;
 
@@ -78,9 +78,9 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
-/// Position of the next event. If there is no event, returns the position from which `text` must be
-/// kept, so an event can be recognized when more text follows (not `at_end`): the text before a `{`
-/// shows whether the object is the value of a key.
+/// Position of the next event. If there is no event, the error is the position from which `text`
+/// must be kept if more text follows (not `at_end`): the text before a `{` shows whether the object
+/// is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
