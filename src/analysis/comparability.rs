@@ -66,8 +66,8 @@ impl Comparability {
 
     /// Whether both traces are complete and, as far as the traces show, record the same work: the same
     /// architecture, model, shapes, types, tokens and world size. A different number of steps does not
-    /// matter. A different device, version, recording option, rank or backend is reported but does not make
-    /// the traces incomparable.
+    /// matter. If the device, version, recording options, rank or backend differ, this is reported but does
+    /// not make the traces incomparable.
     pub fn is_comparable(&self) -> bool {
         self.obstacles().next().is_none()
     }

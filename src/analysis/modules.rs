@@ -30,8 +30,8 @@ pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
     count(&instances(tree))
 }
 
-/// Module classes, such as `Linear`, with more instances on one side than the compiled regions on the other side
-/// explain. Each name is followed by both counts.
+/// Module classes, such as `Linear`, that have more instances on one side, unless compiled regions on the
+/// other side explain the difference. Each name is followed by both counts.
 pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     let classes = PerSide::from_fn(|side| classes(analysis.tree(side)));
     if classes.baseline == classes.candidate {

@@ -37,7 +37,7 @@ pub(super) fn columns<R: 'static>(
         )
 }
 
-/// The run figures on which a verdict is based.
+/// The values of the runs on which a verdict is based.
 pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigures> {
     Some(RunFigures {
         runs: judgement.repeats[side],
@@ -46,7 +46,7 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
     })
 }
 
-/// The run figures of attribution rows, which are identified by their indices.
+/// The values of the runs for attribution rows; the rows are identified by their indices.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
     Some(analysis.run_figures(side, &analysis.events_of_rows(rows, side)))
 }

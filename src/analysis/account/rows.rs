@@ -30,8 +30,8 @@ pub enum RowKind {
     OneSidedOp,
     /// A row for a launch with no op above it.
     Launch,
-    /// A row for a compiled region or graph launch on one side, and for the calls that it replaced on the
-    /// other side.
+    /// A row for a compiled region or graph launch on one side, and for the calls on the other side that the
+    /// region or graph replaced.
     Replaced,
     /// A row for GPU events that share a name and whose launches are not in the trace.
     Unlinked,

@@ -10,7 +10,7 @@ use crate::tree::ModuleName;
 const COLLECTIVE_OP: &str = "record_param_comms";
 /// Name prefix of compiler-generated ops and kernels.
 const COMPILED_PREFIX: &str = "triton";
-/// The word in compiler-generated names that precedes the list of fused ops.
+/// In compiler-generated names, the word before the list of fused ops.
 const FUSED: &str = "fused";
 /// Words in the names of compiler-generated pointwise, reduction, foreach and split-scan kernels.
 const GENERATED: [&str; 7] = ["poi", "red", "per", "for", "spl", "unk", FUSED];

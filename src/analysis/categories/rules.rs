@@ -246,10 +246,10 @@ impl Rules {
     }
 
     /// The category of a name, from the first rule file with a match. The strongest category wins, because
-    /// names also contain words for auxiliary work (`reshape_and_cache`, `gather_topk`). Among equally strong
-    /// categories, a pattern that matches the whole name wins, then the longest pattern, then the category
-    /// that comes first in the file. A match inside a longer match is ignored: `clamp_min` does not match
-    /// `min`.
+    /// the names of ops that do specific work also contain words for auxiliary work (`reshape_and_cache`,
+    /// `gather_topk`). Among equally strong categories, a pattern that matches the whole name wins, then the
+    /// longest pattern, then the category that comes first in the file. A match inside a longer match is
+    /// ignored: `clamp_min` does not match `min`.
     pub(super) fn find(&self, kind: NameKind, name: &Words) -> Option<usize> {
         self.layers.iter().find_map(|layer| self.best(layer, kind, name))
     }

@@ -43,8 +43,8 @@ pub struct Cause {
     pub evidence: String,
     /// The kernels on each side, sorted by descending time.
     pub kernels: PerSide<Vec<String>>,
-    /// The few steps that contain most of the difference; `None` if the difference is spread over most steps
-    /// or cannot be assigned to steps.
+    /// The few steps that contain most of the difference; `None` if the difference is spread over most steps,
+    /// or if it cannot be assigned to steps.
     pub few: Option<Few>,
     /// Time of the cause in each step; empty if unknown.
     pub(super) by_step: ByStep,

@@ -123,8 +123,9 @@ fn unresolved(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> String 
     }
 }
 
-/// Describes how shapes and types such as `[[8, 64]] ["float"]` differ: only the shapes, only the types
-/// after the common shapes, or both.
+/// Describes how two strings of shapes and types, such as `[[8, 64]] ["float"]`, differ. If only the shapes
+/// differ, the result omits the types. If only the types differ, the result contains the common shapes and
+/// the types that differ.
 fn other_arguments(baseline: &str, candidate: &str) -> String {
     let parts = baseline.split_once(" [\"").zip(candidate.split_once(" [\""));
     let Some(((shapes, types), (new_shapes, new_types))) = parts else {

@@ -194,8 +194,8 @@ fn few(places: &Places<'_>, at: usize) -> usize {
     }
 }
 
-/// Sets the owners of each part: the innermost calls that the idle time is attributed to, not the enclosing
-/// calls.
+/// Sets the owners of each part. Owners are the innermost calls to which the idle time is attributed, not the
+/// enclosing calls.
 fn name_owners(
     parts: &mut [IdlePart],
     owned: &[(PlaceId, &IdleRow)],

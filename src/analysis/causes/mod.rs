@@ -76,8 +76,9 @@ impl Causes {
         &self.list
     }
 
-    /// Number of steps that the causes cover on each side: all steps or, if one side has more steps, only the
-    /// steps with a counterpart. The number is 1 if the windows are compared as a whole.
+    /// Number of steps that the causes cover on each side. If one side has more steps, only the steps with a
+    /// counterpart are covered; otherwise all steps are. The number is 1 if the windows are compared as a
+    /// whole.
     pub fn steps(&self) -> PerSide<u64> {
         self.scale.steps
     }

@@ -30,8 +30,8 @@ pub enum Reason {
     Gone,
     /// The device waited for the host.
     Host,
-    /// The device was idle because the host was waiting for earlier device work to finish
-    /// (synchronization) and launched nothing.
+    /// Synchronization: the device was idle because the host, which was waiting for earlier device work to
+    /// finish, launched nothing.
     Sync,
     /// The device waited for work that was being launched.
     Latency,

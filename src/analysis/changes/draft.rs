@@ -64,14 +64,14 @@ impl Draft {
     }
 }
 
-/// All drafts, and the draft that each changed call belongs to.
+/// All drafts, and the draft to which each changed call was added.
 pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Analysis,
     list: Vec<Draft>,
     index: BTreeMap<(ChangeKind, String), usize>,
-    /// The draft that each outermost unmatched call belongs to, indexed by merged node.
+    /// The draft of each outermost unmatched call, indexed by merged node.
     of_root: Vec<u32>,
-    /// The draft that each changed matched op belongs to, indexed by merged node.
+    /// The draft of each changed matched op, indexed by merged node.
     of_site: Vec<u32>,
     /// The forward op of each outermost backward op.
     forward: PerSide<FxHashMap<CallId, CallId>>,
@@ -219,7 +219,7 @@ impl<'a> Drafts<'a> {
         None
     }
 
-    /// The graph change that a matched call belongs to because only one side replays the call from a graph.
+    /// The graph change that includes a matched call because only one side replays the call from a graph.
     pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
         let diff = self.analysis.diff();
         let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));

@@ -181,8 +181,8 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
         && name(Side::Baseline, a) == name(Side::Candidate, b)
 }
 
-/// Whether the calls of a node are ops, frames, or launches outside of ops, in compared steps and
-/// outside of regions. Launches inside an op are compared by their kernels.
+/// Whether the calls of a node are in compared steps, are not in regions, and are ops, frames, or launches
+/// outside of ops. Launches inside an op are compared by their kernels.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);

@@ -103,7 +103,7 @@ pub struct WithoutChange {
     pub cost: Nanos,
 }
 
-/// Removes duplicates: several rows of one op may belong to a change.
+/// Removes duplicates, because a change may contain several rows of one op.
 fn without_repeats<'a>(nodes: impl Iterator<Item = &'a MergedId>) -> Vec<MergedId> {
     let mut known = FxHashSet::default();
     nodes.copied().filter(|&node| known.insert(node)).collect()
@@ -225,20 +225,21 @@ impl Changes {
         self.same_kernels.ratio().map(|ratio| ratio * steps)
     }
 
-    /// Difference per step, candidate − baseline, in the time that the device waits for matched host calls
-    /// that became faster or slower.
+    /// Difference per step, candidate − baseline, in the time that the device waits for matched host calls,
+    /// because these calls became faster or slower.
     pub fn host_speed(&self) -> Nanos {
         self.host_speed
     }
 
     /// Difference per step, candidate − baseline, in the time that the device waits while the host is between
-    /// recorded calls: in Python code that was not recorded, in a sleep, or in the profiler itself.
+    /// recorded calls. The host may then run Python code that was not recorded, sleep, or run the profiler
+    /// itself.
     pub fn between_calls(&self) -> Nanos {
         self.between_calls
     }
 
-    /// The op before which at least half of the [`between_calls`](Changes::between_calls) difference
-    /// occurs, if there is one.
+    /// The op before which at least half of the difference in [`between_calls`](Changes::between_calls)
+    /// occurs, if there is such an op.
     pub fn between_calls_before(&self) -> Option<&str> {
         self.between_place.as_deref()
     }

@@ -91,8 +91,8 @@ fn readable(rates: [f64; 2], unit: &'static str) -> ([f64; 2], &'static str) {
     }
 }
 
-/// A clause for a side whose rate exceeds the peak:
-/// `2.1 TB/s → above peak (data in a cache, or work overestimated)`.
+/// A clause that is used if a side's rate exceeds the peak: `2.1 TB/s → above peak (data in a cache, or work
+/// overestimated)`.
 fn above_peak(
     efficiency: &PerSide<Efficiency>,
     rate: fn(&Efficiency) -> Option<f64>,

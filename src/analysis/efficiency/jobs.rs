@@ -108,8 +108,8 @@ impl Jobs {
     }
 }
 
-/// Whether a copy moves data between device and host, according to the names that the runtimes of both
-/// vendors use.
+/// Whether a copy moves data between device and host. The decision is based on the names that the runtimes of
+/// both vendors use.
 fn crosses_to_the_host(name: &str) -> bool {
     name.contains("HtoD") || name.contains("DtoH") || name.contains("Host")
 }

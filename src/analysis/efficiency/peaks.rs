@@ -124,7 +124,7 @@ impl Peaks {
                 .iter()
                 .enumerate()
                 .filter_map(|(at, peaks)| Some((peaks.fits(device)?, at)));
-            // If several matches are equally long, the first device wins.
+            // If several matches have the same length, the first device wins.
             fitting.max_by_key(|&(length, at)| (length, std::cmp::Reverse(at))).map(|(_, at)| at)
         };
         let (own, others) = self.devices.split_at(self.own);

@@ -159,9 +159,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Matches equally named ops that the region still calls, but with different shapes (attention on fewer heads).
-/// The ops are matched in order if both sides have equally many ops with this name and the region calls no other
-/// ops in the gap.
+/// Matches ops with the same name that the region still calls, but with different shapes (attention on fewer
+/// heads). The ops are matched in order if both sides have the same number of ops with this name, and the
+/// region calls no other ops in the gap.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -173,8 +173,8 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     }
 }
 
-/// Assigns remaining ops with equal names to one kernel each, in order, if there are enough kernels without an op
-/// of that name.
+/// Assigns each of the remaining ops with the same name to a different kernel, in order, if there are enough
+/// kernels without an op of that name.
 fn one_each(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],

@@ -89,7 +89,7 @@ impl Analysis {
                 tally,
             })
             .collect();
-        // The sort is stable: equal times stay in order of name, op and category.
+        // The sort is stable, so rows with the same time stay in the order of name, op and category.
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         rows
     }

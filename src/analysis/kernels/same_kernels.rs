@@ -24,7 +24,7 @@ pub struct SameKernelRow {
 }
 
 impl SameKernelRow {
-    /// Sort key for rows with equal times.
+    /// Sort key for rows with the same time.
     fn texts(&self) -> [&str; 4] {
         [&self.op, &self.kernel, &self.shapes.baseline, &self.shapes.candidate]
     }
@@ -86,7 +86,7 @@ impl Analysis {
                 }
             }
         }
-        // The second sort is stable: rows with equal times stay in the order of their names and shapes.
+        // The second sort is stable, so rows with the same time stay in the order of their names and shapes.
         rows.sort_unstable_by(|a, b| a.texts().cmp(&b.texts()));
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         SameKernels { rows, others }

@@ -195,8 +195,8 @@ impl Piece {
     }
 }
 
-/// For each unit of work, its index among the equally named units of the sample, and its index among all units of
-/// the sample.
+/// Two indices for each unit of work: the index among the sample's units with the same name, and the index
+/// among all units of the sample.
 fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u32)> {
     let unit = |(side, piece): &(Side, Piece)| (piece.group, piece.sample, piece.unit(*side));
     let mut units: Vec<(Group, Sample, Unit)> = pieces.iter().map(unit).collect();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub enum PlacePair {
     /// The work before the first layer of a step.
     Pre,
-    /// A layer; `None` on a side without a counterpart.
+    /// A layer; `None` on a side that has no counterpart.
     Layer {
         /// Index of the pair of layer stacks that contains the layer.
         stack: u32,

@@ -20,13 +20,13 @@ pub struct MemoryUsage {
 /// the sum of `Bytes` since the first event, and excludes bytes that were live before that event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceUsage {
-    /// Memory events sorted by time, and by `Ev Idx` for equal times.
+    /// Memory events sorted by time; events at the same time are sorted by `Ev Idx`.
     events: Vec<MemoryEvent>,
     /// Allocated bytes after each event.
     allocated: Vec<i64>,
     blocks: Vec<Block>,
-    /// Frees of blocks that were allocated before the first event: the position of each event, and the number of
-    /// bytes.
+    /// Frees of blocks that were allocated before the first event. Each free consists of the position of the
+    /// event and the number of bytes.
     earlier: Vec<(usize, i64)>,
     before: i64,
     has_totals: bool,
@@ -144,8 +144,9 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include memory that was live before the first event. Such memory is not
-    /// included on the host, where the profiler counts from 0, nor in traces without `Total Allocated`.
+    /// Whether the allocated bytes include memory that was live before the first event. The allocated bytes
+    /// of the host do not include such memory, because the profiler counts from 0 there; nor do they in
+    /// traces without `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host

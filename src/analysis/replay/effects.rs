@@ -234,8 +234,8 @@ pub struct Effects {
     /// The effect of differences in the host times of matched calls, which are due to noise or a
     /// different host.
     pub host: Effect,
-    /// The effect of differences in the kernel durations at matched calls that run the same
-    /// kernels, which are due to noise, clocks or a different device.
+    /// The effect of different kernel durations at matched calls that run the same kernels. Such differences
+    /// are due to noise, clocks or a different device.
     pub kernels: Effect,
     /// How well the replay of each side reproduces the recording.
     pub checks: PerSide<Check>,

@@ -50,7 +50,7 @@ pub struct BatchClassRow {
     pub class: BatchClass,
     /// Number of steps with this class in each trace.
     pub steps: PerSide<u64>,
-    /// Figures of the compared steps in this class.
+    /// Times and counts of the compared steps in this class.
     pub figures: PerSide<Figures>,
 }
 
@@ -71,7 +71,7 @@ impl Analysis {
         .collect()
     }
 
-    /// All classes of batches in either trace, by phase and size, with figures for the compared steps. Empty
+    /// All classes of batches in either trace, by phase and size, with the times of the compared steps. Empty
     /// unless the engine annotated the batches.
     pub fn batch_class_rows(&self) -> Vec<BatchClassRow> {
         let mut rows: BTreeMap<BatchClass, BatchClassRow> = BTreeMap::new();
@@ -115,7 +115,7 @@ impl Analysis {
 }
 
 impl Figures {
-    /// Adds the figures of a second group.
+    /// Adds the times and counts of a second group.
     fn include(&mut self, other: &Figures) {
         let tokens = if self.steps == 0 { Some(0) } else { self.tokens };
         self.tokens = tokens.zip(other.tokens).map(|(one, two)| one + two);

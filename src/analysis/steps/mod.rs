@@ -1,4 +1,4 @@
-//! Computes the figures of each step and phase on both sides: GPU time, wall, busy and idle time.
+//! Computes the times of each step and phase on both sides: GPU time, wall, busy and idle time.
 
 mod batches;
 mod overlap;
@@ -15,7 +15,7 @@ pub use overlap::{Overlap, OverlapRow};
 pub(super) use pairs::StepPairs;
 use timeline::{Activity, Occupied};
 
-/// Figures for the measured events in one group (a step or a phase) on one side.
+/// Times and counts of the measured events in one group (a step or a phase) on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
     /// Number of measured events in the group.
@@ -78,7 +78,7 @@ pub struct StepRow {
     pub place: StepPlace,
     /// The step on each side; `None` on a side that has no counterpart.
     pub steps: PerSide<Option<StepName>>,
-    /// Figures for the step on each side.
+    /// Times and counts for the step on each side.
     pub figures: PerSide<Figures>,
 }
 
@@ -98,7 +98,7 @@ pub struct StepName {
 pub struct PhaseRow {
     /// The phase.
     pub phase: Phase,
-    /// Figures for the work in the phase.
+    /// Times and counts for the work in the phase.
     pub figures: PerSide<Figures>,
     /// The verdict on the time of the phase, with its evidence.
     pub judgement: Judgement,
@@ -169,8 +169,8 @@ impl Analysis {
             .collect()
     }
 
-    /// Figures of each step, followed by the figures of work outside of steps and of events without a
-    /// recorded launch.
+    /// Times and counts of each step, then of the work outside of steps, then of the events whose launch was
+    /// not recorded.
     fn step_figures(&self, side: Side, steps: &Steps) -> Vec<Figures> {
         let (tree, count) = (self.tree(side), steps.len());
         let group = |call: CallId| match steps.step(call) {
@@ -199,8 +199,8 @@ impl Analysis {
         figures
     }
 
-    /// The figures of each of `count` groups of measured calls. The function `group` maps a
-    /// measured call to its group.
+    /// Times and counts for each of `count` groups of measured calls. The function `group` maps a measured
+    /// call to its group.
     fn group_figures(
         &self,
         side: Side,
@@ -222,8 +222,8 @@ impl Analysis {
     }
 }
 
-/// The figures of `count` groups of measured `calls` in one tree. The function `group` maps a call to its
-/// group.
+/// Times and counts for `count` groups of measured `calls` in one tree. The function `group` maps a call to
+/// its group.
 pub(crate) fn group_figures(
     (program, measure): (&Program, Measure),
     steps: &Steps,

@@ -27,7 +27,7 @@ pub(super) enum Activity {
 pub(super) struct Occupied {
     pub(super) start: Nanos,
     pub(super) end: Nanos,
-    /// The group that the event belongs to.
+    /// The group that contains the event.
     pub(super) group: usize,
     pub(super) activity: Activity,
 }

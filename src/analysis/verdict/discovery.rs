@@ -10,8 +10,8 @@
 pub(super) struct Discoveries {
     /// The probabilities in ascending order.
     probabilities: Vec<f64>,
-    /// The false discovery rate at each probability: the minimum of the rates for this probability and for all
-    /// larger probabilities.
+    /// The false discovery rate at each probability, that is, the minimum of the rates at this probability
+    /// and at all larger probabilities.
     rates: Vec<f64>,
 }
 

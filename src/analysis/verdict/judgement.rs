@@ -115,8 +115,8 @@ pub enum Repeats {
     Steps,
     /// There are no repeats: the time of a single step may be chance.
     None,
-    /// Repeats exist but do not count: the two sides were recorded with different options, and the times include
-    /// the overhead of these options.
+    /// Repeats exist but do not count, because the two sides were recorded with different options and the
+    /// times include the overhead of these options.
     OtherOptions,
 }
 

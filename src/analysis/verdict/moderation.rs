@@ -1,5 +1,5 @@
-//! Improves the estimate of the spread of each call site by borrowing from the spreads of all other
-//! call sites.
+//! Improves the estimate of each call site's spread by taking the spreads of all other call sites into
+//! account.
 //!
 //! If there are three repeats per side, the spread of one call site is known only to within a factor of two,
 //! and a test based only on that spread finds nothing. All call sites together show the usual spread, and how
@@ -23,8 +23,8 @@ use super::trend::Trend;
 /// any spread, and the logarithm of a zero spread would outweigh all other call sites.
 const LEAST_SHARE: f64 = 1e-5;
 
-/// Absolute lower limit for variances: the square of a relative difference of 1 in 100,000, which no clock
-/// resolves.
+/// Absolute lower limit for variances: the square of a relative difference of 1 in 100,000. No clock resolves
+/// such a difference.
 const LEAST: f64 = 1e-10;
 
 /// Minimum number of call sites from which the usual spread is estimated.
@@ -48,8 +48,8 @@ pub(super) struct Prior {
     usual: Option<Trend>,
     /// Correction added to the trend, because the mean of logarithms is less than the logarithm of the mean.
     correction: f64,
-    /// Degrees of freedom that give the weight of the usual variance; infinite if all call sites have the same
-    /// spread.
+    /// Weight of the usual variance, as a number of degrees of freedom; infinite if all call sites have the
+    /// same spread.
     degrees: f64,
     /// Total degrees of freedom of all call sites; an upper limit for the degrees of freedom of a moderated
     /// spread.

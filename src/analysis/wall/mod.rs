@@ -1,9 +1,9 @@
-//! Splits the wall time of each side into busy + idle + before + alone, exact to the nanosecond, and
-//! attributes busy and idle time.
+//! Splits the wall time of each side into busy, idle, before and alone, which add up exactly to the
+//! nanosecond, and attributes the busy and idle time.
 //!
-//! A moment of the window is *busy* if a measured event ran. A busy moment is attributed to the row of the
-//! event that covered the moment first. All other moments are *idle* and are attributed to an [`IdleRow`] by
-//! the rule in `sweep.rs`.
+//! A moment of the window is *busy* if a measured event was running. A busy moment is attributed to the row
+//! of the event that covered the moment first. All other moments are *idle* and are attributed to an
+//! [`IdleRow`] by the rule in `sweep.rs`.
 //!
 //! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy if any
 //! device runs anything on any stream. A gap is a time in which all devices wait. A gap is attributed to the
@@ -17,8 +17,9 @@
 //! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle time; their time
 //! is *alone*.
 //!
-//! **Clock skew.** If a GPU event starts before its launch, the whole gap is host time, without
-//! launch latency. The note `GPU_BEFORE_LAUNCH` counts events that start before their launch.
+//! **Clock skew.** If a GPU event starts before its launch, the whole gap before the event counts as host
+//! time, and none of it as launch latency. The note `GPU_BEFORE_LAUNCH` counts events that start before their
+//! launch.
 //!
 //! **Traces without GPU events.** Host time is measured: busy time is the time in ops (`host.rs`).
 
@@ -183,8 +184,8 @@ impl Wall {
         self.windows
     }
 
-    /// Busy time of each row in [`Analysis::rows`], by position: the moments that the row's events covered first.
-    /// Counts only work launched in the compared steps.
+    /// Busy time of each row in [`Analysis::rows`], by position. A busy moment is attributed to the row whose
+    /// event covered the moment first. Counts only work launched in the compared steps.
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy
     }

@@ -21,7 +21,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 /// The reason why a device was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleKind {
-    /// The host had not yet launched the event that ended the gap, because it was busy in the owner.
+    /// The host had not yet launched the event that ended the gap, because the host was busy in the owner.
     Host,
     /// The owner waited for the GPU, although the GPU had nothing to do because the host had launched nothing.
     Sync,
@@ -202,8 +202,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         });
     }
 
-    /// Attributes the time from the last event to a cut or to the end of the window, call by call on the thread
-    /// that launched this event.
+    /// Attributes the time from the last event to a cut or to the end of the window, call by call, to the
+    /// thread that launched this event.
     fn tail(&mut self, from: Nanos, until: Nanos, part: Part, last: Option<&Occupied>) {
         self.gaps += 1;
         let piece = Idle {

@@ -24,9 +24,10 @@ use crate::tree::{CallId, CallTree};
 /// What a window spans: steps or events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WallBasis {
-    /// The steps of both sides; figures are per step.
+    /// The windows span the steps of both sides; times are given per step.
     Steps,
-    /// All measured events, if a side has no steps; figures are for the whole window.
+    /// The windows span all measured events, because a side has no steps; times are given for the whole
+    /// window.
     Events,
 }
 

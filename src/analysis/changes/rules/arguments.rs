@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Subject for optimizer facts, which usually follow from a change in the model's parameters.
 pub(super) const OPTIMIZER: &str = "optimizer";
 
-/// Ops that allocate or rearrange tensors, without the `_` suffix of in-place variants. The argument values
-/// of these ops follow from the sizes of other tensors.
+/// Names of ops that allocate or rearrange tensors; the `_` suffix of in-place variants is omitted. The
+/// argument values of these ops follow from the sizes of other tensors.
 const ARRANGING: [&str; 26] = [
     "aten::_reshape_alias",
     "aten::_unsafe_view",

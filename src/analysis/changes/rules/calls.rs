@@ -49,8 +49,8 @@ pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of op
 /// Subject for layers that only one of the recordings contains.
 pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
-/// Words in the names of attention ops, and the implementation of scaled dot product attention that each word
-/// identifies.
+/// Words that occur in the names of attention ops. Each word identifies an implementation of scaled dot
+/// product attention.
 const ATTENTION: [(&str, &str); 5] = [
     ("cudnn_attention", "cuDNN"),
     ("flash_attention", "Flash"),
@@ -99,8 +99,8 @@ pub(super) fn claim(
     }
 }
 
-/// Assigns the unmatched nodes of the backward pass below a call to the changes of their forward
-/// ops. Returns the change that most of the unmatched backward nodes belong to.
+/// Assigns the unmatched nodes of the backward pass below a call to the changes of their forward ops. Returns
+/// the change that includes most of the unmatched backward nodes.
 fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -132,7 +132,7 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     counts.into_iter().max_by_key(|&(at, count)| (count, Reverse(at))).map(|(at, _)| at)
 }
 
-/// Finds the added or removed layer that contains a forward op, by module class. If one of several identical
+/// Finds, by module class, the added or removed layer that contains a forward op. If one of several identical
 /// layers was removed, the alignment may treat one layer as removed in the forward pass and another layer in
 /// the backward pass.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {

@@ -181,8 +181,8 @@ fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
     }
 }
 
-/// Whether a kernel's name shows that the kernel multiplies in TF32; `s1688` is the size of the TF32
-/// instruction.
+/// Whether a kernel's name shows that the kernel multiplies in TF32. In a name, `s1688` stands for the shape
+/// of the TF32 instruction.
 fn is_tf32(name: &str) -> bool {
     name.contains("tf32") || name.contains("s1688")
 }

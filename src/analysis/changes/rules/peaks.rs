@@ -138,8 +138,8 @@ fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     (all.iter().map(words).collect(), grown.filter_map(|row| row.node).collect())
 }
 
-/// Reports a different amount of reserved memory at the same peak, caused by fragmentation or an emptied
-/// cache.
+/// Reports that the sides reserve different amounts of memory for the same peak, as fragmentation or an
+/// emptied cache may cause.
 fn reserved(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let PerSide { baseline: Some(one), candidate: Some(two) } =
         usages.map(DeviceUsage::most_reserved)
@@ -166,8 +166,8 @@ struct Workspace {
     nodes: Vec<MergedId>,
 }
 
-/// Reports temporary blocks in matched ops that only one side allocates, or that differ in size, unless the
-/// op has different arguments or kernels.
+/// Reports temporary blocks of matched ops if only one side allocates them or if their sizes differ, unless
+/// the op has different arguments or kernels.
 fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let analysis = drafts.analysis;
     let steps = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1));

@@ -70,8 +70,8 @@ impl Triton {
     }
 }
 
-/// Maximum number of elements used from one tensor; `None` if all elements are used or the launch size is
-/// not recorded.
+/// Maximum number of elements that the kernel uses from one tensor; `None` if it uses all elements, or if the
+/// launch size is not recorded.
 fn most_of_one(name: &str, inputs: &Inputs) -> Option<f64> {
     let has = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     let launched = launched(inputs).filter(|_| has(&PARTIAL))?;
