@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Captured calls are hidden too if the opposite side replays graphs with unknown captures. Program parts that kernels
-//! name are hidden if the kernels of the opposite side name no program parts. The kernels of both replays are then
+//! name are hidden if the kernels on the opposite side name no program parts. The kernels of both replays are then
 //! aligned as if no captures or program parts were known.
 //!
 //! The merged tree still contains the hidden calls at their own positions, as unmatched calls around matched pairs.
