@@ -35,23 +35,23 @@ pub enum Damage {
     MissingSteps(u64),
     /// Number of steps with zero duration.
     UntimedSteps(u64),
-    /// Number of recorded steps without work, in a run whose remaining steps have work.
+    /// Number of recorded steps that have no work although the other steps of the run have some.
     EmptySteps(u64),
     /// Number of steps at an edge of the window with fewer than half of the usual number of calls.
     CutSteps(u64),
 }
 
 /// Maximum fraction of the GPU events inside the window that may have no launch. Even a recording
-/// of a single thread contains collectives launched by a different thread (3.6% in a job on eight
-/// V100s).
+/// of a single thread contains collectives launched by a different thread (3.6% of the GPU events
+/// in a job on eight V100s).
 const MOST_UNLAUNCHED: f64 = 0.05;
 
 /// Maximum fraction of the events that may have an unknown category.
 const MOST_UNKNOWN: f64 = 0.01;
 
 /// Maximum fraction of the GPU events that may have zero duration if the clock counts whole
-/// microseconds (7% in a ResNet-50 training run from 2021). With a finer clock, no GPU event may
-/// have zero duration.
+/// microseconds (7% of them have zero duration in a ResNet-50 training run from 2021). With a finer
+/// clock, no GPU event may have zero duration.
 const MOST_UNTIMED: f64 = 0.2;
 
 impl Damage {
@@ -265,8 +265,8 @@ mod tests {
     #[test]
     fn a_whole_recording_has_no_damage() {
         assert_eq!(told(|_| {}), [""; 0]);
-        // A few unlaunched or untimed GPU events occur in intact recordings, so such events do not
-        // count as damage.
+        // Even intact recordings contain a few unlaunched or untimed GPU events, so a small number
+        // of them does not count as damage.
         assert_eq!(told(|e| (e.unlaunched, e.unlaunched_inside) = (40, 3)), [""; 0]);
         assert_eq!(told(|e| (e.untimed_gpu_events, e.is_coarse) = (9, true)), [""; 0]);
         assert_eq!(told(|e| e.unknown_events = 5), [""; 0]);

@@ -53,9 +53,9 @@ pub struct Evidence {
     pub recorded_steps: u64,
     /// Number of step numbers missing between the lowest and the highest recorded number.
     pub missing_steps: u64,
-    /// Number of steps with zero duration, recorded or derived.
+    /// Number of steps, recorded or derived, that have zero duration.
     pub untimed_steps: u64,
-    /// Number of steps without measured work, in a run whose remaining steps have work.
+    /// Number of steps that have no measured work although the other steps of the run have some.
     pub empty_steps: u64,
     /// Number of recorded steps at an edge of the window with fewer than half of the usual number
     /// of calls.

@@ -88,7 +88,7 @@ pub struct Stream {
     pub number: i64,
 }
 
-/// The launch dimensions of a kernel, each as a JSON list as in the trace; empty if not recorded.
+/// The launch dimensions of a kernel, each as the JSON list in the trace; empty if not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Grid {
     /// `grid`. For some launch APIs, ROCm counts threads instead of blocks.

@@ -6,8 +6,8 @@ use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// Id of an interned string of one trace. Ids are dense, from 0; id 0 is the empty string. Ids from
-/// different traces cannot be compared with each other.
+/// Id of an interned string of one trace. Ids are consecutive numbers from 0; id 0 is the empty
+/// string. Ids from different traces cannot be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TextId(pub(crate) u32);
 

@@ -44,8 +44,8 @@ use std::sync::{Arc, OnceLock};
 /// Name of the root above the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
 
-/// Id of a call in one tree: its position in preorder, from 0. Ids from different trees cannot be
-/// compared with each other.
+/// Id of a call in one tree: its position in preorder, counted from 0. Ids from different trees
+/// cannot be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u32);
 
@@ -304,7 +304,7 @@ impl CallTree {
         }
     }
 
-    /// The ancestors of a call, innermost first, without the call itself.
+    /// The ancestors of a call, innermost first, excluding the call itself.
     pub fn ancestors(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
         std::iter::successors(self.parent(call), |&above| self.parent(above))
     }

@@ -10,7 +10,8 @@
 //!
 //! Of all possible sequences of graphs, the one with the most transitions from a graph to its
 //! successor in the same group is chosen. The first graph of a group counts as the successor of the
-//! last graph. Launches with the same graph number (CUDA's `graph id`) get the same captured graph.
+//! last graph. Launches with the same graph number (CUDA's `graph id`) are assigned the same
+//! captured graph.
 
 use super::fit::Candidate;
 use super::{Captures, GraphId};

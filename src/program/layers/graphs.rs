@@ -52,7 +52,7 @@ pub(super) fn of_graphs(
     (known.found, reaches)
 }
 
-/// The graph launches that contain no layers of their own, by step and thread.
+/// The graph launches that contain no layers of their own, grouped by step and thread.
 type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
 
 /// Adds a graph launch to the pieces for the launch's step and thread. A launch outside of steps is
@@ -121,7 +121,7 @@ struct Known {
     found: Vec<Found>,
 }
 
-/// A repeated part of a kernel sequence: the position of its stack, and its layers.
+/// A repeated section of a kernel sequence: the position of its stack, and its layers.
 type KnownPart = (usize, Vec<Range<usize>>);
 
 impl Known {
@@ -181,7 +181,7 @@ fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     events
 }
 
-/// Assigns numbers to kernel names, so that equal names get equal numbers.
+/// Assigns a number to each distinct kernel name.
 fn numbered(names: &[TextId]) -> Vec<u32> {
     let mut numbers: FxHashMap<TextId, u32> = FxHashMap::default();
     names

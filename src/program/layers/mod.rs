@@ -27,7 +27,7 @@ use stacks::Found;
 pub enum StackKind {
     /// Sibling modules of the same class.
     Modules,
-    /// Repeated parts of a graph replay's kernel sequence.
+    /// Repeated sections of a graph replay's kernel sequence.
     Graph,
 }
 
@@ -181,7 +181,7 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
     layers
 }
 
-/// Gives each call without a layer the layer of its parent. Parents precede their children in
+/// Assigns each call that has no layer to its parent's layer. Parents precede their children in
 /// preorder.
 fn inherit(tree: &CallTree, layers: &mut [u32]) {
     for call in tree.calls() {

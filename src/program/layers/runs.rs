@@ -50,7 +50,7 @@ pub(super) fn runs(kernels: &[u32]) -> Vec<Part> {
     found.iter().map(Run::layers).collect()
 }
 
-/// Consecutive layers of equal length.
+/// Consecutive layers of the same length.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     start: usize,

@@ -15,7 +15,7 @@ const FEW_CALLS: usize = 3;
 /// Maximum number of names to report as evidence.
 const LISTED: usize = 3;
 
-/// An operation typical of an architecture, recognized by words in names.
+/// An operation that is typical of an architecture and is recognized by words in names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
     Lookup,

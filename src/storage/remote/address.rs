@@ -144,8 +144,8 @@ fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made(builder.with_retry(patient()).with_http_connector(Connector))?))
 }
 
-/// Client options without an overall timeout: a download may take any time as long as data keeps
-/// arriving.
+/// Client options without an overall timeout: a download may take any amount of time as long as
+/// data keeps arriving.
 fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     let options = ClientOptions::new()
         .with_allow_http(root.starts_with("http://"))

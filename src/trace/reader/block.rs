@@ -63,7 +63,7 @@ impl<'a> Window<'a> {
         &self.text[..self.text.len() - self.tail]
     }
 
-    /// Offset of position `at` of the window in the decompressed text.
+    /// Offset in the decompressed text of the window's position `at`.
     pub(super) fn offset(&self, at: usize) -> u64 {
         self.base + at as u64 - 1
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Number of text bytes above which a file is large enough for a decompressing thread.
+/// Number of text bytes that must have been read before a decompressing thread is started.
 const LARGE: u64 = 1024 * 1024;
 
 /// Number of text bytes that are passed to the reader at a time. All blocks in circulation together

@@ -30,7 +30,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Whether the text is JSON without any fault.
+    /// Whether the text is valid JSON.
     pub(super) fn is_none(&self) -> bool {
         *self == Faults::default()
     }

@@ -32,7 +32,7 @@ const STREAMS: usize = 6;
 const BEAM: usize = 256;
 /// States whose score is more than this below the best score are dropped.
 const MARGIN: Score = 2_000;
-/// Cost of leaving a launch without an event, or an event without a launch.
+/// Cost of a launch that matches no event, or an event that matches no launch.
 const GAP: Score = 12;
 /// Cost of using an event after an event of a different stream that started later.
 const OUT_OF_ORDER: Score = 2;

@@ -221,7 +221,8 @@ fn words(context: &str, kernel: &str) -> Score {
     }
     let is_shared =
         |word: &&str| word.len() >= SHORTEST_WORD && *word != "aten" && kernel.contains(*word);
-    // Only the words of the op's own name are compared, because frames have too many words.
+    // Only the words of the op's own name are compared, because the names of frames contain too
+    // many words.
     let of_op = op.to_ascii_lowercase();
     let mut own = of_op.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     match both {

@@ -140,8 +140,8 @@ fn context(
     alphabet.id(&text)
 }
 
-/// The name of a frame without file and line, or of a module without instance number. The names of
-/// corresponding calls in two layers differ only in the omitted parts.
+/// The name of a frame without its file and line, or of a module without its instance number. The
+/// names of corresponding calls in two layers differ only in the omitted parts.
 fn plain_frame(name: &str) -> String {
     if let Some(module) = ModuleName::of(name) {
         return module.class.to_owned();

@@ -31,8 +31,7 @@ struct Place {
 }
 
 impl Lists {
-    /// The length of the list that `text` starts with, if the list was seen before with the same
-    /// `key`.
+    /// The length of the list that `text` starts with, if the list is remembered under this `key`.
     #[inline]
     pub(super) fn length(&self, key: u64, text: &[u8]) -> Option<usize> {
         let bucket = self.buckets.get(bucket(key, text)?)?;

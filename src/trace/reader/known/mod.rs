@@ -11,9 +11,9 @@
 //!
 //! An event is known if its text consists of known steps, and each step also followed the previous
 //! step in an earlier event. Between the steps there may be strings, plain numbers, and lists that
-//! are plain or were seen before with the same bytes. The tokens of an event depend only on the
-//! text that starts with the event's `{`, so reading without the index yields the same tokens as
-//! reading with the index. All other events are read with the index, and their steps are learned.
+//! are plain or identical to a remembered list. The tokens of an event depend only on the text that
+//! starts with the event's `{`, so reading without the index yields the same tokens as reading with
+//! the index. All other events are read with the index, and their steps are learned.
 
 mod learn;
 mod lists;
@@ -27,7 +27,7 @@ use lists::Lists;
 
 pub(super) use scan::{behind_blanks, is_same, string_end};
 
-/// The steps and lists seen so far.
+/// The steps and lists learned so far.
 #[derive(Debug)]
 pub(super) struct Known {
     /// All known steps. The first step precedes the event and has no text.
@@ -167,7 +167,7 @@ impl Known {
         }
     }
 
-    /// The end of the list that starts at `at`, if the list was seen before or is plain.
+    /// The end of the list that starts at `at`, if the list is remembered or plain.
     #[inline]
     fn list_end(&mut self, key: u64, text: &[u8], at: usize) -> Option<usize> {
         if let Some(length) = self.lists.length(key, &text[at..]) {
