@@ -33,7 +33,7 @@ pub(super) struct Bag {
     pub(super) size: u32,
 }
 
-/// The part of a call's subtree that a bag contains.
+/// The part of a call's subtree that a bag covers.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Subtree,
@@ -46,7 +46,7 @@ enum Part {
 #[derive(Debug)]
 pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline<'a>>,
-    /// All bags, one after the other, as (token, count), sorted by token within each bag.
+    /// All bags, one after the other, as pairs (token, count), sorted by token within each bag.
     entries: Vec<(Token, u32)>,
     /// The bags computed so far, by [`Part`] and by fingerprint of the subtree. Subtrees with the same
     /// fingerprint have identical bags.

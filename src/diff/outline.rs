@@ -57,8 +57,8 @@ pub(super) struct Outline<'a> {
     /// The hash of a GPU event itself covers only the name, so a kernel below a given launch stays the same kernel when
     /// the batch size changes.
     pub(super) exact: Vec<u64>,
-    /// Hash of the keys and arguments of each call's subtree, in order and without queries. GPU
-    /// events only contribute their kind to the hash.
+    /// Hash of the keys and arguments of each call's subtree, in order and without queries. For GPU events, only the
+    /// kind contributes to the hash.
     pub(super) shape: Vec<u64>,
     /// Number of evidence tokens before each call in preorder, with one additional entry at the
     /// end.

@@ -1,7 +1,7 @@
 //! Hides calls from the alignment if only one side recorded calls of their kind.
 //!
 //! If only one of two runs was recorded with `with_stack`, the frames of that run cannot have counterparts. Such frames
-//! would be between the ops and count as evidence against every match.
+//! would lie between the ops and count as evidence against every match.
 //!
 //! ```text
 //! trace1   step(forward(linear(addmm)))        aligned as   linear(addmm)

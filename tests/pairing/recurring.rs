@@ -7,7 +7,7 @@ use crate::support::trace_builder::{HostThread, TraceBuilder};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::{PerSide, Side};
 
-/// The names of each op on the two sides.
+/// The name of each op on each side.
 const NAMES: [[&str; 2]; 4] = [
     ["old::attention", "new::fused_attention"],
     ["old::scores", "new::qk"],

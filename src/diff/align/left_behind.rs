@@ -129,8 +129,8 @@ impl Aligner<'_> {
             let above = [self.caller(Side::Baseline, a), self.caller(Side::Candidate, b)];
             let stays = match above {
                 [Some(one), Some(two)] => links.partner(Side::Baseline, one) == Some(two),
-                // The work of one thread may be split over two threads, so a call may change
-                // threads without being moved.
+                // The work of one thread may be split over two threads, so a call may be on a different thread without
+                // counting as moved.
                 [None, None] => true,
                 [_, _] => false,
             };

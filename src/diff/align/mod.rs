@@ -207,7 +207,7 @@ impl<'a> Aligner<'a> {
     fn align_below(&mut self, a: u32, b: u32) {
         let is_identical = self.run(Pass::Identical, |me| me.pair_identical(a, b));
         if !is_identical && !self.pair_as_before(a, b) {
-            // A call that was matched late as moved may contain calls that already have counterparts.
+            // A call that a late pass matched as moved may contain calls that already have counterparts.
             let lists = self.free_of(&self.children(a, b));
             self.scope = PerSide::new(
                 a + 1..self.outlines.baseline.end(a),
@@ -308,7 +308,7 @@ impl<'a> Aligner<'a> {
     /// Matches the siblings that keep their order; returns the runs of unmatched calls between the
     /// matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
-        // Order is evidence only for GPU events of the same launch.
+        // Order is evidence only for GPU events from the same launch.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);

@@ -36,7 +36,7 @@ pub(super) fn elements(
     })
 }
 
-/// The runs of one list that look like the children of a call in the opposite list.
+/// The runs in one list that look like the children of a call in the opposite list.
 fn lost_contents(
     outlines: PerSide<&Outline<'_>>,
     bags: &mut Bags<'_>,

@@ -225,8 +225,8 @@ impl Threads<'_, '_> {
         alike.then_some(shared)
     }
 
-    /// Whether two threads share no op, frame, shape or kernel, only the fact that both launch GPU
-    /// work.
+    /// Whether two threads have nothing in common except that both launch GPU work: they share no op, frame, shape or
+    /// kernel.
     fn are_foreign(&mut self, roots: PerSide<Root>) -> bool {
         let below = PerSide::from_fn(|side| self.bags.below(side, roots[side].call));
         let tells = |side: Side| below[side].size >= FOREIGN && roots[side].tells;
