@@ -22,8 +22,8 @@ pub(crate) enum Evidence {
 /// names, so each name is checked once.
 #[derive(Debug, Clone)]
 pub(crate) struct Communication {
-    /// For each string in a trace, whether the string names a communication op, and whether the
-    /// string names a communication kernel.
+    /// For each string in a trace, whether it names a communication op and whether it names a
+    /// communication kernel.
     ops: Vec<bool>,
     kernels: Vec<bool>,
 }

@@ -23,8 +23,8 @@ pub enum Damage {
     UnknownEvents(u64, u64),
     /// Number of launches without a GPU event, and the total number of launches.
     LaunchesWithoutWork(u64, u64),
-    /// Number of launches without a GPU event and the total number of launches, if only the last
-    /// launches on each thread have no GPU event.
+    /// Number of launches without a GPU event and the total number of launches, if all launches
+    /// without a GPU event are the last launches on their threads.
     LaunchesAtEnd(u64, u64),
     /// Number of GPU events inside the window that have no launch, and the total number of GPU
     /// events.

@@ -76,7 +76,7 @@ impl Steps {
         Steps::with_repeats(tree, RepeatDetection::Found)
     }
 
-    /// Same as [`Steps::of`]; `detection` chooses whether repeated calls are used if no steps are
+    /// Same as [`Steps::of`]; `detection` decides whether repeated calls are used if no steps are
     /// recorded.
     pub fn with_repeats(tree: &CallTree, detection: RepeatDetection) -> Steps {
         Steps::annotated(tree, &annotations(tree.trace()), detection)

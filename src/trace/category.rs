@@ -27,7 +27,8 @@ pub enum Category {
 pub(crate) const CUT_MODULE: &str = " (cut)";
 
 impl Category {
-    /// Whether an event of this category is GPU work whose time counts: a kernel, memcpy or memset.
+    /// Whether an event of this category is GPU work whose time is measured: a kernel, memcpy or
+    /// memset.
     pub fn is_gpu(self) -> bool {
         matches!(self, Category::Kernel | Category::Memcpy | Category::Memset)
     }

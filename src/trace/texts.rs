@@ -1,5 +1,5 @@
-//! Interns the strings of a trace (names, argument lists, stacks): stores each distinct string
-//! once, under a dense id.
+//! Interns the strings of a trace (names, argument lists, stacks): stores each distinct string once
+//! and numbers the strings from 0.
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;

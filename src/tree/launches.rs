@@ -1,8 +1,8 @@
 //! Finds the GPU events that each host call launched.
 //!
 //! GPU events are linked to launches by `correlation`: a GPU event has the same correlation as the
-//! runtime call that launched the event, and all kernels in a graph have the same correlation as
-//! the graph launch. The correlations 0 and -1 (RCCL) link nothing. In traces of torch 1.12 to 2.2,
+//! runtime call that launched it, and all kernels in a graph have the same correlation as the graph
+//! launch. The correlations 0 and -1 (RCCL) link nothing. In traces from torch 1.12 to 2.2,
 //! `External id` repeats the correlation and refers to the wrong op. So `External id` is used only
 //! if the trace has no runtime calls, the id differs from the correlation, and the op starts before
 //! its GPU event.

@@ -120,7 +120,7 @@ pub struct CallTree {
     /// The parents of calls that were nested too deeply, in preorder. So far, the list has been
     /// empty for every trace of a real program.
     crowded: Vec<u32>,
-    /// For each call, the innermost module call that contains the call or is the call itself;
+    /// For each call, the innermost module call that contains it, which may be the call itself;
     /// computed on first use.
     modules: OnceLock<Stretches<Option<CallId>>>,
     /// Pairs of a forward op and a backward op; computed on first use.
@@ -329,7 +329,7 @@ impl CallTree {
         }
     }
 
-    /// The call that represents an event; `None` if the event is not part of the tree, like an
+    /// The call that represents an event; `None` if the event is not part of the tree, as for an
     /// annotation.
     pub fn call_of(&self, event: EventId) -> Option<CallId> {
         match self.calls[event.index()] {

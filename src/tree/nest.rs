@@ -179,7 +179,7 @@ impl<'a> Planter<'a> {
     }
 
     /// Adds the captured calls below a graph launch, with their GPU events. A call's own GPU events
-    /// and the calls below the call are ordered by the start of the first GPU event.
+    /// and the calls below it are sorted together, each call by the start of its first GPU event.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;

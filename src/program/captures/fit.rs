@@ -155,7 +155,7 @@ impl<'a> Fitting<'a> {
 
 impl Kind {
     /// The maximum number of launches that an alignment could match with kernels, and the number of
-    /// launches that would then remain unmatched.
+    /// launches that would remain unmatched in that case.
     fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self

@@ -97,10 +97,10 @@ impl Captures {
         &self.notes
     }
 
-    /// Returns the tree with the calls of the fitting captured graph below each graph launch, and
-    /// each GPU event of the replay below the call that launched it. If no graph fits, the program
-    /// parts that the GPU events name are added instead. [`CallTree::replays`] and
-    /// [`CallTree::notes`] report for which replays a graph was found.
+    /// Returns the tree with added calls: below each graph launch are the calls of the captured
+    /// graph that fits, and below these calls are the GPU events that they launched. If no graph
+    /// fits, the program parts that the GPU events name are added instead. [`CallTree::replays`]
+    /// and [`CallTree::notes`] report for which replays a graph was found.
     #[must_use]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {
         let launches: Vec<CallId> = tree

@@ -19,8 +19,8 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Identifies the graphs captured for one batch: the capture trace, and the annotation around the
-/// captures.
+/// Identifies a group of graphs captured for one batch size, by the capture trace and the
+/// annotation around the captures.
 type Group = (u32, Option<EventId>);
 
 /// For each graph launch, the index of the chosen captured graph; `None` if no graph fits.

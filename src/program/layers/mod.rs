@@ -229,8 +229,8 @@ impl Extents {
                 | CallKind::Runtime => ran(tree, member),
             };
             if tree.is_captured(member) {
-                // All captured calls have the same start time, so preorder decides which captured
-                // calls come before the layers.
+                // All captured calls below a launch have the same start time, so preorder decides
+                // which captured calls come before the layers.
                 let last = CallId((member.index() + tree.size(member)) as u32 - 1);
                 let reach = extents.of_graphs.entry(call).or_insert((member, last));
                 *reach = (reach.0.min(member), reach.1.max(last));

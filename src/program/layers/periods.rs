@@ -79,8 +79,8 @@ fn anchored(kernels: &[u32]) -> Part {
     layers.filter(is_layered).unwrap_or_default()
 }
 
-/// Groups kernels that occur equally often, because only such kernels can be anchors of the same
-/// layers.
+/// Groups kernels that occur the same number of times, because only such kernels can be anchors of
+/// the same layers.
 fn by_count(places: &[Vec<usize>]) -> Vec<Vec<&Vec<usize>>> {
     let mut groups: std::collections::BTreeMap<usize, Vec<&Vec<usize>>> = Default::default();
     for starts in places {

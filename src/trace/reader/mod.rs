@@ -110,8 +110,8 @@ impl Trace {
         recorders::of(&mut source)?.read(source, options)
     }
 
-    /// Reads only the metadata that precedes the events in the file at `path`: devices, versions
-    /// and options in most traces, nothing in some traces.
+    /// Reads only the metadata that precedes the events in the file at `path`. In most traces,
+    /// these are the devices, versions and options; in some traces, there is no such metadata.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or does not begin like JSON.

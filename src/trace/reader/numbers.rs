@@ -6,7 +6,8 @@
 use super::words::{self, WORD};
 use crate::trace::time::Nanos;
 
-/// Number of decimal places between the microseconds in the text and the nanoseconds of [`Nanos`].
+/// Number of decimal places by which microseconds are shifted to obtain the nanoseconds of
+/// [`Nanos`].
 const NANO_DIGITS: i64 = 3;
 
 /// Powers of ten, indexed by number of digits, up to the number of digits in a word.

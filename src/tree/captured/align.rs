@@ -61,7 +61,7 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
 
 /// Returns the launches, with a mangled kernel name removed if no event in the replay has that
 /// name. The replay may have recorded the same name in demangled form, so a mangled name that no
-/// event has is not evidence.
+/// event has proves nothing.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
     let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
     let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");

@@ -2,8 +2,8 @@
 //!
 //! ROCm records the kernel name with the launch, so names decide in ROCm traces. CUDA records no
 //! kernel names with launches. In CUDA traces, words that the op and its kernel share can help
-//! (`rms_norm`, `add_rmsnorm_kernel`). More evidence is learned from the sequences: one op with one
-//! shape launches the same kernel in every layer.
+//! (`rms_norm`, `add_rmsnorm_kernel`). More evidence is learned from the sequences: an op with a
+//! given shape launches the same kernel in every layer.
 
 use super::alignment::Alignment;
 use super::graphs::LaunchKind;

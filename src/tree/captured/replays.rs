@@ -17,7 +17,7 @@ pub struct Replay {
     pub named: usize,
     /// The captured graph that the launch replays; `None` if no captured graph fits.
     pub graph: Option<ReplayedGraph>,
-    /// Number of additional captured graphs that fit equally well, in which case the capture order
+    /// Number of other captured graphs that fit equally well. If there are any, the capture order
     /// decided.
     pub equals: usize,
     /// The most similar captured graph and the reason why it does not fit. `None` if a graph fits

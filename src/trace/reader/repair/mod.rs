@@ -8,10 +8,10 @@
 //!                     └ opens               closes ┘ └ the next key of an event follows
 //! ```
 //!
-//! So a quote counts as the end of a string only if it is followed by the next key of an event or
-//! by the event's end. If the repaired text is still not an event, the event is lost. Neither the
-//! repair nor the search for the continuation goes beyond the next text that looks like the start
-//! of an event, and the result does not depend on how much text is in memory.
+//! So a quote is treated as the end of a string only if it is followed by the next key of an event
+//! or by the event's end. If the repaired text is still not an event, the event is lost. Neither
+//! the repair nor the search for the continuation goes beyond the next text that looks like the
+//! start of an event, and the result does not depend on how much text is in memory.
 
 mod rewrite;
 
@@ -150,8 +150,8 @@ pub(super) fn events_in(stretch: &[u8]) -> u32 {
     phases(stretch, stretch.len()).max(1)
 }
 
-/// Number of events that start before `end` in the text, counted by the phase key, which each event
-/// has.
+/// Number of events that start before `end` in the text, found by counting the phase key, which
+/// each event has.
 pub(super) fn phases(text: &[u8], end: usize) -> u32 {
     let phases = decode::finds(text, PHASE)
         .take_while(|&at| at < end)
