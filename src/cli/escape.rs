@@ -94,8 +94,7 @@ impl Place {
     }
 }
 
-/// Number of bytes at the end of the output that may be the start of an incomplete sequence or
-/// character.
+/// Number of bytes at the end of the output that may belong to an incomplete sequence or character.
 fn open_end(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(LONGEST)..];
     match tail.iter().rposition(|&byte| byte == 0x1b || byte >= 0xc0) {

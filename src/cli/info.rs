@@ -40,7 +40,7 @@ enum InfoFormat {
     Json,
 }
 
-/// Number of ops listed; the ops furthest from their roofline are chosen.
+/// Number of listed ops, which are the ops furthest from their roofline.
 const FURTHEST: usize = 10;
 
 /// Options for efficiency models, peak rates and graph captures.
@@ -192,7 +192,8 @@ fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
             info_text::wrapped(|text| info_text::write_fields(info, text), width, out)
         }),
         false => {
-            // The header is already on the screen, so anything that does not fit after the header starts a new line.
+            // The header is already on the screen, so the rest of the description starts on a new line if it does not
+            // fit on the header's line.
             console.print(|out| info_text::continue_line(info, width, out))?;
             console.say_notes(&info.path, &info.notes);
             Ok(())

@@ -61,7 +61,7 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
 }
 
 /// Writes the percentage of a trace's time spent in ops with an efficiency model, and the ops furthest from their
-/// roofline. Writes nothing if no op has a model, which means that shapes were not recorded.
+/// roofline. Writes nothing if no op has a model, which happens if shapes were not recorded.
 pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
     let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
     let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);

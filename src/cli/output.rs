@@ -123,7 +123,7 @@ impl Console {
         self.verbose
     }
 
-    /// Line width of results: the width of the terminal, or COLUMNS if stdout is a pipe or a file.
+    /// The line width for results: the width of the terminal or, if stdout is a pipe or a file, the value of COLUMNS.
     pub(super) fn width(&self) -> Width {
         match terminal_size::terminal_size_of(io::stdout()) {
             Some((width, _)) => Width::Screen(usize::from(width.0)),

@@ -76,7 +76,7 @@ impl Times {
         }
     }
 
-    /// Total and self GPU time of a call; `None` if the trace has no GPU work.
+    /// The total and the self GPU time of a call; `None` if the trace has no GPU work.
     pub(super) fn gpu(&self, call: CallId) -> Option<(Nanos, Nanos)> {
         self.has_gpu_work.then(|| (self.total[call.index()], self.own[call.index()]))
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use super::kernel_type::KernelType;
 use crate::trace::Nanos;
 
-/// Maximum time between the starts of two rows of one launch.
+/// Maximum time between the starts of two rows that belong to the same launch.
 const SAME_START: Nanos = Nanos(1_000);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,8 +78,8 @@ fn launches_of_group(group: &[CollectiveRow]) -> Vec<Launch> {
     durations.into_iter().map(launch).collect()
 }
 
-/// Merges two lists of durations. The k-th longest durations in both lists belong to one launch, which gets the
-/// longer duration.
+/// Merges two lists of durations. The k-th longest durations of both lists belong to the same launch, whose duration
+/// is the longer of the two.
 fn merge_longest(durations: &mut Vec<Nanos>, on_stream: &[Nanos]) {
     for (at, &duration) in on_stream.iter().enumerate() {
         match durations.get_mut(at) {

@@ -63,7 +63,7 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("`{}`", short(text))
 }
 
-/// Formats names from a file for a message, separated by commas.
+/// Formats names from a file as a comma-separated list for a message.
 pub(crate) fn listed(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let mut names = names.into_iter();
     let mut shown: Vec<String> =

@@ -1,7 +1,7 @@
 //! Reads `op_mapping.yaml`, which lists the kernel type for each op, and the ops that cost nothing.
 //!
-//! Real files have their entries under `operator_mappings:`, but the tool whose comparison `model-diff` reproduces
-//! expects entries at the top level. Both layouts are accepted; entries under `operator_mappings:` take
+//! Real files contain the entries under `operator_mappings:`, but the tool whose comparison `model-diff` reproduces
+//! expects the entries at the top level. Both layouts are accepted; entries under `operator_mappings:` take
 //! precedence.
 
 use std::collections::BTreeMap;

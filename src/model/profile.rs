@@ -14,7 +14,7 @@ use super::kernel_type::KernelType;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::{Nanos, Notes};
 
-/// The measured time and count by kernel type, over all forward passes of the profile.
+/// The measured time and the number of kernels for each kernel type, summed over all forward passes of the profile.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     /// Time and count of every kernel type.

@@ -115,7 +115,7 @@ pub fn column_name(column: &ColumnInfo) -> String {
         _ => "",
     };
     let side = column.side.map_or("", Side::word);
-    // Some CSV files call the kernel time `kernel_us`, and other CSV files call it `kernel_time`.
+    // The kernel time is called `kernel_us` in some CSV files and `kernel_time` in others.
     let title = column.name.to_lowercase().replace(' ', "_").replace("kernel_us", "kernel_time");
     let words = title.split('_').filter(|&word| word != unit).filter_map(|word| match word {
         "trace1" | "trace2" => None,

@@ -153,7 +153,7 @@ impl Earlier {
         }
     }
 
-    /// The files in the earlier report that the new report does not contain. Stale files would describe a different
+    /// The files that the earlier report contains but the new report does not. Stale files would describe a different
     /// comparison than the new tables. Files that were modified after tracetree wrote them are kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =

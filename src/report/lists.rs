@@ -160,7 +160,7 @@ type Owner<'k> = (&'k str, Cow<'k, str>);
 /// Total idle time and number of idle gaps, per side.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 
-/// Idle time in the recorded window by kind and call, largest difference first.
+/// The idle time in the recorded window, by kind and by call, largest difference first.
 fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
     let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();

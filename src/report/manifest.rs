@@ -1,8 +1,8 @@
 //! Reads and writes `manifest.json`, which contains the sizes and hashes of a report's files, and whether all files are
 //! in place.
 //!
-//! The manifest is written last. While files are being replaced, the manifest has the state
-//! `writing`, so a folder whose files are incomplete after an interrupted run can be recognized.
+//! The manifest is written last. While files are being replaced, the manifest has the state `writing`, so a folder
+//! that an interrupted run left incomplete can be recognized.
 
 use crate::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};

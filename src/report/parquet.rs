@@ -1,5 +1,5 @@
-//! Writes and reads tables as Parquet files that are dictionary-encoded, compressed with zstd, and
-//! contain the origin of the table as metadata.
+//! Writes and reads tables as Parquet files. The files are dictionary-encoded, are compressed with zstd, and contain
+//! the origin of the table as metadata.
 //!
 //! Columns have the names, types and descriptions of [`ArrowTable`]. Identical tables produce identical files. The
 //! types for reading do not expose Arrow, so code that aggregates many files does not depend on Arrow.

@@ -304,8 +304,8 @@ mod tests {
                 }
             }
             if is_done {
-                // These are the renames: the marker, a.csv and b.csv twice each, c.csv, old.md, and
-                // the manifest.
+                // The renames are: one for the marker, two each for a.csv and b.csv, and one each for c.csv, old.md
+                // and the manifest.
                 assert_eq!((stop, mixes), (8, 7));
                 return;
             }

@@ -262,7 +262,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes the lowest common node, and the ops below that node at which the traces diverge.
+    /// Writes the lowest common node, and the ops below it at which the traces diverge.
     fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
         let columns = self.width.columns();
         let mut texts = Vec::new();

@@ -1,9 +1,9 @@
 //! Reads and writes a [`Recording`] as a baseline file, which is small enough for version control.
 //!
-//! A baseline file is JSON, compressed with zstd. The file contains the calls of the median run's
-//! steps, and the times, counts and evidence of all runs. The [stored calls](crate::tree::StoredTree)
-//! can be aligned with the calls of any trace. File names, machine names and metadata of the traces
-//! are not included; Python file names are stored without installation folders.
+//! A baseline file is JSON, compressed with zstd. The file contains the calls of the median run's steps, and the
+//! times, counts and evidence of all runs. The [stored calls](crate::tree::StoredTree) can be aligned with the calls
+//! of any trace. The file does not contain the names and metadata of the traces or the names of machines; paths of
+//! Python files are stored without installation folders.
 
 mod steady;
 

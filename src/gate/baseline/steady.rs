@@ -1,4 +1,5 @@
-//! Replaces a step's times with the times of the representative step if both steps make the same calls.
+//! Replaces the times of each step that makes the same calls as the representative step with the representative
+//! step's times.
 //!
 //! Identical steps with identical times compress well. The gate does not need the original times of these calls,
 //! because the measured times of each run are stored separately.

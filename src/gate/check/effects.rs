@@ -41,8 +41,8 @@ impl Scale {
         if self.has_runtime { work.waits } else { work.reads }
     }
 
-    /// How much worse the candidate's calls are per step, in the rule's unit, or 1 per call site if the rule has no
-    /// unit.
+    /// The amount per step by which the candidate's calls violate the rule, such as the number of added kernels; 1
+    /// for a rule that does not count anything.
     pub(super) fn worse(self, rule: StructureRule, work: &PerSide<Work>) -> f64 {
         let of = |count: fn(&Work) -> u64| self.difference(work.as_ref().map(count));
         match rule {

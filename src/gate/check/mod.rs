@@ -26,8 +26,8 @@ use crate::diff::TraceDiff;
 use crate::side::PerSide;
 
 impl Gate {
-    /// Checks the runs of a candidate against the runs of a baseline, aligning their median runs as
-    /// in `diff`.
+    /// Checks the runs of a candidate against the runs of a baseline. The median runs of both sides are aligned as in
+    /// `diff`.
     pub fn check(baseline: &Recording, candidate: &Recording, rules: &Rules, today: Date) -> Gate {
         let context = Context { baseline, candidate, rules, today };
         let mut reasons = health::reasons(&context);

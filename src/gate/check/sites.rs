@@ -154,7 +154,7 @@ impl<'a> Finder<'a> {
         frame.and_then(|frame| Site::of(tree.name(frame)))
     }
 
-    /// The category of a node's first measured work.
+    /// The category of the first measured call at or below a node.
     fn category(&self, node: MergedId, side: Side) -> String {
         let call = self.analysis.diff().merged().node(node).call(side);
         let tree = self.analysis.tree(side);

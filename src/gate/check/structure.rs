@@ -200,7 +200,8 @@ impl<'a> Judge<'a> {
         };
         let mut of_rules: BTreeMap<Violation, Vec<usize>> = BTreeMap::new();
         for (number, site) in sites.iter().enumerate() {
-            // A user's rule for a kind of change is more specific than a rule for the effects of a change.
+            // A configured rule for a kind of change takes precedence, because it is more specific than the rules for
+            // the effects of a change.
             let kind = Some(StructureRule::Kind(change.kind));
             let kind = kind.filter(|kind| !StructureRule::ALL.contains(kind));
             let of_kind = kind.and_then(|kind| self.covering(kind, *site));

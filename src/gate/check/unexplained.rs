@@ -16,8 +16,8 @@ const HALF: f64 = 0.5;
 type Count = (&'static str, fn(&Work) -> u64);
 
 impl Judge<'_> {
-    /// Returns a finding if a count increases (or decreases, for work that should not be lost) by more than a rule
-    /// allows. If the rule allows no amount, the limit is the amount that the changes explain.
+    /// Returns a finding if a count increases by more than a rule allows. For work that should not be lost, a
+    /// decrease is checked instead. If the rule allows no amount, the limit is the amount that the changes explain.
     pub(super) fn unexplained(
         &self,
         rule: &Rule,

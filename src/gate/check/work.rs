@@ -25,7 +25,8 @@ pub(super) struct Work {
     pub(super) launches: u64,
     pub(super) graph_launches: u64,
     pub(super) waits: u64,
-    /// Reads of a tensor's value, which count as waits if the trace records no calls into the runtime.
+    /// Number of ops that read the value of a tensor. They are counted as waits if the trace records no calls into
+    /// the GPU runtime.
     pub(super) reads: u64,
     pub(super) kernels: u64,
     pub(super) kernel_names: BTreeSet<String>,

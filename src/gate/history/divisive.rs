@@ -49,7 +49,7 @@ pub struct ChangePoint {
 }
 
 impl ChangePoint {
-    /// Size of the change as a fraction: the difference relative to the smaller of the two means.
+    /// Size of the change: the difference between the two means as a fraction of the smaller mean.
     pub fn magnitude(&self) -> f64 {
         let change = |from: f64, to: f64| if from == 0.0 { 0.0 } else { (to / from - 1.0).abs() };
         change(self.before, self.after).max(change(self.after, self.before))
@@ -169,7 +169,7 @@ fn t_test(left: &[f64], right: &[f64]) -> f64 {
     }
 }
 
-/// Removes points until all remaining points pass the strong test and have a large enough change.
+/// Removes points until every remaining point passes the strong test and its change is large enough.
 fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<ChangePoint> {
     loop {
         let told = told(series, &points);

@@ -21,7 +21,7 @@ pub struct Series {
     pub name: String,
     /// The median over the runs of each baseline, in µs; `None` if the baseline has no value.
     pub values: Vec<Option<f64>>,
-    /// The change points, whose positions are indices of baselines.
+    /// The change points. The position of a change point is the index of a baseline.
     pub changes: Vec<ChangePoint>,
 }
 

@@ -97,8 +97,8 @@ fn captured(tree: &CallTree) -> Captured {
         .unwrap_or_default()
 }
 
-/// The step that a call belongs to. Returns `None` outside all steps, and for GPU events whose launch is not
-/// in the trace, since their launch time is unknown.
+/// The step that a call belongs to. Returns `None` if the call is not in a step, or if it is a GPU event whose launch
+/// is not in the trace, because the launch determines the step.
 #[inline]
 fn step_of(program: &Program, call: CallId) -> Option<usize> {
     let (tree, steps) = (program.tree(), program.steps());

@@ -74,8 +74,8 @@ impl Recorder {
 
     /// Adds a run.
     ///
-    /// # Errors
-    /// The run seems to be a run of a different program than the first run: fewer than half of their ops match.
+    /// # Errors The run seems to be a run of another program than the first run, because the two runs share less than
+    /// half of their calls to ops.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));

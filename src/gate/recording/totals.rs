@@ -48,8 +48,8 @@ pub(in crate::gate) const COUNTS: [&str; 8] = [
 ];
 
 impl StepTotals {
-    /// Computes the step time of a run and, for each step, the counts, the GPU figures, and the times by
-    /// category and phase.
+    /// Computes the step time of a run and, for each step, the counts, the GPU times, and the times by category and
+    /// by phase.
     pub(super) fn of(
         program: &Program,
         measure: Measure,

@@ -1,5 +1,5 @@
-//! Renders a [`Gate`] as text for people: the outcome, then one finding per change, then the rules that were not
-//! tested.
+//! Renders a [`Gate`] as text for people: the outcome, then the findings (one per change), then the rules that were
+//! not tested.
 
 use crate::escape::one_line;
 use crate::gate::check::{Check, Finding, FindingSite, Gate, Outcome, State, measured_by};
@@ -61,8 +61,8 @@ pub(super) fn write(gate: &Gate, layout: Layout, out: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// A one-line description of the outcome, such as `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; not
-/// tested: step_wall 9.833 ms → 13.027 ms (+32.5%) …`.
+/// The outcome in one line, such as `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; not tested: step_wall
+/// 9.833 ms → 13.027 ms (+32.5%) …`.
 pub(super) fn headline(gate: &Gate) -> String {
     let failed: Vec<&Finding> = gate.with_state(State::Failed).collect();
     let broken = gate.checks.iter().filter(|check| check.state == State::Failed).count();
@@ -135,7 +135,7 @@ fn is_time(check: &Check) -> bool {
     TimeMeasure::ALL.iter().any(|time| time.label() == check.rule)
 }
 
-/// The first undecided time rule, if all rules except time rules were checked and passed.
+/// The first undecided time rule, if all rules other than time rules were checked and passed.
 fn times_alone(gate: &Gate) -> Option<String> {
     let unknown: Vec<&Check> =
         gate.checks.iter().filter(|check| check.state == State::Inconclusive).collect();

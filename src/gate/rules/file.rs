@@ -63,8 +63,7 @@ type Parsed<T> = std::result::Result<T, String>;
 impl Rules {
     /// Reads a rule file.
     ///
-    /// # Errors
-    /// The file cannot be read, is not valid TOML, uses unknown names, or contradicts itself.
+    /// # Errors The file cannot be read, is not valid TOML, uses unknown names, or contains contradictory rules.
     pub fn read(path: impl AsRef<Path>) -> Result<Rules> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -74,8 +73,7 @@ impl Rules {
 
     /// Parses rules. Error messages name the file as `path`.
     ///
-    /// # Errors
-    /// The file is not valid TOML, uses unknown names, or contradicts itself.
+    /// # Errors The file is not valid TOML, uses unknown names, or contains contradictory rules.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
         Rules::of_text(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message)

@@ -6,7 +6,8 @@ use crate::gate::rules::Severity;
 /// A structural rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StructureRule {
-    /// A call newly waits for the GPU: a synchronization, a blocking copy, `aten::item`.
+    /// The host waits for the GPU more often, for example because of a synchronization, a blocking copy or
+    /// `aten::item`.
     NewSync,
     /// More copies are made, or more bytes are copied.
     NewCopy,

@@ -34,10 +34,10 @@ pub(super) struct PageData<'a> {
     steps: [u64; 2],
     /// For each change, in the order of the list of changes, where the change occurs.
     changes: Vec<ChangePlaces>,
-    /// A time that changes by less than this fraction of the larger time is shown in gray.
+    /// A change in time is shown in gray if it is less than this fraction of the larger time.
     noise: f64,
-    /// For each side and each graph launch with captured calls: the first uid of the captured calls, and the uid of the
-    /// launch.
+    /// On each side, for each graph launch with captured calls: the first uid of the captured calls, and the uid of
+    /// the launch.
     captured: [Vec<(u32, u32)>; 2],
     /// Device idle time, by the node to which the idle time is attributed: position in the tree, then baseline and
     /// candidate time in ns.
@@ -162,7 +162,8 @@ fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
     ranges.into_iter().map(|(first, launch)| (first.0, launch.0)).collect()
 }
 
-/// Writes a value as JSON without `<`. The JSON is not built up in memory, because it is the largest part of a report.
+/// Writes a value as JSON without `<`. The JSON is written without being built in memory first, because it is the
+/// largest part of a report.
 impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = BufWriter::with_capacity(BUFFER, WithoutTags(f));

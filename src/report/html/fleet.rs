@@ -1,7 +1,7 @@
 //! Writes `fleet.html`, one page that compares many ranks and needs no network.
 //!
-//! The headline, findings, causes and ranks are plain HTML. From embedded columns, the script draws the ranks as dots,
-//! and draws heat maps.
+//! The headline, findings, causes and ranks are plain HTML. The script draws the ranks as dots, and the heat maps,
+//! from embedded columns.
 
 use super::data::without_tags;
 use super::policy::policy;
@@ -18,7 +18,7 @@ const SCRIPT: &str = include_str!("script/fleet.js");
 /// cell, which shows the largest of their values.
 const MOST: usize = 512;
 
-/// Maximum number of ranks, and maximum number of causes, on the page; the tables contain all ranks and causes.
+/// Maximum number of ranks on the page. The same limit applies to causes; the tables contain all ranks and causes.
 const LISTED: usize = 500;
 
 /// The content of `fleet.html`.
@@ -53,7 +53,8 @@ pub struct FleetPage {
     pub notes: Vec<String>,
 }
 
-/// A rank, drawn as a dot whose position is the ratio of GPU time per step without waits.
+/// A rank, which is drawn as a dot. The dot's position is the ratio between the two sides' GPU times per step without
+/// waits.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FleetDot {
     /// Name of the rank.

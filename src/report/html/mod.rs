@@ -1,8 +1,8 @@
 //! Writes `report.html`, one page that needs no network because the data for its script is
 //! embedded.
 //!
-//! The start of the page (inputs, totals, notes, charts) is plain HTML. The script draws the
-//! differences, the merged tree and the flame graph from embedded columns, incrementally.
+//! The start of the page (inputs, totals, notes, charts) is plain HTML. The script incrementally draws the
+//! differences, the merged tree and the flame graph from embedded columns.
 
 mod causes;
 mod changes;

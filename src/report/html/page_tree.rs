@@ -106,7 +106,8 @@ impl<'a> PageTree<'a> {
         ids.scan(0, |last, id| Some(id - std::mem::replace(last, id)))
     }
 
-    /// Depth of each kept node. All ancestors of a kept node are kept.
+    /// For each kept node, its depth in the whole tree, which is also its depth on the page because all ancestors of
+    /// a kept node are kept.
     fn depths(&self) -> impl Iterator<Item = usize> {
         self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
@@ -122,8 +123,8 @@ impl<'a> PageTree<'a> {
         })
     }
 
-    /// For each GPU event on a side, in node order: the start as the difference from the previous start, and the delay
-    /// after the launch. Both times are multiples of 0.1 µs.
+    /// For each GPU event on a side, in node order: the difference between the event's start and the previous event's
+    /// start, and the time from the launch to the start. Both times are multiples of 0.1 µs.
     fn gpu_events(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();

@@ -1,5 +1,5 @@
-//! Builds the page's table of compiled regions and graph launches that only one side has, with the
-//! ops that they replaced. Each line shows whether the fusion made the program faster.
+//! Builds the page's table of the compiled regions and graph launches that exist on only one side, with the ops that
+//! they replaced. Each line shows whether the fusion made the program faster.
 
 use crate::analysis::Analysis;
 use crate::diff::Region;

@@ -89,7 +89,7 @@ fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
     lines
 }
 
-/// A text table with the rows of a name grouped by shape, largest difference first.
+/// A text table of the rows with a given name, grouped by shape, largest difference first.
 fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
     let mut sums: BTreeMap<String, (u64, PerSide<Nanos>)> = BTreeMap::new();
     for row in rows {

@@ -1,5 +1,5 @@
-//! Writes the opening of the Markdown: what changed, whether the traces are comparable, and why the times differ; then
-//! the inputs and the warnings.
+//! Writes the opening of the Markdown: what changed, whether the traces are comparable, why the times differ, the
+//! inputs, and the warnings.
 
 use super::{CELL, Section, cell, side_names, whole, wrapped};
 use crate::analysis::{Analysis, INCOMPLETE};

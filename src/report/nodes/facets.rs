@@ -23,7 +23,7 @@ pub(in crate::report) struct Facet {
     pub(in crate::report) values: Vec<u32>,
     /// The distinct values of the rows; the empty string represents rows without a value.
     pub(in crate::report) texts: Vec<String>,
-    /// The attributed events grouped by value; the groups add up to the total.
+    /// The attributed events grouped by value; the times of all groups add up to the total.
     pub(in crate::report) groups: Vec<Group>,
 }
 
@@ -89,7 +89,7 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .collect()
 }
 
-/// The value of each row as an index into the distinct values, and the distinct values.
+/// For each row, the index of its value among the distinct values; and the distinct values.
 fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, Vec<String>) {
     let mut texts: Vec<String> = Vec::new();
     let mut numbers: FxHashMap<Text<'a>, u32> = FxHashMap::default();

@@ -18,11 +18,10 @@ pub struct ChangeSummary {
     pub cost_us: f64,
     /// The part of `cost_us` that is a difference in the device's busy time.
     pub busy_us: f64,
-    /// The effect of this change alone on the baseline's step, by replay, in µs; `null` if the
-    /// traces cannot be replayed.
+    /// The effect of making only this change to the baseline's step, by replay, in µs; `null` if the traces cannot be
+    /// replayed.
     pub effect_alone_us: Option<f64>,
-    /// The effect of this change on the candidate's step, which contains all other changes, by
-    /// replay, in µs.
+    /// The effect of making this change last, so that the step already contains all other changes, by replay, in µs.
     pub effect_last_us: Option<f64>,
     /// Number of changed calls in all compared steps. Counts matched ops that differ, and unmatched calls that are
     /// not nested in another unmatched call.

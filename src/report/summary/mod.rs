@@ -42,8 +42,8 @@ pub struct Summary {
     pub changes: Vec<ChangeSummary>,
     /// The time differences that no change in the program explains.
     pub same_program: SameProgram,
-    /// Fraction (0 to 1) of the GPU time in compared steps that was launched by firmly matched calls; `null` without
-    /// GPU time.
+    /// Fraction (0 to 1) of the GPU time in compared steps whose launching calls are firmly matched; `null` if there
+    /// is no GPU time.
     pub firm_share: Option<f64>,
     /// The causes of the wall-time difference, largest first.
     pub causes: Vec<CauseSummary>,
@@ -93,7 +93,7 @@ pub struct SideSummary {
     pub one_sided_us: f64,
     /// Time of GPU events whose launch is not in the trace, in µs.
     pub unlinked_us: f64,
-    /// Variation between runs on this side; `null` for a single run.
+    /// How much the runs on this side vary; `null` if the side has a single run.
     pub runs: Option<RunsSummary>,
 }
 
@@ -124,10 +124,10 @@ pub struct SideNote {
     pub note: Note,
 }
 
-/// All rows that share a name and a lowest common node.
+/// The rows that have the same name and the same lowest common node.
 #[derive(Debug, Clone, Serialize)]
 pub struct NameDifference {
-    /// Name that the rows share.
+    /// The name of the rows.
     pub name: String,
     /// Name of the lowest common node above the rows; empty if the op itself is the lowest common
     /// node.

@@ -72,7 +72,7 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
 /// The names of calls, each on a single line.
 struct Names<'d> {
     diff: &'d TraceDiff,
-    /// Whether each name can be used unescaped, cached because there are few distinct names.
+    /// For each name, whether it can be used unescaped. The results are cached, because there are few distinct names.
     is_plain: PerSide<ByName<bool>>,
 }
 

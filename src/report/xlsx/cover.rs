@@ -141,8 +141,8 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes a line with the values on both sides, their difference and their ratio; the ratio is empty if either
-    /// value is zero.
+    /// Writes a line with the values on both sides, their difference, and their ratio; the ratio is empty if one of
+    /// the values is zero.
     fn compared(&mut self, title: &str, time: PerSide<f64>, format: &str) -> Result<(), XlsxError> {
         self.text(&[title])?;
         self.numbers(1, format, &[time.baseline, time.candidate])?;

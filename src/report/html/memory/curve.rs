@@ -14,7 +14,8 @@ pub(in crate::report::html) struct Curves {
     /// The `d` attribute of each side's path; empty if the side has no such curve.
     pub(in crate::report::html) allocated: [String; 2],
     pub(in crate::report::html) reserved: [String; 2],
-    /// The number of bytes that the full height represents, and the time that the full width represents.
+    /// The number of bytes that the full height of the drawing represents, and the time that the full width
+    /// represents.
     pub(in crate::report::html) height: String,
     pub(in crate::report::html) width: String,
 }

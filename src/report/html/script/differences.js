@@ -99,7 +99,7 @@ function groupRows() {
   return sortGroups([...groups.values()].filter(which ? which[2] : () => true));
 }
 
-// The shapes of a row, as a single string if both sides agree.
+// The shapes of a row, as a single string if both sides have the same shapes.
 function argumentsText(row) {
   const [first, second] = rows.argument_table[rows.arguments[row]].map((text) => page.texts[text]);
   return first === second || !second ? first : !first ? second : `${first} → ${second}`;

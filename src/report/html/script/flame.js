@@ -1,7 +1,7 @@
 // Draws the merged tree as icicles: calls with the same stack of names form one frame, and the width of a frame
-// represents the frame's time. In the two-sided view, the baseline is above the candidate, in the same order and scale;
-// the differential view is a single icicle. A frame is merged with its only child if the child has the same time,
-// because the stack does not branch there.
+// represents the frame's time. The two-sided view shows the baseline above the candidate, with the same order of
+// frames and the same scale; the differential view is a single icicle. A frame is merged with its only child if the
+// child has the same time, because the stack does not branch there.
 
 const FRAME_HEIGHT = 18;
 const GAP = 30;
@@ -108,7 +108,8 @@ function below(frame) {
   return (frame.below ??= framesBelow(frame));
 }
 
-// When a frame is drawn, it is merged with the chain of only children below it that have the same time.
+// Merges a frame with its only child if the child has the same time, and repeats this for as long as possible. Called
+// when the frame is drawn.
 function collapse(frame) {
   if (frame.isCollapsed || flame.whole) return;
   frame.isCollapsed = true;
@@ -156,8 +157,8 @@ function zoomedFrame() {
 
 // ---- drawing
 
-// The icicles of a view as { top, side, from }, with the frames above the zoomed frame. All icicles
-// of a view are drawn to the same scale.
+// The icicles of a view as { top, title, side, above, up }: `above` says whether the frames above `top` are drawn,
+// and `up` whether the icicle grows upward. All icicles of a view are drawn to the same scale.
 function drawings() {
   if (view() === "sandwich") return sandwich();
   const top = zoomedFrame();
@@ -275,7 +276,7 @@ function sandwich() {
   const nodes = [];
   const fits = flame.layers ? (at) => keyOf(at) === key : (at) => tree.name[at] === number;
   const number = page.texts.indexOf(key);
-  // If calls to the selected op are nested, only the outermost call counts.
+  // If calls to the selected op are nested, only the outermost call is counted.
   for (let at = 0; at < tree.size; at++) {
     if (!fits(at)) continue;
     nodes.push([at, at]);

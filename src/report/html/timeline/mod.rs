@@ -1,4 +1,5 @@
-//! Builds the page's timeline, which shows one step on both sides, from the start of the step, as slices in lanes.
+//! Builds the page's timeline, which shows one step on both sides as slices in lanes. Both sides are aligned at the
+//! start of the step.
 //!
 //! ```text
 //! MI300X  main thread   ├ Conv2d_0 ───────┤├ Linear_0 ──┤
@@ -6,8 +7,8 @@
 //! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
 //!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
 //! ```
-//! Times are in nanoseconds since the start of the step on the same side as the call. The size of the timeline is
-//! limited for every trace: it shows only the longest calls in the step and the longest calls near the largest
+//! Times are in nanoseconds, measured on each side from the start of the step on that side. The size of the timeline
+//! is limited for every trace: it shows only the longest calls in the step and the longest calls near the largest
 //! causes.
 
 mod choice;
@@ -149,7 +150,7 @@ impl Slices {
     }
 }
 
-/// Whether the traces have no GPU events, so host time is compared.
+/// Whether host time is compared because the traces have no GPU events.
 fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,

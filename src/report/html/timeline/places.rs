@@ -1,5 +1,5 @@
-//! Finds where the leading causes occur in the step that is shown. For each cause, the instance with
-//! the largest difference is chosen.
+//! Finds where the leading causes occur in the step that is shown. If a cause occurs several times, the occurrence
+//! with the largest difference is chosen.
 
 use super::shown::Shown;
 use crate::analysis::{Analysis, Cause, IdleKind, Part};
@@ -19,7 +19,7 @@ pub(super) struct CausePlace {
     cause: usize,
     /// Node of the cause in the merged tree.
     pub(super) node: usize,
-    /// For a cause in GPU time, the GPU event below the node with the largest difference.
+    /// For a cause in GPU time, the GPU event with the largest difference below the node.
     pub(super) event: Option<usize>,
     /// Start of the cause on the side where it starts earlier, in ns since the start of the step.
     pub(super) from: i64,

@@ -12,7 +12,7 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::cmp::Reverse;
 
-/// Threshold below which a relative difference in kernel time is not mentioned.
+/// Relative differences in kernel time below this threshold are not mentioned.
 const SAME_SPEED: f64 = 0.03;
 
 /// The layers of a comparison's step-time difference.
@@ -63,7 +63,7 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
 
 /// The noise that the unexplained parts of the difference are compared with.
 struct Noise {
-    /// Threshold above which a part exceeds the noise; `None` if the noise is unknown.
+    /// A part above this threshold exceeds the noise; `None` if the noise is unknown.
     spread: Option<Nanos>,
     /// Titles of the layers for parts that exceed the noise and for parts within the noise.
     beyond: String,
@@ -181,7 +181,7 @@ fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     }
 }
 
-/// The combined effect of all changes, minus the sum of their individual effects.
+/// The joint effect of all changes minus the sum of their individual effects.
 fn together(figures: Figures, effects: &Effects) -> Option<Line> {
     let sum: Nanos = effects.of_changes.iter().map(|effect| effect.alone).sum();
     let more = effects.joint.alone - sum;
@@ -233,7 +233,7 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     is_shown(&line).then_some(line)
 }
 
-/// An example is `the same kernels take 1.36 times as long`, if the ratio is worth mentioning.
+/// A remark such as `the same kernels take 1.36 times as long`; `None` if the ratio is too small to mention.
 fn kernel_speed(analysis: &Analysis) -> Option<String> {
     let is_other_speed =
         |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
@@ -246,7 +246,7 @@ fn is_shown(line: &Line) -> bool {
     !line.shown.starts_with('±')
 }
 
-/// An example is `The GPU waits more for the host between calls, most of it before aten::slice`.
+/// A sentence such as `The GPU waits more for the host between calls, most of it before aten::slice`.
 fn between_calls(changes: &Changes, device: &str) -> String {
     let more = if changes.between_calls() > Nanos::ZERO { "more" } else { "less" };
     let most = changes.between_calls_before().map(|op| format!(", most of it before {op}"));

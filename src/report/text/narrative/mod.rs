@@ -43,9 +43,9 @@ pub struct Narrative {
     pub state: Option<String>,
     /// The changes in the program, most expensive first.
     pub certain: Layer,
-    /// Differences in the speed of the same program that exceed run-to-run noise.
+    /// Parts of the difference that no change explains and that exceed run-to-run noise.
     pub other_speed: Layer,
-    /// Differences in the speed of the same program that are within noise or not tested.
+    /// Parts of the difference that no change explains and that are within noise or were not tested.
     pub within_noise: Layer,
     /// Whether the figures for the changes are effects by replay.
     pub has_effects: bool,
@@ -77,8 +77,7 @@ pub struct Line {
     pub number: Option<usize>,
     /// What changed.
     pub sentence: String,
-    /// Difference per step, candidate − baseline: the effect by replay where known, otherwise the
-    /// attributed time.
+    /// Difference per step, candidate − baseline: the effect by replay if it is known, otherwise the attributed time.
     pub cost: Nanos,
     /// The cost with sign and unit; empty for a change that takes no time itself, such as a different device.
     pub shown: String,
