@@ -13,7 +13,7 @@ pub enum Damage {
     CutOff,
     /// The compressed data does not match its checksum.
     Corrupt,
-    /// Number of events that could not be read, and number of bytes skipped.
+    /// Number of events that could not be read, and the number of bytes that were skipped.
     LostEvents(u64, u64),
     /// Number of events without a start or a duration.
     UntimedEvents(u64),
@@ -37,7 +37,8 @@ pub enum Damage {
     UntimedSteps(u64),
     /// Number of recorded steps that have no work although the other steps of the run have some.
     EmptySteps(u64),
-    /// Number of steps at an edge of the window with fewer than half of the usual number of calls.
+    /// Number of steps at an edge of the window that have fewer than half of the usual number of
+    /// calls.
     CutSteps(u64),
 }
 

@@ -57,8 +57,8 @@ pub struct Evidence {
     pub untimed_steps: u64,
     /// Number of steps that have no measured work although the other steps of the run have some.
     pub empty_steps: u64,
-    /// Number of recorded steps at an edge of the window with fewer than half of the usual number
-    /// of calls.
+    /// Number of recorded steps at an edge of the window that have fewer than half of the usual
+    /// number of calls.
     pub cut_steps: u64,
     /// Fraction of the measured time spent on work that was launched outside of all steps, from 0
     /// to 1; 0 if the trace has no steps.
@@ -230,7 +230,7 @@ fn is_coarse(trace: &Trace) -> bool {
         .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }
 
-/// Whether runtime calls with this name always have a GPU event, unless the event is lost.
+/// Whether every runtime call with this name has a GPU event, unless the event was lost.
 fn launches_work(name: &str) -> bool {
     let is_runtime = ["cu", "hip"].iter().any(|prefix| name.starts_with(prefix));
     let launches = ["LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch"];

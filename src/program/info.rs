@@ -33,7 +33,7 @@ pub struct HeadInfo {
     pub recorder: &'static str,
     /// The GPUs, grouped.
     pub devices: Vec<DeviceInfo>,
-    /// Versions of runtime, driver and profiler.
+    /// Versions of the runtime, the driver and the profiler.
     pub versions: Vec<(String, String)>,
     /// Rank of the process, if the job has several processes.
     pub rank: Option<i64>,
@@ -160,10 +160,9 @@ pub struct CapturedInfo {
     pub fitting: u64,
     /// Number of GPU events in all graph launches.
     pub kernels: u64,
-    /// Number of GPU events placed below the captured call that launched the event.
+    /// Number of GPU events placed below the captured call that launched them.
     pub placed: u64,
-    /// Number of GPU events placed below the program part named in the event, because no capture
-    /// fits.
+    /// Number of GPU events placed below the program part that they name, because no capture fits.
     pub named: u64,
     /// The capture files that were used for at least one graph launch.
     pub captures: Vec<String>,

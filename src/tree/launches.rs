@@ -23,7 +23,7 @@ pub(super) struct Launched {
 }
 
 impl Launched {
-    /// The GPU events of a launch, by start.
+    /// The GPU events of a launch, sorted by start.
     pub(super) fn by(&self, launch: EventId) -> impl Iterator<Item = EventId> + '_ {
         let first = match self.is_launch[launch.index()] {
             true => self.links.partition_point(|&(from, _)| from < launch),

@@ -264,7 +264,7 @@ impl CallTree {
         self.siblings(0, self.ends.len() as u32)
     }
 
-    /// The children of a call by start; below a launch, GPU events come first.
+    /// The children of a call, sorted by start; below a launch, GPU events come first.
     pub fn children(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
         self.siblings(call.0 + 1, self.ends[call.index()])
     }
@@ -452,7 +452,7 @@ impl CallTree {
     }
 
     /// The call that launched a GPU event when the event ran. For a GPU event below a captured
-    /// launch, this is the graph launch above. Returns `None` if the launch is not in the trace.
+    /// launch, this is the graph launch above it. Returns `None` if the launch is not in the trace.
     pub fn running_launch(&self, gpu_event: CallId) -> Option<CallId> {
         let launch = self.launch(gpu_event)?;
         let ran = |call: &CallId| !self.is_captured(*call);

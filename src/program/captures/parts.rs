@@ -58,7 +58,7 @@ impl<'n> Parts<'n> {
 }
 
 /// Synthetic capture traces that contain the program parts named by kernels, for replays without a
-/// recorded capture. Each distinct sequence of program parts gets one trace.
+/// recorded capture. There is one trace for each distinct sequence of program parts.
 pub(super) struct PartTraces {
     /// Number of recorded capture traces, which precede the synthetic traces in the list of
     /// sources.

@@ -172,7 +172,7 @@ fn is_covered_inside(tree: &CallTree, launch: CallId, covered: &[bool]) -> bool 
     tree.subtree(launch).any(|below| covered[below.index()])
 }
 
-/// The GPU events of a replay by start time, including those below captured calls.
+/// The GPU events of a replay, sorted by start time, including those below captured calls.
 fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
     let below = tree.subtree(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);

@@ -27,8 +27,8 @@ const SAME_WORK: Score = 48;
 const OTHER_WORK: Score = -24;
 /// Score if a word from the op's name occurs in the kernel's name.
 const SAME_WORD: Score = 32;
-/// Minimum length of a word that is searched for in kernel names. Shorter words occur in many
-/// unrelated words.
+/// Minimum length of a word that is searched for in kernel names. Shorter words occur by chance in
+/// many longer words.
 const SHORTEST_WORD: usize = 3;
 /// Score if the launch and the kernel have the same grid and block. The score is subtracted if
 /// either differs.

@@ -54,7 +54,7 @@ pub struct CapturedGraph {
     pub(crate) is_whole: bool,
     /// The captured calls, in preorder.
     pub(crate) calls: Vec<GraftedCall>,
-    /// The captured launches by start time, as positions in `calls`.
+    /// The captured launches, sorted by start time, as positions in `calls`.
     pub(crate) launches: Vec<(u32, LaunchKind)>,
 }
 
@@ -86,7 +86,7 @@ impl Capture {
         Capture { tree, graphs }
     }
 
-    /// Whether any graph was captured in the trace. The check is fast because no tree is needed.
+    /// Whether any graph was captured in the trace. The check is fast because it builds no tree.
     pub fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }

@@ -10,7 +10,7 @@ pub struct Replay {
     pub launch: Uid,
     /// Number of GPU events that the launch started.
     pub kernels: usize,
-    /// Number of GPU events that were attributed to the captured call that launched the event.
+    /// Number of GPU events that were attributed to the captured call that launched them.
     pub placed: usize,
     /// Number of GPU events that were attributed to the program part named in the event; 0 if a
     /// captured graph fits.
@@ -30,7 +30,7 @@ pub struct Replay {
 pub struct ReplayedGraph {
     /// The file that contains the capture.
     pub source: String,
-    /// Index of the graph among the graphs of the file, from 0.
+    /// Index of the graph in the file, counted from 0.
     pub number: usize,
     /// The call that began the graph's capture: a position in the capture's `traceEvents`.
     pub begin: Uid,

@@ -153,7 +153,7 @@ fn plain_frame(name: &str) -> String {
 }
 
 impl Ran {
-    /// The GPU events directly below a graph launch, by start.
+    /// The GPU events directly below a graph launch, sorted by start.
     pub(crate) fn of(tree: &CallTree, launch: CallId, alphabet: &mut Alphabet) -> Vec<Ran> {
         let trace = tree.trace();
         let events = tree.children(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);

@@ -24,7 +24,7 @@ pub(crate) struct StoredTree {
     /// `pid`, `tid` and name of each thread.
     threads: Vec<[u32; 3]>,
     streams: Vec<(i64, i64)>,
-    /// Dims, types, strides and concrete inputs of each argument record.
+    /// For each argument record, its dims, types, strides and concrete inputs.
     arguments: Vec<[u32; 4]>,
     header: StoredHeader,
     /// Depth of each call, in preorder.
@@ -38,7 +38,8 @@ pub(crate) struct StoredTree {
     durations: Vec<i64>,
     /// For each call, the index of its arguments plus 1, or 0 if the call has no arguments.
     arguments_of: Vec<u32>,
-    /// Name, thread, start (as distance from the previous start) and duration of each annotation.
+    /// For each annotation, its name, thread, start (as the distance from the previous start) and
+    /// duration.
     annotations: Vec<(u32, u32, i64, i64)>,
     /// All columns below contain values for only a few calls.
     captured: Column<u8>,
@@ -69,7 +70,7 @@ struct StoredHeader {
     options: Vec<String>,
 }
 
-/// Kinds of calls that are events; the position in this list is the code.
+/// The kinds of calls that are events. The code of a kind is its position in this list.
 const KINDS: [Category; 6] = [
     Category::PythonFunction,
     Category::CpuOp,
@@ -82,7 +83,7 @@ const KINDS: [Category; 6] = [
 const THREAD: u8 = 6;
 const UNLINKED_ROOT: u8 = 7;
 
-/// Ways in which calls were captured; the position in this list is the code.
+/// The ways in which calls can be captured. The code of a way is its position in this list.
 const CAPTURED: [CapturedAs; 2] = [CapturedAs::Call, CapturedAs::Part];
 
 /// Maximum value of a time; a larger number is an error. The sum of two such times does not

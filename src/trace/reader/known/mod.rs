@@ -133,7 +133,7 @@ impl Known {
             }
             at += between.len();
             // The same three lines are repeated for each kind of value, because a shared path for
-            // all kinds makes reading 3% slower.
+            // all kinds would make reading 3% slower.
             at = match *then {
                 Then::Value(slot, Kind::Text) => {
                     let end = scan::string_end(text, at)?;
@@ -242,8 +242,8 @@ impl Kind {
 impl Step {
     /// Whether `text` starts with this step, followed by a non-empty value. Empty values are part
     /// of a step, so no text starts with two different steps.
-    // This function is always inlined, because a function call for each step makes reading take 2%
-    // more instructions.
+    // This function is always inlined, because a function call for each step would make reading
+    // take 2% more instructions.
     #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
