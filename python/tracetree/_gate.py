@@ -94,7 +94,7 @@ class GateOutcome:
 
     @property
     def inconclusive(self) -> bool:
-        """Whether data is missing or too few runs were recorded to decide."""
+        """Whether the traces do not contain enough data to decide."""
         return self.outcome == "inconclusive"
 
     def __bool__(self) -> bool:
