@@ -1,8 +1,8 @@
 //! Benchmarks for the stages of a comparison. Run `cargo bench --bench stages`, and add `-- align` to run a single
 //! stage.
 //!
-//! The benchmarks use the sample traces in the repository and, if `TRACETREE_TRACES` is set, traces in that folder.
-//! Bytes per second are uncompressed bytes.
+//! The benchmarks use the sample traces in the repository and, if `TRACETREE_TRACES` is set, traces in that
+//! folder. Throughput is measured in uncompressed bytes per second.
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
@@ -104,7 +104,8 @@ fn account(bencher: Bencher<'_, '_>, at: usize) {
     bencher.counter(bytes).bench_local(|| Analysis::new(black_box(diff.clone())));
 }
 
-/// Writes the tables, the page and the Markdown, including the analysis of steps and layers that they need.
+/// Writes the tables, the HTML page and the Markdown report, and computes the analysis of steps and layers
+/// that these files need.
 #[divan::bench(args = pairs())]
 fn write(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);

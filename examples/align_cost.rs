@@ -4,11 +4,11 @@
 //! cargo run --release --example align_cost -- [MOST_EVENTS]
 //! ```
 //!
-//! The traces are generated in memory, with up to MOST_EVENTS events. They contain training steps with modules, ops,
-//! launches and kernels. Each trace is aligned with four candidates: an equal trace (shifted in time), a trace in which
-//! every tenth op is renamed, a trace in which all names differ, and a trace in which all names and shapes differ, so
-//! only the launches are similar. All times are CPU times. Alignment times are the minimum of three rounds; reading
-//! times are the minimum over the four candidates.
+//! The traces are generated in memory, with up to MOST_EVENTS events. They contain training steps with
+//! modules, ops, launches and kernels. Each trace is aligned with four candidates: an identical trace
+//! (shifted in time), a trace in which every tenth op is renamed, a trace in which all names differ, and a
+//! trace in which all names and shapes differ, so only the launches are similar. All times are CPU times.
+//! Alignment times are the minimum of three rounds; reading times are the minimum over the four candidates.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -24,7 +24,7 @@ use tracetree::{CallTree, PerSide, Side, Trace, TraceDiff};
 /// The trace sizes to measure, in events per trace.
 const SIZES: [usize; 6] = [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000];
 
-/// The name and the number of launched kernels of each op in a layer.
+/// For each op in a layer, its name and the number of kernels that it launches.
 const OPS: [(&str, usize); 8] = [
     ("aten::layer_norm", 1),
     ("aten::linear", 1),
@@ -108,8 +108,8 @@ fn text(size: usize, shift: usize, change: Change) -> String {
     writer.text
 }
 
-/// Writes events in order of start time. The duration of an outer event must be known when it
-/// starts.
+/// Writes events in order of start time. An outer event is written before the events inside it, so its
+/// duration must be known in advance.
 struct Writer {
     text: String,
     time: usize,

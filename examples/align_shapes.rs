@@ -1,12 +1,12 @@
-//! Measures how alignment time grows on difficult inputs: it should double when the input doubles.
+//! Measures how alignment time grows on difficult inputs. The time should double when the input size doubles.
 //!
 //! ```text
 //! cargo run --release --example align_shapes -- [TIMES] [SHAPE]
 //! ```
 //!
-//! The traces are generated in memory. Each input shape has three sizes: `TIMES` (default 1) times the smallest
-//! meaningful size, and two and four times as much. `SHAPE` selects the input shapes whose names contain this string.
-//! All times are CPU times.
+//! The traces are generated in memory. Each input shape is measured at three sizes: `TIMES` (default 1) times
+//! the smallest meaningful size, then twice and four times that size. `SHAPE` selects the input shapes whose
+//! names contain this string. All times are CPU times.
 //!
 //! The shapes are flat siblings that are all renamed, flat siblings in a different order, flat siblings that share a
 //! few names but have different tensor shapes, many threads in a different order, many threads compared with a single

@@ -7,15 +7,16 @@
 //! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its changed copy, with and
 //! without Python frames. The changes in `Change::hard` come last; no test requires a minimum for these changes yet.
 //!
-//! The columns are the precision and recall of the UID map (for calls on the GPU path and for all host calls), the
-//! fraction of true matches that are found exactly (on the GPU path, or among host calls if the GPU path is empty), the
-//! fraction of matches that are firm, and the number of wrong firm matches.
+//! The columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
+//! host calls; the fraction of true matches that are found exactly (on the GPU path, or among all host calls
+//! if the GPU path is empty); the fraction of matches that are firm; and the number of firm matches that are
+//! wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.
 //! - `--below` shows only rows with a precision or recall below SHARE.
 //! - `--wrong` shows the first N wrong entries of each map.
-//! - `--write` writes both traces of each shown row to FOLDER, for `tracetree diff`.
+//! - `--write` writes both traces of each shown row to FOLDER, so that `tracetree diff` can compare them.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

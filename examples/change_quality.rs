@@ -1,5 +1,5 @@
-//! Prints, for recordings with known changes, whether tracetree named the change and which fraction of the difference
-//! it attributes to causes.
+//! For recordings with known changes, prints whether tracetree names the change and what fraction of the time
+//! difference it attributes to causes.
 //!
 //! ```text
 //! cargo run --release --all-features --example change_quality            all pairs, both ways
@@ -47,9 +47,9 @@ fn list(analysis: &Analysis, out: &mut dyn Write) -> Result<()> {
 fn table(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{:<58} {:<17} rank others changes unexplained", "pair", "kind")?;
     for pair in KNOWN {
-        // The expected words apply only in the direction from the baseline to the candidate. With
-        // the sides swapped, the sentence describes the opposite change in different words, so only
-        // its kind is checked.
+        // The expected words describe the change only in the direction from the baseline to the candidate.
+        // With the sides swapped, the sentence describes the opposite change in different words, so only the
+        // kind of the change is checked.
         let both =
             [(pair.baseline, pair.candidate, pair.words), (pair.candidate, pair.baseline, "")];
         for (one, two, words) in both {

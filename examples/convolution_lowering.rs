@@ -3,9 +3,9 @@
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
 //! ```
-//! The example does the regression analysis of `docs/guides/walkthrough.md` by hand: it takes the rows of one op,
-//! groups these rows by input shapes, and lists the ops and kernels on each side. Without arguments, the example uses
-//! the ResNet pair in `examples/traces`.
+//! The example reproduces the regression analysis in `docs/guides/walkthrough.md` step by step: it takes the
+//! rows of one op, groups these rows by input shapes, and lists the ops and kernels on each side. Without
+//! arguments, the example uses the ResNet pair in `examples/traces`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -48,7 +48,7 @@ enum Group {
 /// Number of key groups.
 const GROUPS: usize = Group::Sequence as usize + 1;
 
-/// A number in the JSON text of the trace that is shifted in each round.
+/// A number in the trace's JSON text that each round shifts.
 struct Number {
     place: Range<usize>,
     value: u64,
@@ -193,7 +193,7 @@ fn number_length(text: &[u8]) -> usize {
     text.iter().position(|b| !is_number(b)).unwrap_or(text.len())
 }
 
-/// All numbers in the text that are shifted, in order. Negative numbers are not ids and stay unchanged.
+/// All numbers in the text that each round shifts, in order. Negative numbers are not ids and stay unchanged.
 fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
     let mut numbers = Vec::new();
     let mut group = None;

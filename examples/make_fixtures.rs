@@ -1,4 +1,4 @@
-//! Writes the two traces of each folder in `tests/fixtures` that demonstrates a phenomenon.
+//! For each folder in `tests/fixtures` that demonstrates a phenomenon, writes the two traces in this folder.
 //!
 //! ```text
 //! cargo run --example make_fixtures

@@ -4,8 +4,8 @@
 //! cargo run --example make_ranks -- FOLDER [RANKS]
 //! tracetree fleet run FOLDER/before FOLDER/after -o FOLDER/fleet
 //! ```
-//! The first command writes FOLDER/before and FOLDER/after and prints the planted faults. RANKS is
-//! a multiple of four, and at least 16 (default 64). Equal arguments produce equal files.
+//! The first command writes FOLDER/before and FOLDER/after and prints the planted faults. RANKS is a multiple
+//! of four, and at least 16 (default 64). The same arguments always produce identical files.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

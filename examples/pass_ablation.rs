@@ -3,10 +3,10 @@
 //! ```text
 //! cargo run --release --example pass_ablation -- TRACE… [--seed N] [--only TEXT] [--without PASS,PASS,…]
 //! ```
-//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs with all passes, and
-//! once without each pass. Each row of the table is a pass. The columns count the changed traces whose lowest precision
-//! or recall falls or rises by more than 0.001 without the pass, show the sums of these losses and gains, and name the
-//! change with the largest loss.
+//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs with all
+//! passes, and once without each pass. Each row of the table is a pass. The columns show how many changed
+//! traces lose or gain more than 0.001 in their lowest precision or recall when the pass is skipped, the sums
+//! of these losses and gains, and the change with the largest loss.
 //!
 //! Often, a later pass makes the same matches as a skipped pass. With `--without`, the first row shows the losses if
 //! all given passes are skipped. Each further row shows the losses if one more pass is skipped.
@@ -26,7 +26,7 @@ use tracetree::diff::Pass;
 
 const USAGE: &str = "usage: pass_ablation TRACE… [--seed N] [--only TEXT] [--without PASS,…]";
 
-/// Minimum difference between two scores that counts as a loss or gain.
+/// Minimum difference between two scores required to count it as a loss or gain.
 const VISIBLE: f64 = 0.001;
 
 /// Passes on which all other passes depend.

@@ -1,4 +1,5 @@
-//! Measures the cost of reading a trace: the peak memory, and the time compared with the time to only inflate the file.
+//! Measures the cost of reading a trace: the peak memory, and the time compared with the time needed just to
+//! inflate the file.
 //!
 //! ```text
 //! cargo run --release --example read_cost -- TRACE.json.gz

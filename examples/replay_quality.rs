@@ -1,6 +1,6 @@
-//! Prints three tables of replay quality on real traces: how well a replay reproduces each step,
-//! how well one trace's graph with a second trace's durations predicts the second trace, and the
-//! computed effects of changes whose size is known.
+//! Prints three tables of replay quality on real traces: how well a replay reproduces each step, how well one
+//! trace's graph, given a second trace's durations, predicts the second trace, and the computed effects of
+//! changes whose size is known.
 //!
 //! ```text
 //! cargo run --release --all-features --example replay_quality            all tables
@@ -134,7 +134,7 @@ fn self_check(paths: &[PathBuf], out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{refused} of {} traces have no effects", paths.len())
 }
 
-/// Pairs of traces with equal structure.
+/// Pairs of traces with identical structure.
 const PAIRS: [(&str, &str); 22] = [
     ("h100/resnet_eager", "h100/resnet_eager_again"),
     ("h100/resnet_eager", "h100/resnet_eager_third"),
@@ -235,9 +235,10 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Recordings of programs into which a known delay was injected. In a recording without Python stacks, no call shows a
-/// sleep on the host, so the effect of a sleep is the effect of the host time before the first op of each step. The
-/// effect of any other change is the effect of the calls without a counterpart.
+/// Recordings of programs into which a known delay was injected. A recording without Python stacks contains
+/// no call for a sleep on the host. The effect of a sleep is therefore computed as the effect of the host
+/// time before the first op of each step. The effect of any other change is computed as the effect of the
+/// calls that have no counterpart.
 fn known(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nKnown changes (ms per step): recorded difference, effect, injected delay")?;
     for (program, injected) in [

@@ -60,7 +60,7 @@ fn sentences(passage: &Passage) -> Vec<(usize, String)> {
             true => line.clone(),
             false => line.trim_start_matches(['-', '*', '#']).to_owned(),
         };
-        // In a literal, each line of output is separate.
+        // In a string literal, each line of output starts a new sentence.
         let parts: Vec<&str> = if is_literal { line.split("\\n").collect() } else { vec![&line] };
         for part in parts {
             for word in part.trim_end_matches('\\').split_whitespace() {
@@ -73,7 +73,7 @@ fn sentences(passage: &Passage) -> Vec<(usize, String)> {
                         open.push(' ');
                         open.push_str(word);
                     }
-                    // Each cell of a table row is separate.
+                    // Each cell of a table row starts a new sentence.
                     _ if word == "|" => all.push((*number, String::new())),
                     _ => all.push((*number, word.to_owned())),
                 }

@@ -4,8 +4,9 @@
 //! cargo run --release --example stage_times -- BASELINE CANDIDATE [ROUNDS]
 //! ```
 //!
-//! All figures are medians over the rounds. Memory is the peak of the process during the stage, including memory that
-//! earlier stages keep; 0 if `/proc` does not report the peak. Trace bytes are the uncompressed bytes of both traces.
+//! All values are medians over the rounds. Memory is the peak memory of the process during the stage,
+//! including memory retained from earlier stages. It is 0 if `/proc` does not report the peak. Trace bytes
+//! are the uncompressed bytes of both traces.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -123,7 +124,7 @@ fn median(rounds: &[Round], stage: usize, of: fn(&Cost) -> f64) -> f64 {
     values[values.len() / 2]
 }
 
-/// Resets the peak memory of the process to its current memory.
+/// Resets the recorded peak memory of the process to its current memory use.
 fn forget_peak() {
     // If the file cannot be written, the reported peak covers all stages so far.
     let _ = std::fs::write("/proc/self/clear_refs", "5");

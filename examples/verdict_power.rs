@@ -24,7 +24,7 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result, Side};
 
-/// The numbers of steps per side that are tested.
+/// The tested numbers of steps per side.
 const STEPS: [usize; 4] = [2, 3, 5, 6];
 
 /// Factors by which a call site is slowed down. The largest factor is for noisy call sites.
@@ -33,7 +33,7 @@ const FACTORS: [f64; 4] = [1.05, 1.1, 1.5, 3.0];
 /// A call site counts as quiet if the standard deviation of the logarithms of its times is at most this value.
 const QUIET: f64 = 0.02;
 
-/// Maximum number of ways to split the steps of a trace into two sides that are tested.
+/// Maximum number of tested ways to split the steps of a trace into two sides.
 const DIVISIONS: usize = 20;
 
 fn main() -> Result<()> {

@@ -21,7 +21,7 @@ pub(crate) struct Bound<'t> {
     pub(crate) quantity: &'t str,
     pub(crate) labels: Vec<(&'t str, &'t str)>,
     pub(crate) relation: Relation,
-    /// The number of the limit, without the unit.
+    /// The numeric value of the limit, without the unit.
     pub(crate) number: &'t str,
     /// The unit of the limit; empty if the limit has no unit.
     pub(crate) unit: &'t str,
@@ -36,7 +36,8 @@ pub(crate) enum Relation {
     AtMost,
 }
 
-/// The relations and how conditions write them. Longer relations come first, so that `>=` is not read as `>`.
+/// The notation for each relation in conditions. Longer relations come first, so that `>=` is not read as
+/// `>`.
 const RELATIONS: [(&str, Relation); 4] = [
     (">=", Relation::AtLeast),
     ("<=", Relation::AtMost),
@@ -102,7 +103,7 @@ impl<'t> Bound<'t> {
     }
 }
 
-/// The quantity and the labels of a string such as `gpu_time{phase="decode"}`.
+/// The quantity and the labels parsed from a string such as `gpu_time{phase="decode"}`.
 type Labelled<'t> = (&'t str, Vec<(&'t str, &'t str)>);
 
 fn labels(text: &str) -> Result<Labelled<'_>, String> {

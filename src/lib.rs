@@ -14,9 +14,10 @@
 //! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program ┘
 //! ```
 //!
-//! Each module is a stage of the pipeline: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] → [`tables`] →
-//! [`report`]. The result of a stage owns the inputs of that stage, so the result can be kept, returned and sent to
-//! another thread. No stage modifies its input or prints. [`Comparison::open`] runs the whole pipeline.
+//! Each module is a stage of the pipeline: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] →
+//! [`tables`] → [`report`]. Each stage returns a result that owns the stage's inputs, so the result can be
+//! kept, returned and sent to another thread. No stage modifies its input or prints. [`Comparison::open`]
+//! runs the whole pipeline.
 //!
 //! ```
 //! use tracetree::report::ReportOptions;
@@ -52,7 +53,7 @@
 //! | which events are in the file, and what is irregular about the file | [`Trace::events`], [`Trace::notes`] |
 //! | what launched this kernel, in which module, in which step | [`CallTree::ancestors`], [`CallTree::module_stack`], [`program::Steps::step`] |
 //! | which backward op belongs to a forward op | [`CallTree::backward_links`], [`CallTree::links`] |
-//! | which event of the other trace corresponds to this event | [`TraceDiff::corresponding_uid`],
+//! | which event in the other trace corresponds to this event | [`TraceDiff::corresponding_uid`],
 //! [`TraceDiff::partner`] |
 //! | where do the traces diverge, and below which common node | [`TraceDiff::differences`] |
 //! | how do both call trees look when merged into one | [`TraceDiff::merged`] |

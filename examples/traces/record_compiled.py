@@ -136,7 +136,7 @@ def profiled(step, path, activities=(ProfilerActivity.CPU,), steps=STEPS):
 
 
 def tidied(path):
-    """Replaces the trace at `path` with a gzip file that contains no data that identifies the machine."""
+    """Replaces the trace at `path` with a gzip file from which all data that identifies the machine is removed."""
     text = path.read_text()
     text = text.replace(f"{Path(__file__).resolve().parent}/", "")
     text = re.sub(r"/[^\s\"]*?/site-packages/", "", text)

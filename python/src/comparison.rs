@@ -47,7 +47,7 @@ pub(crate) struct Comparison {
     comparison: tracetree::Comparison,
     /// The arguments from which the comparison was made, used to pickle it.
     origin: Origin,
-    /// Path of the HTML page in the latest report that has an HTML page.
+    /// Path of the HTML page of the latest report that was written with a page.
     page: Mutex<Option<PathBuf>>,
 }
 
@@ -571,7 +571,7 @@ impl Comparison {
         slf.py().import("tracetree._plots")?.call_method1("open_page", (slf,))
     }
 
-    /// Path of the HTML page in the latest report that has an HTML page.
+    /// Path of the HTML page of the latest report that was written with a page.
     #[getter]
     fn _page(&self) -> Option<PathBuf> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner).clone()

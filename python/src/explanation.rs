@@ -38,7 +38,7 @@ impl Explanation {
         Node::of_comparison(self.analysis(), self.explanation.side, self.explanation.call)
     }
 
-    /// The call's counterpart in the other trace; `None` if there is none.
+    /// The call's counterpart in the other trace; `None` if the call has no counterpart.
     #[getter]
     fn partner(&self) -> Option<Node> {
         self.explanation.partner.as_ref().map(|evidence| self.other(evidence))
@@ -58,7 +58,7 @@ impl Explanation {
     }
 
     /// The alignment pass that made the match, such as `siblings`; `None` if there is no counterpart.
-    /// The printed explanation describes what evidence this pass uses.
+    /// The printed explanation describes the evidence that this pass uses.
     #[getter]
     fn matched_by(&self) -> Option<&'static str> {
         self.explanation.pass.map(Pass::name)
@@ -70,7 +70,8 @@ impl Explanation {
         self.explanation.partner.as_ref().map(|found| evidence(py, found)).transpose()
     }
 
-    /// The best other candidates at this call site, best first: `(node, reason why it is not the match)`.
+    /// Other calls at this call site that could have been the counterpart, the best candidate first: `(node, reason why
+    /// it is not the match)`.
     #[getter]
     fn others(&self) -> Vec<(Node, String)> {
         let others = self.explanation.others.iter();

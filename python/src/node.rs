@@ -58,7 +58,7 @@ impl Node {
     }
 }
 
-/// The name for a side in Python.
+/// The name of a side in Python.
 pub(crate) fn side_name(side: Side) -> &'static str {
     match side {
         Side::Baseline => "baseline",
@@ -141,7 +141,8 @@ impl Node {
         gpu.map(|call| self.with(call)).collect()
     }
 
-    /// Name of the innermost enclosing `nn.Module`, with its instance number; `None` if there is none.
+    /// Name of the innermost enclosing `nn.Module`, with its instance number; `None` if the call is not inside a
+    /// module.
     #[getter]
     fn module(&self) -> Option<&str> {
         let module = self.tree.module(self.call)?;
@@ -178,13 +179,13 @@ impl Node {
         Ok(all)
     }
 
-    /// `baseline` or `candidate`; `None` outside of a comparison.
+    /// `baseline` or `candidate`; `None` if the call is not part of a comparison.
     #[getter]
     fn side(&self) -> Option<&'static str> {
         self.within.as_ref().map(|(_, side)| side_name(*side))
     }
 
-    /// The call's counterpart in the other trace; `None` if there is no counterpart or no comparison.
+    /// The call's counterpart in the other trace; `None` if the call has no counterpart or is not part of a comparison.
     #[getter]
     fn partner(&self) -> Option<Node> {
         let (analysis, side) = self.within.as_ref()?;
@@ -192,21 +193,21 @@ impl Node {
         Some(Node::of_comparison(analysis, side.other(), partner))
     }
 
-    /// `same`, `renamed`, `moved`, `trace1_only` or `trace2_only`; `None` outside of a comparison.
+    /// `same`, `renamed`, `moved`, `trace1_only` or `trace2_only`; `None` if the call is not part of a comparison.
     #[getter]
     fn relation(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;
         Some(analysis.diff().relation(*side, self.call).label())
     }
 
-    /// How certain the match is: `firm`, `likely` or `interchangeable`; `None` without a counterpart.
+    /// How certain the match is: `firm`, `likely` or `interchangeable`; `None` if the call has no counterpart.
     #[getter]
     fn confidence(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;
         analysis.diff().confidence(*side, self.call).map(Confidence::label)
     }
 
-    /// The alignment pass that made the match, such as `siblings`; `None` without a counterpart.
+    /// The alignment pass that made the match, such as `siblings`; `None` if the call has no counterpart.
     #[getter]
     fn matched_by(&self) -> Option<&'static str> {
         let (analysis, side) = self.within.as_ref()?;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tracetree::Input;
 use tracetree::program::CaptureSource;
 
-/// A trace argument: a trace that was already read; bytes, with the name to use in messages; a name, the first
-/// bytes and a function that returns further bytes; or a file.
+/// A trace argument: a trace that was already read; bytes with a name for messages; a name, the first bytes and a
+/// function that returns the following bytes; or a file.
 #[derive(FromPyObject)]
 pub(crate) enum Source<'py> {
     Trace(Bound<'py, Trace>),
@@ -77,7 +77,8 @@ impl Read for Bytes {
     }
 }
 
-/// Reads a Python file object piece by piece. The caller waits, and has released the interpreter.
+/// Reads a Python file object piece by piece. While this thread reads, the calling thread waits and has released the
+/// interpreter.
 struct Pieces {
     current: Bytes,
     next: Py<PyAny>,

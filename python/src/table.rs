@@ -19,7 +19,7 @@ use tracetree::write_file;
 ///
 /// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream can read it directly.
 /// `to_pylist`, `column` and `to_csv` need no other package. `columns` and `schema` describe the columns.
-/// Undefined and unknown values are null. A column with a unit has the unit at the end of its name.
+/// Values that are undefined or unknown are null. A column with a unit has the unit at the end of its name.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -42,7 +42,7 @@ impl Table {
         Table { name, table, origin, arrow: OnceLock::new() }
     }
 
-    /// The table in memory. It is built on first use, with the interpreter released.
+    /// The table in memory. The table is built on first use, and the interpreter is released meanwhile.
     fn arrow(&self, py: Python<'_>) -> &ArrowTable {
         match self.arrow.get() {
             Some(arrow) => arrow,
@@ -71,7 +71,7 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// Name of the table, which is also the name of the comparison's attribute.
+    /// Name of the table, which is also the name of the attribute of a comparison.
     #[getter]
     fn name(&self) -> &'static str {
         self.name
@@ -133,8 +133,8 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The rows, for readers of the Arrow C stream interface, without copying the table's memory. A
-    /// requested schema is ignored; the reader has to cast.
+    /// The rows, for readers of the Arrow C stream interface. The table's memory is not copied. A requested schema is
+    /// ignored: the reader has to convert the columns.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

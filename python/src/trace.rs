@@ -1,4 +1,4 @@
-//! The Python classes for a trace and its call tree. They own their data.
+//! The Python classes for a trace and its call tree. Both classes own their data.
 
 use crate::errors::usage;
 use crate::node::Node;
@@ -12,7 +12,7 @@ use tracetree::program::TraceInfo;
 use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::Uid;
 
-/// Maximum number of ops to report, those farthest from their roofline first.
+/// Maximum number of ops in the list of ops that are furthest from their roofline.
 const FURTHEST: usize = 10;
 
 /// A trace, returned by `tracetree.open` and accepted by `tracetree.diff`.
@@ -36,7 +36,7 @@ impl Trace {
         Trace { trace, tree: OnceLock::new(), origin }
     }
 
-    /// The trace of a tree that was already built.
+    /// A trace whose call tree was already built.
     pub(crate) fn of_tree(tree: &Arc<CallTree>) -> Trace {
         Trace { trace: tree.trace().clone(), tree: OnceLock::from(tree.clone()), origin: None }
     }

@@ -40,12 +40,12 @@ impl WhatIf {
 
 #[pymethods]
 impl WhatIf {
-    /// The step time on each side: as recorded (`recorded_us`), replayed without a change (`replayed_us`)
-    /// and replayed in the scenario (`scenario_us`).
+    /// The step time on each side: as recorded (`recorded_us`), replayed unchanged (`replayed_us`), and replayed in the
+    /// scenario (`scenario_us`).
     ///
     /// `scale` multiplies the duration of the GPU work at and below the calls that a path query finds, `host`
-    /// multiplies all host times, and `without` selects calls at which the host is not to wait for the GPU
-    /// (`"sync"` for all such calls, or queries). Every query must find a call on both sides.
+    /// multiplies all host times, and `without` selects calls at which the host does not wait for the GPU in the
+    /// scenario (`"sync"` for all calls that wait, or queries). Every query must find a call on both sides.
     ///
     /// Raises `UsageError` if a trace cannot be replayed, a query is invalid or finds nothing, or a factor is
     /// not from 0 to 1000000.

@@ -5,8 +5,8 @@
 //! threads        └─ work ─────────────────────────────────────┘
 //! ```
 //!
-//! Each piece of work has its own thread pool. The threads of a longer-lived pool would not exist in a
-//! forked process, where work sent to that pool would wait forever.
+//! Each long operation gets its own thread pool. A shared pool would not work after a fork: the child process would not
+//! have the pool's threads, so work sent to the pool would wait forever.
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use tracetree::{Cancel, Side, Stage};
 
-/// How often the caller checks for Ctrl-C.
+/// The interval at which the caller checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A message from the worker threads to the caller.
@@ -100,7 +100,7 @@ fn tell(watch: &Watch<'_>, stage: Stage) -> PyResult<()> {
     progress.call1((name, side, bytes)).map(drop)
 }
 
-/// The exception raised for a bug in this library, instead of ending the interpreter.
+/// The exception that is raised if a bug makes this library panic, so that the interpreter keeps running.
 fn broken(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown");

@@ -81,7 +81,8 @@ def test_a_file_object_that_fails_midway_is_an_error(pair: tuple[Path, Path]) ->
 
 def test_one_open_file_cannot_be_both_traces(pair: tuple[Path, Path]) -> None:
     with pair[0].open("rb") as file, pytest.raises(tracetree.TraceError, match=r"resnet\.rocm"):
-        # A second read of the file object would return an empty trace, so it has to raise an error.
+        # If the file object were read a second time, the result would be an empty trace, so passing it twice has to
+        # raise an error.
         tracetree.diff(file, file)
 
 
@@ -438,7 +439,7 @@ def test_ten_comparisons_of_one_program_have_the_same_headline(real: Path) -> No
         text = " ".join(d.text().split())
         assert "medians of 5 runs each" in text and "not significant" in d.answer, f"seed {seed}"
         assert "The programs are identical" in text, f"seed {seed}"
-        # The times come from other runs, but the verdicts are the same.
+        # The times are from different runs, but the verdicts are the same.
         headline = d._card()["headline"]
         headlines.add(re.sub(r"\(.*?\)|[\d.]+ → [\d.]+ ms", "…", headline))
         assert headline.count("…") == 0

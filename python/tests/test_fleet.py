@@ -1,4 +1,4 @@
-"""Fleet comparisons: the local and Ray backends write the same bytes, even if workers or the driver are killed."""
+"""Fleets: the local backend and the Ray backend write the same bytes, even if workers or the driver are killed."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_a_loop_of_comparisons_does_not_grow_memory() -> None:
 def test_no_reference_to_a_large_input_is_kept(
     pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Inputs below this size are kept for pickling.
+    # Inputs smaller than this are kept in memory so that they can be pickled.
     monkeypatch.setattr(_inputs, "KEPT", 1000)
     trace = pair[0].read_bytes()
     before = sys.getrefcount(trace)
@@ -175,7 +175,7 @@ def test_other_threads_run_while_traces_are_compared(tmp_path: Path) -> None:
     stop.set()
     thread.join()
     within = [at for at in ticks if began < at < ended]
-    # If the comparison held the GIL, there would be one or two ticks.
+    # If the comparison held the GIL, there would be only one or two ticks.
     assert len(within) > 10
 
 

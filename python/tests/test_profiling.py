@@ -1,4 +1,4 @@
-"""Profilers as input and for recording, with a stand-in for PyTorch; test_torch.py has the tests with PyTorch."""
+"""Tests profilers as input and for recording, with a stand-in for PyTorch; test_torch.py tests them with PyTorch."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_kernels_have_their_place_and_time(d: tracetree.Comparison) -> None:
             sums[kernel["row_id"]] += kernel["kernel_time_us"]
     times = d.rows.column("kernel_time_baseline_us")
     assert all(abs(one - other) < 1e-6 for one, other in zip(sums, times))
-    # The kernels of different steps do not overlap.
+    # The kernels of different steps do not overlap in time.
     first = [k["start_us"] for k in kernels if k["source"] == "trace1" and k["step"] == 0]
     third = [k["start_us"] for k in kernels if k["source"] == "trace1" and k["step"] == 2]
     assert first and third and max(first) < min(third)

@@ -131,7 +131,7 @@ def test_the_frame_has_a_row_for_each_kernel_below_an_op(ran: dict[str, Any], ra
         ):
             assert (name, time) == (raw[side][uid]["name"], raw[side][uid]["dur"])
             assert op_name == raw[side][op]["name"] and raw[side][op]["cat"] == "cpu_op"
-    # The three kernels without a launch have no op.
+    # The three kernels whose launch is not in the trace have no op.
     kernels = ran["td"].comparison.kernels
     assert len(frame) == len(kernels) - 3
     with pytest.warns(tracetree.TraceWarning, match="NO_CPU_OP: 3 GPU events"):
@@ -334,7 +334,7 @@ def test_the_merged_tree_can_be_pruned(ran: dict[str, Any], tmp_path: Path) -> N
 
 
 def below_has_none(td: Any, node: dict[str, Any]) -> bool:
-    """Returns whether none of a merged node's events is, or contains, a GPU event."""
+    """Returns True if none of a merged node's events is a GPU event or contains one."""
     events = [tree.events[node[key]] for tree, key in ((td.baseline, "uid1"), (td.variant, "uid2")) if node[key] is not None]
     return all(event.get("non_gpu_path", False) for event in events)
 

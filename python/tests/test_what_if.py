@@ -36,7 +36,7 @@ def test_a_scenario_has_the_figures_of_the_command(pair: tuple[Path, Path], d: t
 
 
 def test_a_scenario_obeys_the_laws_of_a_replay() -> None:
-    # The steps are GPU-bound, so that the duration of GPU work matters.
+    # The steps are GPU-bound, so that the duration of GPU work affects the step time.
     trace = H100 / "tfm_math.pt.trace.json.gz"
     d = tracetree.diff(trace, trace)
     recording = d.what_if()

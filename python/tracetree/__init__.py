@@ -62,7 +62,7 @@ __all__ = [
     "trace_handler",
 ]
 
-#: Public names and the modules that define them. These modules are imported on first use, because importing them
+#: Public names, each with the module that defines it. These modules are imported on first use, because importing them
 #: would double the time of ``import tracetree``.
 _LATER = {
     "Finding": "_gate",

@@ -15,7 +15,7 @@ ROWS = 10
 COLUMNS = 14
 TEXT = 80
 
-# The card uses no style sheet and no script, because an untrusted notebook drops both. Text is drawn in the
+# The card uses no style sheet and no script, because both are removed from untrusted notebooks. Text is drawn in the
 # colour of the notebook's theme, light or dark.
 BOX = "border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:10px 14px;max-width:76em"
 DIM = "opacity:.65"
@@ -52,7 +52,7 @@ def points(count: int) -> str:
 
 
 def layers(card: _Card) -> str:
-    """The definite program changes first, then differences in speed of the unchanged program."""
+    """Lists the changes to the program first, and then differences in the speed of unchanged work."""
     parts = []
     for number, (title, shown, rest) in enumerate(card["layers"]):
         measure = f": {card['measure_of_changes']}" if number == 0 else ""

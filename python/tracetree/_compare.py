@@ -65,17 +65,16 @@ def diff(
     - ``python=False`` ignores Python frames; ``repeats=False`` compares a trace without recorded
       steps as a whole;
     - ``aliases`` is a TOML file that lists names to treat as equal;
-    - ``match`` is a string such as ``'module("Block_1") = module("Block_2")'``, or a list of such strings: before
-      anything else is aligned, the calls that the two path queries find are matched in order;
+    - ``match`` is a string such as ``'module("Block_1") = module("Block_2")'``, or a list of such strings: the calls
+      that the two path queries select are matched in order, before all other calls are aligned;
     - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) select which part of the traces is compared;
     - ``names`` are the display names of the two sides;
-    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the graphs on
-      that side were captured: paths, folders, or traces returned by ``tracetree.open``. The default is the folder
+    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the graphs of that side were
+      captured: paths, folders, or traces returned by ``tracetree.open``. The default is the folder
       ``capture_traces`` next to the trace; ``False`` uses none;
     - ``categories``, ``efficiency``, ``peaks`` are TOML files with custom rules;
     - ``stacks`` is the number of Python stacks reported for each op and kernel;
-    - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us`` are thresholds: smaller differences are
-      ignored;
+    - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us``: differences below these thresholds are ignored;
     - ``strict=True`` rejects damaged traces; ``max_unpacked`` limits the uncompressed size of a trace in bytes.
 
     ``progress`` is a function that is called with the stage, the number of bytes read so far and the total number

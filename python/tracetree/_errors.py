@@ -40,11 +40,11 @@ class TraceError(Exception):
 
 
 class UsageError(TraceError, ValueError):
-    """The request is invalid: for example, a trace has no such uid, or a format is unknown."""
+    """The request is invalid: for example, the trace has no event with this uid, or the format is unknown."""
 
 
 class TraceWarning(UserWarning):
-    """A finding about a trace or a comparison that affects what the figures mean.
+    """A warning about a trace or a comparison that affects how the figures must be interpreted.
 
     The message starts with the warning code, such as ``NO_PYTHON_STACKS``, so that a filter in ``warnings`` can
     select it.

@@ -66,7 +66,7 @@ def item(table: Table, key: Any) -> Any:
         return table.column(key)
     if isinstance(key, slice):
         start, stop, step = key.indices(len(table))
-        # Rows are created from the first one on, so stop after the last row in the slice.
+        # Rows are always created from the beginning of the table, so stop after the last row in the slice.
         rows = table.to_pylist((start if step < 0 else stop - 1) + 1)
         return [rows[at] for at in range(start, stop, step)]
     if isinstance(key, bool) or not hasattr(key, "__index__"):

@@ -25,7 +25,7 @@ class Site:
     phase: str
     #: What changed at the call site.
     what: str
-    #: How many calls have this call site.
+    #: The number of calls at this call site.
     calls: int
     #: The source file of the innermost enclosing Python frame, if frames were recorded.
     file: str | None
@@ -47,7 +47,7 @@ class Finding:
     rules: tuple[str, ...]
     #: The finding in one line.
     change: str
-    #: The values of a time or a count, with units; empty for a change.
+    #: The time or count on each side, with its unit; empty for a change.
     before: str
     after: str
     #: The limit that was exceeded; empty for a change.
@@ -72,7 +72,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class GateOutcome:
-    """The outcome of a gate. It is true if the gate passed."""
+    """The outcome of a gate. In a boolean context, the outcome is true if the gate passed."""
 
     #: ``pass``, ``fail`` or ``inconclusive``.
     outcome: Literal["pass", "fail", "inconclusive"]
@@ -80,7 +80,7 @@ class GateOutcome:
     headline: str
     #: What was found.
     findings: tuple[Finding, ...]
-    #: The checks that could not be made, and why.
+    #: The checks that could not be made, each with the reason.
     not_tested: tuple[str, ...]
     #: The report that ``tracetree gate`` prints.
     report: str = field(repr=False)
@@ -94,7 +94,7 @@ class GateOutcome:
 
     @property
     def inconclusive(self) -> bool:
-        """Whether the traces are insufficient for a decision."""
+        """Whether the traces do not contain enough data to decide."""
         return self.outcome == "inconclusive"
 
     def __bool__(self) -> bool:
@@ -177,12 +177,12 @@ def assert_no_regression(
     list of traces. The baseline can also be a file written by ``tracetree baseline record`` (``base.ttb``).
     If the file names in a folder contain ranks, ``rank`` selects one rank.
     ``rules`` is a TOML file; without this argument the default rules apply. ``inconclusive="pass"`` accepts an
-    inconclusive result. Graph captures are passed as for ``tracetree.diff``, except that the captures of a baseline
-    file are chosen when the file is recorded.
+    inconclusive result. Graph captures are passed as for ``tracetree.diff``, except that the captures for a baseline
+    file are chosen when that file is recorded.
 
     Returns the JSON document that ``tracetree gate --format json`` writes. Raises ``RegressionError`` if a rule is
-    violated or the result is inconclusive; this ``AssertionError`` has the gate report and ``.findings``. Checks
-    that could not be made are reported with a ``TraceWarning``, which pytest lists.
+    violated or the result is inconclusive; this ``AssertionError`` has the gate report and ``.findings``. For each
+    check that could not be made, a ``TraceWarning`` is issued, which pytest lists.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"
@@ -237,7 +237,7 @@ def site(found: dict[str, Any]) -> Site:
 
 
 def not_tested(document: dict[str, Any]) -> list[str]:
-    """The checks for which the traces are insufficient."""
+    """The checks that could not be made with these traces."""
     untested = list(document["reasons"])
     untested += [
         f"{check['rule']}: {check['message']}"

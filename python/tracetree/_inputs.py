@@ -83,12 +83,12 @@ def source(given: Any) -> _Source:
     raise TypeError(f"a trace must be {KINDS}, not {type(given).__name__}")
 
 
-#: Larger buffers are not kept for pickling, because most users never pickle and would only lose the memory.
+#: Larger buffers are not kept for pickling, because most users never pickle, so the memory would be wasted.
 KEPT = 1 << 26
 
 
 def kept(given: _Source) -> _Kept:
-    """The data to keep from a source so that the trace can be read again."""
+    """The part of a source that must be kept so that the trace can be read again."""
     if isinstance(given, tuple):
         # A file object that was read to its end cannot be read again.
         return given if len(given) == 2 and len(given[1]) <= KEPT else (given[0],)
@@ -137,7 +137,7 @@ def files(given: Any) -> list[Any]:
 def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
     """The files of one rank. Raises ``UsageError`` if there are several ranks and ``rank`` is ``None``.
 
-    A baseline file is used for every rank.
+    A baseline file counts as a file of every rank.
     """
     if rank is not None and (isinstance(rank, bool) or not isinstance(rank, int)):
         raise TypeError(f"rank must be a whole number, not {kind(rank)}")
@@ -211,7 +211,7 @@ def _capture(given: Any) -> Trace | str:
 
 
 def refuse_shared(sources: list[_Source]) -> None:
-    """Raises if one file object was passed for two traces, because each trace would be read only in part."""
+    """Raises an error if one file object was passed for two traces, because each trace would be read only in part."""
     seen: set[int] = set()
     for given in sources:
         if isinstance(given, tuple) and len(given) == 3:
@@ -248,8 +248,8 @@ def name_of(file: Any) -> str:
 class Pieces:
     """The rest of a file object, binary or text: each call returns the next piece, empty at the end of the file.
 
-    The native half calls this object from its own threads while it reads, so reading a file of any size, local or
-    remote, needs memory for one piece only.
+    The native half calls this object from its own threads while it reads, so only one piece of a file is in memory at a
+    time, however large the file is, local or remote.
     """
 
     #: Bytes per piece. fsspec fetches at least this many bytes per request.
@@ -300,7 +300,7 @@ def of_profiler(profiler: Any) -> bytes:
 
 
 def refuse_unready(profiler: Any) -> None:
-    """Raises for a profiler that has no trace yet."""
+    """Raises an error if the profiler has no trace yet."""
     # torch.profiler.profile wraps torch.autograd.profiler.profile, which contains the results.
     inner = getattr(profiler, "profiler", profiler)
     if inner is None:

@@ -12,8 +12,8 @@ from tracetree._errors import TraceWarning
 if TYPE_CHECKING:
     from tracetree._native import Comparison, _ComparisonNote, _Severity
 
-#: Codes that describe how a trace was read, or how the two machines differ. A comparison of two platforms expects
-#: such differences. All other codes mean that the figures have limited validity.
+#: Codes of notes that describe how a trace was read, or how the two machines differ. A comparison of two platforms
+#: expects such differences. All other codes limit the validity of the figures.
 REMARKS = frozenset(
     {
         "CAPTURE_ANNOTATED",
@@ -71,7 +71,7 @@ def line(code: str, message: str, hint: str, side: str | None = None) -> str:
 
 
 def lines(d: Comparison) -> list[str]:
-    """The warnings about a comparison, one line for each, shortened to a screenful."""
+    """The warnings about a comparison, one per line; if there are too many, the last line counts the rest."""
     found = [note["text"] for note in of_comparison(d) if note["severity"] == "warning"]
     if len(found) > SHOWN:
         more = len(found) - SHOWN
@@ -95,7 +95,7 @@ def with_warnings(d: Comparison, shown: str) -> str:
 
 
 def warn(d: Comparison) -> None:
-    """Issues the warnings about a comparison, attributed to the line outside this package that requested it."""
+    """Issues the warnings about a comparison for the line outside this package that requested the comparison."""
     for note in of_comparison(d):
         if note["severity"] == "warning":
             warnings.warn(TraceWarning(note["text"]), stacklevel=depth())

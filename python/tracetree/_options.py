@@ -18,7 +18,7 @@ _Steps = Union[int, str, range, None]
 
 
 class RecordedOptions(TypedDict, total=False):
-    """The options of ``tracetree.diff`` except ``steps``, which means something else in ``tracetree.compare_steps``."""
+    """The options of ``tracetree.diff`` except ``steps``, which means something else in ``compare_steps``."""
 
     rank: int | None
     python: bool

@@ -1,4 +1,4 @@
-"""Pickles traces, comparisons and tables as the bytes and options from which they were made.
+"""Pickles traces, comparisons and tables in the form of the bytes and options from which they were created.
 
 Unpickling computes the value again from these bytes, so the figures are the same on every machine.
 """
@@ -18,7 +18,7 @@ from tracetree._native import Comparison, Table, Trace
 if TYPE_CHECKING:
     from tracetree._native import _Files, _Kept, _Options, _Origin, _Source
 
-#: Options whose values are file names. The content of these files is pickled.
+#: Options whose values are file names. Instead of the names, the content of these files is pickled.
 FILES: tuple[Literal["aliases", "categories", "efficiency", "peaks"], ...] = (
     "aliases",
     "categories",

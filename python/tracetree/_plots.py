@@ -96,7 +96,7 @@ class Plots:
         return chosen(engine).lines(lines, "Memory", "ms since the first event", "allocated, MB", held=True)
 
     def roofline(self, *, engine: Engine | None = None) -> Any:
-        """The FLOP rate of each op against its arithmetic intensity, both on logarithmic axes.
+        """A roofline plot: the FLOP rate of each op over its arithmetic intensity, both on logarithmic axes.
 
         Needs traces recorded with ``record_shapes=True``.
         """
@@ -114,7 +114,7 @@ class Plots:
 
 
 def label(row: dict[str, Any]) -> str:
-    """The sentence for a program change; the kind for a difference that is not a program change."""
+    """The label of a bar: the sentence if it is a change to the program, otherwise the kind of the difference."""
     if row["change"] is None:
         return f"Same program: {row['kind'].replace('_', ' ')}"
     return str(row["sentence"])
@@ -170,7 +170,7 @@ class Matplotlib:
         from matplotlib.figure import Figure
 
         class Shown(Figure):  # type: ignore[misc, unused-ignore]
-            """A figure that a notebook can show without pyplot."""
+            """A matplotlib figure that a notebook can show although pyplot is not used."""
 
             def _repr_png_(self) -> bytes:
                 image = io.BytesIO()
@@ -302,7 +302,7 @@ class Image:
         Path(path).write_text(self.svg, encoding="utf-8")
 
     def _repr_html_(self) -> str:
-        # A separate frame lets the SVG's script zoom the image but not access the notebook.
+        # In a separate frame, the SVG's script can zoom the image, but cannot access the notebook.
         page = f'<!DOCTYPE html><body style="margin:0">{self.svg[self.svg.find("<svg"):]}</body>'
         return (
             f'<iframe sandbox="allow-scripts" srcdoc="{escape(page)}" '
@@ -318,7 +318,7 @@ def flamegraph(d: Comparison) -> Image:
 
 
 def open_page(d: Comparison) -> Path:
-    """Opens the page of the latest report in the browser; writes a page if there is none."""
+    """Opens the page of the latest report in the browser; if no report has a page, one is written first."""
     import webbrowser
 
     path = d._page

@@ -45,7 +45,7 @@ def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
 
 
 def trace_path(folder: str | os.PathLike[str], rank: int, step: int) -> str:
-    """The file for a rank and a step; step 0 means a profiler without cycles."""
+    """The path of the file for a rank and a step; step 0 means that the profiler has no cycles."""
     name = f"rank{rank}.step{step}.json.gz" if step else f"rank{rank}.json.gz"
     return os.path.join(os.fspath(folder), name)
 
@@ -75,12 +75,12 @@ def is_frame(name: str) -> bool:
     return "): " in name or name.startswith("<built-in")
 
 
-#: Number of steps within which a repeating schedule must begin a second cycle. Real schedules repeat sooner.
+#: The schedule counts as repeating if a second cycle begins within this number of steps. Real schedules repeat sooner.
 HORIZON = 10_000
 
 
 def has_cycles(profiler: Any) -> bool:
-    """Whether the profiler's schedule writes more than one trace."""
+    """Whether the profiler's schedule produces more than one trace."""
     if not getattr(profiler, "record_steps", False):
         return False
     ends = (step for step in range(HORIZON) if action(profiler, step) == "RECORD_AND_SAVE")
@@ -93,10 +93,10 @@ def action(profiler: Any, step: int) -> str:
 
 
 def rank() -> int:
-    """The rank of this process according to ``torch.distributed``, else according to the launcher, else 0."""
+    """The rank of this process according to ``torch.distributed``, or else the launcher; 0 if neither knows it."""
     import sys
 
-    # Ask torch only if it is already imported, because importing it takes seconds.
+    # Ask torch for the rank only if torch is already imported, because the import takes seconds.
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank())
@@ -114,9 +114,10 @@ class profile:
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python
     stacks, and writes one file for each rank. Call ``p.step()`` after each step of the program. The first
     ``wait`` steps run without the profiler. The next ``warmup`` steps run under the profiler without being
-    recorded, and the next ``active`` steps are recorded. ``repeat`` such cycles are recorded, each to its own file;
-    0 repeats to the end of the block. ``schedule=None`` records the whole block instead. Any other ``schedule`` is
-    passed to ``torch.profiler.profile``, as are all other keyword arguments.
+    recorded, and the next ``active`` steps are recorded. ``repeat`` is the number of such cycles, each of which is
+    recorded to its own file; with 0, cycles repeat until the block ends. ``schedule=None`` records the whole block
+    instead. Any other value of ``schedule`` is passed on to ``torch.profiler.profile``, as are all other keyword
+    arguments.
 
     ``p.path`` is the file written last. The profiler waits for the GPU before and after the recorded steps, so
     that the trace contains all work from these steps and no earlier work. If the block raises an exception, no
@@ -201,7 +202,8 @@ class profile:
             synchronise()
         self._handler.ending = True  # type: ignore[attr-defined]
         if error is not None or 0 < self._steps <= self._unrecorded:
-            # Write no trace if the work was interrupted, or if the first recorded step had only just begun.
+            # Write no trace if the block was interrupted by an exception, or if the first recorded step had only just
+            # begun.
             self.profiler.on_trace_ready = None
         self.profiler.__exit__(kind, error, traceback)
         if error is None and not self.paths:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tracetree._native import _Source
     from tracetree._options import DiffOptions, GateOptions
 
-#: The key for a result in ``user_properties``, which the summary receives even from other processes.
+#: The key under which a result is stored in ``user_properties``, which reach the summary even from other processes.
 PROPERTY = "tracetree"
 
 #: Name of the baseline folder next to the test file.
@@ -66,7 +66,7 @@ class Checks:
         return bool(self._request.config.getoption("--tracetree-update"))
 
     def baseline(self, name: str | None = None) -> Path:
-        """The baseline file, which is called ``name`` or, by default, named after the test."""
+        """The path of the baseline file, which is named ``name`` or, by default, after the test."""
         wanted = re.sub(r"[^\w.-]+", "_", name or self._request.node.name).strip("_")
         return self._request.path.parent / FOLDER / f"{wanted}.ttb"
 
@@ -167,7 +167,7 @@ def stored(source: _Source, folder: str, at: int) -> str:
 
 @contextlib.contextmanager
 def streams_to(path: Path) -> Iterator[None]:
-    """Redirects standard output and standard error of the process, to which the native half writes."""
+    """Redirects the output streams of the process, because the native half writes to them directly."""
     saved = [os.dup(1), os.dup(2)]
     try:
         with open(path, "wb") as file:

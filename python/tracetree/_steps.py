@@ -63,7 +63,7 @@ def compare_steps(
                 function()
         traces: dict[str, list[str]] = {name: [] for name in sides}
         for run in range(runs):
-            # Alternating A B and B A cancels out a linear drift.
+            # Because the order alternates between A B and B A, a linear drift of the speed cancels out.
             for name in list(sides) if run % 2 == 0 else list(sides)[::-1]:
                 place = os.path.join(aside, f"{name}{run}")
                 path = record(sides[name], place, steps, warmup, profiler or {})
@@ -82,7 +82,7 @@ def record(
     with profile(folder, wait=0, warmup=max(warmup, 1), active=steps, **options) as recorded:
         for _ in range(max(warmup, 1) + steps):
             function()
-            # Otherwise, work launched in one step would still be running in the next.
+            # Without waiting here, work launched in one step could still be running in the next step.
             synchronise()
             recorded.step()
     assert recorded.path is not None
@@ -90,7 +90,7 @@ def record(
 
 
 def read(paths: list[str]) -> list[Named]:
-    """The names and contents of the recordings, because the files are temporary."""
+    """The names and contents of the recordings. The contents are kept because the files are temporary."""
     runs = []
     for path in paths:
         with open(path, "rb") as file:

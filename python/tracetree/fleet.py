@@ -29,7 +29,7 @@ __all__ = ["Answer", "Engine", "FleetResult", "Local", "Ray", "Task", "WorkerLos
 
 
 class WorkerLost(RuntimeError):
-    """The process that compared a pair was killed, for example because memory ran out. The task can be retried."""
+    """Raised if the process that compares a pair is killed, for example for lack of memory. The task can be retried."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Answer:
 
 
 class Engine(Protocol):
-    """Runs the tasks. ``concurrent.futures`` executors and Dask clients can be used as an engine, too."""
+    """Runs the tasks. Executors from ``concurrent.futures`` and Dask clients can also be used as engines."""
 
     def map(self, fn: Callable[[Task], Answer], items: Sequence[Task], /) -> Iterable[Answer]:
         """Applies ``fn`` to each item and returns the results in order."""
@@ -85,7 +85,8 @@ class Local:
 
 
 class Ray:
-    """Uses the Ray cluster at ``RAY_ADDRESS`` or the cluster this process uses, else starts one on this machine.
+    """Uses the Ray cluster at ``RAY_ADDRESS`` or the cluster that this process already uses; otherwise starts a cluster
+    on this machine.
 
     Ray starts a task for each pair and retries the task if its worker or node is lost or runs out of memory.
     """

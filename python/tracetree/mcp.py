@@ -53,7 +53,8 @@ class Traces:
     def found(self, given: str) -> list[str]:
         """The files for a path, folder or pattern. Raises ``UsageError`` if a file is not below a root."""
         path = given if os.path.isabs(given) else os.path.join(self.roots[0], given)
-        # Check before the lookup, so that the result does not reveal whether a file outside the folders exists.
+        # Check the path before looking for the file, so that the error does not reveal whether a file outside the
+        # folders exists.
         self._refuse_outside(given, os.path.dirname(path) if any(mark in path for mark in "*?[") else path)
         found = [str(one) for one in files(path)]
         for one in found:
@@ -169,7 +170,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         raise ImportError("tracetree.mcp needs mcp 2: pip install 'tracetree-diff[mcp]'") from None
 
     def told(tool: Callable[..., str]) -> Callable[..., str]:
-        """Converts an exception to one whose message the SDK passes on to the client."""
+        """Converts an exception to an exception whose message the SDK passes on to the client."""
 
         @functools.wraps(tool)
         def answered(*arguments: Any, **named: Any) -> str:

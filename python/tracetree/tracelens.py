@@ -102,10 +102,10 @@ class TraceTree:
         self._cpu_roots: list[int] | None = None
 
     def build_tree(self, *args: Any, **kwargs: Any) -> None:
-        """Does nothing: the tree is already built."""
+        """Does nothing, because the tree is already built."""
 
     def label_non_gpu_paths(self) -> None:
-        """Does nothing: ``non_gpu_path`` is already set on the events to which it applies."""
+        """Does nothing, because ``non_gpu_path`` is already set on the events to which it applies."""
 
     @property
     def tree(self) -> TraceTree:
@@ -210,7 +210,7 @@ def TraceToTree(events_data: list[dict[str, Any]], *args: Any, **kwargs: Any) ->
     return TraceTree(read({"traceEvents": events_data}), events_data)
 
 
-#: TraceLens's name for the class for PyTorch traces.
+#: The name that TraceLens uses for the class for PyTorch traces.
 PyTorchTraceToTree = TraceToTree
 
 
@@ -247,7 +247,7 @@ def link(tree: Tree, events: list[dict[str, Any]]) -> None:
                 if node.kind == "frame" and node.name.startswith("nn.Module: "):
                     modules = [*modules, node.name]
             stack += [(child, uid, modules) for child in reversed(node.children)]
-        # Iterate over the preorder in reverse, so that all events below an event come first.
+        # Iterate over the preorder in reverse, so that an event is visited after all events below it.
         for uid, parent, is_gpu in reversed(order):
             assert uid is not None
             below = events[uid]["gpu_events"]
@@ -356,7 +356,7 @@ class TraceDiff:
     def wagner_fischer(
         self, items1: list[int], items2: list[int], wf_cache: dict[Any, Any] | None = None, strip_details: bool = False
     ) -> list[tuple[str, int | None, int | None]]:
-        """How tracetree aligns two lists of UIDs: ``("match", i, j)``, ``("delete", i, None)``,
+        """How tracetree's matches align two lists of UIDs: ``("match", i, j)``, ``("delete", i, None)``,
         ``("insert", None, j)``.
 
         The traces are already compared, so ``wf_cache`` and ``strip_details`` have no effect. A pair that crosses an
@@ -452,11 +452,11 @@ class TraceDiff:
                 setattr(self, name, frame[frame["source"] != "trace2"].drop(columns=["source"]))
 
     def get_diff_stats_df(self) -> Any:
-        """``diff_stats_df``; ``None``, with a printed message, if the report is not generated yet."""
+        """Returns ``diff_stats_df``; if the report is not generated yet, prints a message and returns ``None``."""
         return generated(self.diff_stats_df, "diff_stats_df")
 
     def get_diff_stats_summary_df(self) -> Any:
-        """Always ``None``, with a printed message, because TraceLens no longer fills ``diff_stats_summary_df``."""
+        """Prints a message and returns ``None``, because TraceLens no longer fills ``diff_stats_summary_df``."""
         return generated(self.diff_stats_summary_df, "diff_stats_summary_df")
 
     def generate_diff_stats(self) -> Any:
@@ -480,7 +480,8 @@ class TraceDiff:
             name = None if ancestor is None else re.sub(r"\(\d+\)", "", ancestor["name"])
             for side, uids in enumerate(groups[at]):
                 events = sides[side].events
-                # Events without a common ancestor are unrelated, so each gets its own busy time.
+                # Events without a common ancestor are not related to each other, so the busy time of each is computed
+                # separately.
                 busy = busy_time([events[uid] for uid in uids]) if at >= 0 else None
                 for uid in uids:
                     op = nearest_op(sides[side], uid)
@@ -539,7 +540,8 @@ class TraceDiff:
         first, second = self._names(node)
         if first == second:
             return False
-        # Frames of one function may differ in line and address. Launches through two APIs match but have two names.
+        # Two frames of the same function may differ in line number and address. Launches through two APIs match but
+        # have two names.
         runtime = self.baseline.events[node["uid1"]].get("cat") in ("cuda_runtime", "cuda_driver", "Runtime")
         return runtime or " | " in node["name"]
 
@@ -599,7 +601,7 @@ class TraceDiff:
 
         The maps for a single trace contain the kernels of each CPU op. ``cpu_op_map`` contains ``kernels`` and
         ``nn_module_parents`` for each CPU op and trace; ops that replace each other at the same lowest common ancestor
-        are listed under a common name. For identical traces, ``cpu_op_map`` has no level for the trace.
+        are listed under a common name. If the traces are identical, ``cpu_op_map`` is not divided by trace.
         """
         pandas = with_pandas()
         frame = self.diff_stats_unique_args_summary_df
@@ -749,7 +751,7 @@ def common_name(first: str, second: str, modules: dict[str, set[str]]) -> str | 
 
 
 def generated(frame: Any, name: str) -> Any:
-    """The data frame; ``None``, with a printed message, if the frame is empty."""
+    """Returns the data frame; if the frame is empty, prints a message and returns ``None``."""
     if frame is None or frame.empty:
         print(f"[TraceDiff] {name} is empty. Please run generate_tracediff_report() first.")
         return None

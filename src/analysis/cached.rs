@@ -58,8 +58,8 @@ impl Cached {
     }
 }
 
-/// Intermediate results that need only one trace and are computed while another thread still aligns the two
-/// traces.
+/// Intermediate results that need only one trace. They are computed while another thread is still aligning
+/// the two traces.
 pub(crate) struct LookAhead {
     measure: Measure,
     options: AnalysisOptions,
@@ -98,17 +98,17 @@ impl Analysis {
         Side::BOTH.iter().any(is_coarse).then_some(COARSE_TICK)
     }
 
-    /// The steps on one side, and the step that each call belongs to.
+    /// The steps on one side, and the step that contains each call.
     pub fn steps(&self, side: Side) -> &Steps {
         self.diff.program(side).steps()
     }
 
-    /// The phase that each call on one side belongs to.
+    /// The phase of each call on one side.
     pub fn phases(&self, side: Side) -> &Phases {
         self.diff.program(side).phases()
     }
 
-    /// The layers on one side, and the layer that each call belongs to.
+    /// The layers on one side, and the layer that contains each call.
     pub fn layers(&self, side: Side) -> &Layers {
         self.shared_layers(side)
     }
@@ -145,8 +145,8 @@ impl Analysis {
     /// The effect of each change on the step time, computed by replay.
     ///
     /// # Errors
-    /// The reason why the traces cannot be replayed, and the side with the problem (`None` if the
-    /// problem concerns the comparison of both sides).
+    /// The reason why the traces cannot be replayed, and the side with the problem; the side is
+    /// `None` if the problem concerns the comparison as a whole.
     pub fn effects(&self) -> Result<&Effects, (Option<Side>, Reason)> {
         let effects = self.cached.effects.get_or_init(|| Effects::of(self));
         effects.as_ref().map_err(|&reason| reason)

@@ -18,7 +18,7 @@ use crate::trace::{Category, Nanos, Note, Notes, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// Codes which mean that the sides did different work, or that part of the work was not recorded.
+/// Codes which mean that the two sides did different work, or that part of the work was not recorded.
 const NOT_COMPARABLE: [&str; 8] = [
     INCOMPLETE,
     "DIFFERENT_ARCHITECTURE",
@@ -64,10 +64,10 @@ impl Comparability {
         found
     }
 
-    /// Whether both sides are complete and did the same work, as far as the traces show: same
+    /// Whether both traces are complete and, as far as the traces show, record the same work: the same
     /// architecture, model, shapes, types, tokens and world size. A different number of steps does not
-    /// matter. A different device, version, recording option, rank or backend is reported but does not
-    /// make the traces incomparable.
+    /// matter. If the device, version, recording options, rank or backend differ, this is reported but does
+    /// not make the traces incomparable.
     pub fn is_comparable(&self) -> bool {
         self.obstacles().next().is_none()
     }
@@ -82,9 +82,9 @@ impl Comparability {
 const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DIFFERENT_WINDOW"];
 
 impl Analysis {
-    /// The reasons why time limits cannot be checked between the two traces; empty if time limits can be
-    /// checked. A different device is one of these reasons. Callers that compare two devices on purpose
-    /// ignore that reason.
+    /// The reasons why the two traces cannot be used to check time limits; empty if they can be used. A
+    /// different device is one of these reasons. Callers that compare two devices on purpose ignore that
+    /// reason.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let footings = PerSide::from_fn(|side| {
             let mut footing = Footing::of(self.diff().program(side));
@@ -102,8 +102,8 @@ impl Analysis {
         self.cached.comparability.get_or_init(|| Comparability::of(self))
     }
 
-    /// Data that is missing from the totals on each side: `after: 3 of 785 launches (0.4%) without a GPU
-    /// event …`.
+    /// Describes the data that is missing from the totals on each side: `after: 3 of 785 launches (0.4%)
+    /// without a GPU event …`.
     pub fn damage(&self) -> Vec<String> {
         let of_side = |side: Side| {
             let damage = Damage::of(self.diff().program(side).evidence());
@@ -240,8 +240,8 @@ impl Analysis {
         );
     }
 
-    /// The matched ops with measured work whose recorded shapes differ, and the matched ops whose types
-    /// differ.
+    /// Of the matched ops that did measured work, those with different recorded shapes, and those with
+    /// different types.
     fn differing_arguments(&self) -> [Vec<String>; 2] {
         let mut found = [Vec::new(), Vec::new()];
         let (a, b) = (self.tree(Side::Baseline), self.tree(Side::Candidate));
@@ -385,9 +385,9 @@ fn percent(part: Nanos, whole: Nanos) -> String {
     format!("{:.1}%", 100.0 * part.as_micros() / whole.as_micros().max(f64::MIN_POSITIVE))
 }
 
-/// Compares the layer counts if both sides have layers. A graph replay calls no modules, and may be compared
-/// with an eager trace. A model has one graph for each batch size, and each graph contains all of the model's
-/// layers, so repeated layer counts are merged.
+/// Compares the layer counts if both sides have layers. A graph replay calls no modules, but may be compared
+/// with an eager trace, which does. A model has one graph for each batch size, and every graph contains all
+/// layers of the model, so layer counts that repeat are merged.
 fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     let is_graph = |stack: &Stack| stack.kind == StackKind::Graph;
     let of_graphs = Side::BOTH.iter().any(|&side| stacks[side].iter().any(is_graph));

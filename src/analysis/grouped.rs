@@ -1,11 +1,11 @@
-//! Groups values by a key that consists of strings. The strings are looked up only once per combination of ids,
-//! and there are far fewer combinations than rows or events.
+//! Groups values by a key that consists of strings. The strings are looked up only once for each combination
+//! of ids, which saves time because there are far fewer combinations than rows or events.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::hash::Hash;
 
-/// Groups, sorted by key. The `Ids` determine the key; different `Ids` may have equal keys.
+/// Groups, sorted by key. The `Ids` determine the key; different `Ids` may have the same key.
 #[derive(Debug)]
 pub(super) struct Grouped<Ids, Key, Value> {
     known: FxHashMap<Ids, usize>,

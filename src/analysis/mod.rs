@@ -95,7 +95,7 @@ pub struct Analysis {
     cached: Cached,
 }
 
-/// Ids that determine the name of a row; rows with equal ids have the same name.
+/// Ids that determine the name of a row; rows with the same ids have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RowNameIds {
     kind: RowKind,
@@ -199,8 +199,8 @@ impl Analysis {
         &self.options
     }
 
-    /// Display name of a side: the name that the user gave, otherwise the device or the file if that distinguishes
-    /// the sides, otherwise `baseline` or `candidate`.
+    /// Display name of a side: the name that the user gave; otherwise the device or the file, if it
+    /// distinguishes the sides; otherwise `baseline` or `candidate`.
     pub fn side_name(&self, side: Side) -> &str {
         &self.names[side]
     }
@@ -276,8 +276,8 @@ impl Analysis {
         &self.account
     }
 
-    /// Name of a row: the op, the launch API, or `(launch not in trace)`. If an outermost op was renamed or an
-    /// alias matches two names, both names, separated by `|`.
+    /// Name of a row: the op, the launch API, or `(launch not in trace)`. If an outermost op was renamed, or
+    /// if two names are aliases of each other, the result contains both names, separated by `|`.
     pub fn row_name(&self, row: &Row) -> String {
         let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
         match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
@@ -321,7 +321,7 @@ impl Analysis {
         })
     }
 
-    /// Whether the ops of a row have different names and are matched by an alias.
+    /// Whether the ops of a row have different names that are aliases of each other.
     fn is_aliased(&self, row: &Row) -> bool {
         match row.calls {
             PerSide { baseline: Some(a), candidate: Some(b) } => self.diff.is_aliased(a, b),
@@ -343,8 +343,8 @@ impl Analysis {
         node.call(side).map_or("", |call| self.tree(side).name(call))
     }
 
-    /// The step number to display: the position in the whole trace, provided that the same first
-    /// steps were excluded from both traces.
+    /// The step number to display. It is the position in the whole trace if the same number of first steps
+    /// was excluded from both traces.
     pub fn told_step(&self, step: StepId) -> u32 {
         step.0 + self.options.first_step
     }

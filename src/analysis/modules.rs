@@ -22,7 +22,7 @@ const WRAPPER: &str = "OptimizedModule";
 /// Names of the matrix products that compilers call unchanged.
 const PRODUCTS: [&str; 4] = ["mm", "addmm", "_scaled_mm", "_int_mm"];
 
-/// Minimum number of products for their number and shapes to be sufficient evidence.
+/// Minimum number of products required to draw a conclusion from their number and shapes.
 const ENOUGH: u64 = 4;
 
 /// Distinct instances of each module class.
@@ -30,8 +30,8 @@ pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
     count(&instances(tree))
 }
 
-/// Module classes, such as `Linear`, with more instances on one side than the compiled regions on the other side
-/// explain. Each name is followed by both counts.
+/// Module classes, such as `Linear`, that have more instances on one side, unless compiled regions on the
+/// other side explain the difference. Each name is followed by both counts.
 pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     let classes = PerSide::from_fn(|side| classes(analysis.tree(side)));
     if classes.baseline == classes.candidate {
@@ -76,7 +76,7 @@ fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
 
 /// The compiled regions of each side, as evidence about modules.
 struct Compiled {
-    /// Whether the regions on each side do the work of the calls that they replaced on the other side.
+    /// Whether the regions on each side do the work of the calls on the other side that they replaced.
     stands_for: PerSide<bool>,
     /// Whether each side has any region, with or without replaced calls.
     has_regions: PerSide<bool>,
@@ -119,8 +119,8 @@ fn is_called_in_region(analysis: &Analysis, side: Side, module: CallId) -> bool 
     partners.any(|partner| other.ancestors(partner).any(|above| is_generated(other.name(above))))
 }
 
-/// Whether, as far as the traces show, the regions on one side may belong to the same model as the calls that they
-/// replaced.
+/// Whether the regions on one side may come from the same model as the calls that they replaced, as far as
+/// the traces show.
 fn do_the_same(analysis: &Analysis, side: Side) -> bool {
     let (mut inside, mut replaced) = (Products::default(), Products::default());
     for region in analysis.diff().regions().iter().filter(|region| region.side == side) {
@@ -164,9 +164,9 @@ impl Products {
         }
     }
 
-    /// Whether the product counts are similar and at least half of the shapes are common. Half is enough because
-    /// only the shapes of weights are independent of the batch. An additional layer changes how often common
-    /// shapes occur.
+    /// Whether both sides have a similar number of products, and at least half of the shapes in common. Half
+    /// of the shapes is enough, because only the shapes of weights are independent of the batch. An
+    /// additional layer only changes how often the common shapes occur.
     fn are_like(&self, other: &Products) -> bool {
         let (less, more) = (self.count.min(other.count), self.count.max(other.count));
         let fewest = self.shapes.len().min(other.shapes.len());

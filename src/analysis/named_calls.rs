@@ -18,10 +18,10 @@ pub struct NamedCalls {
     pub calls: PerSide<u64>,
     /// Number of calls in steps.
     pub in_steps: PerSide<u64>,
-    /// Number of calls whose counterpart has the same name; equal on both sides unless one of the two names is an
-    /// alias.
+    /// Number of calls whose counterpart has the same name. Both sides have the same number, unless the
+    /// counterpart's name is an alias.
     pub matched: PerSide<u64>,
-    /// Host time of the calls; a call nested in an equally named call does not count again.
+    /// Host time of the calls; a call that is nested in a call with the same name does not count again.
     pub host_total: PerSide<Nanos>,
     /// Host time of the calls, excluding nested ops, frames and runtime calls.
     pub host_self: PerSide<Nanos>,
@@ -93,7 +93,7 @@ impl Groups {
             match tree.kind(call) {
                 CallKind::Thread | CallKind::Unlinked => continue,
                 CallKind::Gpu => {
-                    // GPU time belongs to the nearest op, or to the launch.
+                    // GPU time is attributed to the nearest op or, if there is no op, to the launch.
                     let above = open.iter().rev().find_map(|above| above.group);
                     if let Some(group) = above {
                         self.all[group].gpu[side] += duration;

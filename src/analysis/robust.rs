@@ -19,8 +19,8 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
 }
 
 /// The middle sample, or the lower of the two middle samples; 0 if there are no samples. Unlike an ordinary
-/// median, the result is always one of the samples. For step times of runs, it is the time of the median run, so a
-/// headline agrees with the tables, which show that run.
+/// median, the result is always one of the samples. Applied to the step times of runs, the result is the step
+/// time of the median run, so a headline agrees with the tables, which show that run.
 pub(crate) fn lower_median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -58,13 +58,13 @@ pub struct Few {
 /// Minimum distance of an outlier from the median, in median deviations.
 const STANDS_OUT: f64 = 5.0;
 
-/// Minimum distance of an outlier as a fraction of the distance of the furthest outlier.
+/// Minimum distance of an outlier from the median, as a fraction of the furthest outlier's distance.
 const OF_FURTHEST: f64 = 0.2;
 
 impl Few {
-    /// Finds a minority of outliers on one side without which at most half of the difference between the means
-    /// would remain. The samples are in µs. Returns `None` if there is no difference, or if no minority of
-    /// outliers explains the difference.
+    /// Finds a minority of outliers on one side that explains at least half of the difference between the
+    /// means: without these outliers, at most half of it would remain. The samples are in µs. Returns `None`
+    /// if there is no difference, or if no minority of outliers explains the difference.
     pub fn among(samples: &PerSide<Vec<f64>>) -> Option<Few> {
         let means = samples.as_ref().map(|of| of.iter().sum::<f64>() / of.len().max(1) as f64);
         let difference = means.candidate - means.baseline;
@@ -95,8 +95,8 @@ impl Few {
         let sum: f64 = excesses.iter().sum();
         let explained = sum.abs() / of as f64;
         let excess = Nanos((1e3 * sum / count as f64).round() as i64);
-        // Outliers that explain much more than the difference do not count, because then the other side must have
-        // outliers too.
+        // Outliers that explain much more than the difference do not count, because the other side must have
+        // outliers too in this case.
         let is_most = difference > 0.0 && 2.0 * (difference - explained).abs() <= difference;
         is_most.then_some((explained, Few { side, count, of, excess }))
     }
@@ -110,7 +110,7 @@ impl Few {
     }
 }
 
-/// Maximum number of differences; larger sets of samples are thinned evenly.
+/// Maximum number of differences to compute. Sets of samples with more differences are thinned evenly.
 const MOST_DIFFERENCES: usize = 1_000;
 
 /// The median of all differences between a candidate sample and a baseline sample (Hodges and
@@ -168,7 +168,7 @@ mod tests {
     fn a_difference_in_all_samples_is_in_no_few_of_them() {
         let found = |a: &[f64], b: &[f64]| Few::among(&PerSide::new(a.to_vec(), b.to_vec()));
         assert_eq!(found(&[10.0, 10.2, 9.9], &[22.0, 22.1, 21.8]), None);
-        // A late step on each side does not explain the difference between the sides.
+        // If each side has a late step, the late steps do not explain the difference between the sides.
         assert_eq!(found(&[10.0, 10.1, 10.2, 10.0, 15.0], &[22.0, 22.1, 22.2, 22.0, 27.0]), None);
         // One sample out of two is not a minority.
         assert_eq!(found(&[10.0, 10.0], &[10.0, 70.0]), None);

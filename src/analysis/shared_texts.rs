@@ -1,5 +1,5 @@
-//! Assigns numbers to the strings in both traces, such that equal strings have equal numbers. Numbers allow
-//! grouping events without comparing long names.
+//! Assigns a number to each string in both traces; identical strings have the same number. With these
+//! numbers, events can be grouped without comparing long names.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};

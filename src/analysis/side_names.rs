@@ -1,5 +1,5 @@
-//! Chooses display names for the two sides if the user gave none: by device, otherwise by file, if that
-//! distinguishes the sides; otherwise `baseline` and `candidate`.
+//! Chooses display names for the two sides if the user gave none: the devices if they differ, otherwise the
+//! files if they differ, otherwise `baseline` and `candidate`.
 
 use crate::side::{PerSide, Side};
 use crate::trace::Trace;
@@ -75,7 +75,8 @@ fn file(trace: &Trace) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// The folder of the file, which may distinguish the sides: `before/trace.json` and `after/trace.json`.
+/// The folder that contains the file, which may distinguish the sides: `before/trace.json` and
+/// `after/trace.json`.
 fn folder(trace: &Trace) -> Option<String> {
     Some(Path::new(trace.source()).parent()?.file_name()?.to_str()?.to_owned())
 }

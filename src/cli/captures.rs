@@ -1,4 +1,4 @@
-//! Options that locate the traces recorded while graphs were captured.
+//! Options that say where to find the traces recorded during graph capture.
 
 use super::headings;
 use clap::Args;

@@ -2,8 +2,8 @@
 
 use tracetree::report::{one_line, shorten};
 
-/// Shortens a name to one line of at most `room` characters. If a call was renamed, both names are shortened, starting
-/// with the leading words that the two names share, so that both names stay recognizable.
+/// Shortens a name to one line of at most `room` characters. If the call was renamed, its name is `a | b`. The
+/// leading words that `a` and `b` share are then dropped first, so that the difference between them stays visible.
 pub(super) fn fit(name: &str, room: usize) -> String {
     let name = one_line(name);
     match name.split_once(" | ") {
@@ -19,7 +19,7 @@ pub(super) fn fit(name: &str, room: usize) -> String {
     }
 }
 
-/// Returns both names with the leading words that they share replaced by `…`.
+/// Returns both names with their shared leading words replaced by `…`.
 fn without_common_start(first: &str, second: &str) -> (String, String) {
     let pairs = first.char_indices().zip(second.chars());
     let same = pairs.take_while(|((_, a), b)| a == b).map(|(pair, _)| pair);

@@ -1,4 +1,4 @@
-//! Options for comparing traces: whether to compare Python frames, and which names to treat as equal.
+//! Options for comparing traces, such as whether to compare Python frames and which names to treat as the same.
 
 use super::captures::CapturePairArgs;
 use super::headings;
@@ -9,7 +9,7 @@ use tracetree::program::RepeatDetection;
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Result};
 
-/// Options that apply to a comparison of one pair of traces and to a comparison of many pairs.
+/// Options for comparing traces, whether one pair or many pairs are compared.
 #[derive(Args)]
 pub(super) struct PairingArgs {
     /// Compare Python frames if the traces have Python frames (default).
@@ -50,7 +50,7 @@ pub(super) struct CompareArgs {
 }
 
 impl CompareArgs {
-    /// Reads the alias file, and returns the comparison options given on the command line.
+    /// Reads the alias file and returns the comparison options given on the command line.
     pub(super) fn options(&self) -> Result<ComparisonOptions> {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
         let frames = if *no_python { Frames::LeftOut } else { Frames::Kept };

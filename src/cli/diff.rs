@@ -47,8 +47,8 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
         .remedy("pass two traces, or two folders with the traces of several ranks")
 }
 
-/// Rejects an unusable output folder and warns if the report to be replaced is incomplete. Called before the traces are
-/// read.
+/// Fails if the report cannot be written to the output folder, and warns if the folder contains an incomplete report.
+/// Called before the traces are read, so that such problems are reported at once.
 fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
     options.check_target(folder)?;
     if was_interrupted(folder) {
@@ -108,8 +108,8 @@ fn run_pair(
     Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })
 }
 
-/// Checks the limits of `--fail-on` and reports each limit on stderr. If one limit is exceeded and another is
-/// inconclusive, the exceeded limit determines the exit code.
+/// Checks each limit of `--fail-on` and prints the result to stderr. If one result is "exceeded" and another is
+/// "inconclusive", the exit code is that of "exceeded".
 fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> gate::Outcome {
     let mut worst = gate::Outcome::Pass;
     for limit in &args.fail_on {

@@ -1,9 +1,8 @@
-//! Removes characters from the program's output that could control a terminal or a CI log.
+//! Escapes characters in the program's output that could control a terminal or a CI log.
 //!
-//! The code that prints names already escapes them. This module is the last line of
-//! defense for all commands and formats, whether the output is a terminal, a pipe or a file. CI systems execute some
-//! log lines as commands: GitHub executes lines that start with `::`, and Azure executes lines that contain `##[`
-//! anywhere.
+//! Code that prints names already escapes the names. This module is the last line of defense for all commands and
+//! formats, whether the output is a terminal, a pipe or a file. CI systems execute some log lines as commands: GitHub
+//! executes lines that start with `::`, and Azure executes lines that contain `##[` anywhere.
 
 use std::io::{self, Write};
 use tracetree::escape::{is_disruptive, push_escape};
@@ -22,13 +21,13 @@ pub(super) struct Escaping<W: Write> {
     place: Place,
 }
 
-/// Column of the next character within its line.
+/// What precedes the next character on its line.
 struct Place {
     /// Whether the current line contains only blanks so far.
     is_start: bool,
     /// Number of `#` characters directly before the next character.
     hashes: usize,
-    /// Whether lines that start with `::` are commands of this program.
+    /// Whether lines that start with `::` are commands that this program writes on purpose.
     has_commands: bool,
 }
 
@@ -38,7 +37,7 @@ impl<W: Write> Escaping<W> {
         Escaping { inner, rest: Vec::new(), place }
     }
 
-    /// Lets lines that start with `::` pass from now on, because they are commands of this program.
+    /// From now on, writes lines that start with `::` unchanged, because this program writes them as commands.
     pub(super) fn pass_commands(&mut self) {
         self.place.has_commands = true;
     }
@@ -64,7 +63,7 @@ impl<W: Write> Write for Escaping<W> {
 }
 
 impl Place {
-    /// Escapes a text. Moves the column to the end of `text`.
+    /// Escapes `text`, and advances the place to the end of `text`.
     fn escaped(&mut self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         let mut end_of_style = 0;
@@ -93,8 +92,7 @@ impl Place {
     }
 }
 
-/// Number of bytes at the end of the output that may be the start of an incomplete sequence or
-/// character.
+/// Number of bytes at the end of the output that may belong to an incomplete sequence or character.
 fn open_end(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(LONGEST)..];
     match tail.iter().rposition(|&byte| byte == 0x1b || byte >= 0xc0) {

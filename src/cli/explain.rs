@@ -44,8 +44,9 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// Checks that the report contains the same match. A report does not record the options it was created with, so the
-/// recomputed match may differ from the report's match, and the explanation would then be wrong.
+/// Checks that the report matches the event in the same way as the new comparison. A report does not record the
+/// options that it was created with. With different options, the new comparison may find another match, and the
+/// explanation would not apply to the report.
 fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> Result<()> {
     let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
     let told = uid::find(read_uid_map(folder)?, side, uid);

@@ -82,7 +82,7 @@ pub(super) fn say(fleet: &Fleet, console: &mut Console) {
     ));
 }
 
-/// Prints the first lines of a list, and the number of omitted lines.
+/// Prints the first lines of a list and the number of omitted lines.
 pub(super) fn say_some(
     lines: impl Iterator<Item = String>,
     where_all: &str,
@@ -115,8 +115,8 @@ fn outcome(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> Outcome {
     if is_passed && differs { Outcome::Differences } else { limits.into() }
 }
 
-/// Checks each rank against the limits of `--fail-on`. If no limit is exceeded, a pair that could
-/// not be fully compared makes the result inconclusive.
+/// Checks each rank against the limits of `--fail-on`. If no limit is exceeded but a pair could not be fully
+/// compared, the result is inconclusive.
 fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> gate::Outcome {
     let (mut exceeded, mut unknown) = (Vec::new(), Vec::new());
     for limit in &args.fail_on {

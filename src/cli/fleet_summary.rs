@@ -36,10 +36,10 @@ const FIGURE: usize = 12;
 /// Maximum length of a folder name in Markdown, in characters.
 const LONGEST: usize = 200;
 
-/// Maximum number of findings to print, and maximum number of ranks to list individually.
+/// Maximum number of findings to print. The same limit applies to the number of ranks in a list of individual ranks.
 const MOST: usize = 32;
 
-/// Prints the counts and the findings. If the fleet has only a few ranks, each rank is printed, too.
+/// Prints the counts, the findings and, if the fleet has only a few ranks, every rank.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     let counts = fleet.counts();
     writeln!(

@@ -59,7 +59,7 @@ pub(super) struct GateArgs {
     today: Option<Date>,
 }
 
-/// Parses the value of an option. `clap` adds the option and the rejected value to the message.
+/// Parses the value of an option. `clap` adds the option and the rejected value to the error message.
 pub(super) fn word<W: FromStr<Err = Error>>(text: &str) -> std::result::Result<W, String> {
     text.parse().map_err(|error: Error| error.message().to_owned())
 }

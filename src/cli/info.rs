@@ -40,7 +40,7 @@ enum InfoFormat {
     Json,
 }
 
-/// Number of ops listed; the ops furthest from their roofline are chosen.
+/// Number of listed ops, which are the ops furthest from their roofline.
 const FURTHEST: usize = 10;
 
 /// Options for efficiency models, peak rates and graph captures.
@@ -73,8 +73,9 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Describes a trace. For a large file, the header is printed immediately, long before the events are read. Standard
-/// input and pipes can be read only once.
+/// Describes a trace. If the trace is a file, its header is printed before the events are read, because reading the
+/// events of a large file takes long. Standard input and pipes can be read only once, so their header is not read
+/// separately.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
     let early = if path.is_file() {
         Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?))
@@ -89,8 +90,8 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     // A progress bar would erase the header that was just printed, so no bar is shown.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
-        // The name and the header of the trace are already on this line. A line break puts the error message on a new
-        // line.
+        // The name and the header of the trace are already on this line. The line break puts the error message on a
+        // new line.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency, memory } = read?;
@@ -164,7 +165,7 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST), memory })
 }
 
-/// The reading options without progress bars: bars are shown for traces, but not for their captures.
+/// The options for reading captures, which are read without a progress bar.
 fn without_progress(options: &ReadOptions) -> ReadOptions {
     let mut quietly = options.clone();
     quietly.progress = None;
@@ -194,7 +195,8 @@ fn print_rest(info: &TraceInfo, console: &mut Console) -> Result<()> {
             info_text::wrapped(|text| info_text::write_fields(info, text), width, out)
         }),
         false => {
-            // The header is already on the screen, so anything that does not fit after the header starts a new line.
+            // The header is already on the screen, so the rest of the description starts on a new line if it does not
+            // fit on the header's line.
             console.print(|out| info_text::continue_line(info, width, out))?;
             console.say_notes(&info.path, &info.notes);
             Ok(())

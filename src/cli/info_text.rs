@@ -46,8 +46,8 @@ pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes the first half of a trace's line, with data from the header. An empty header writes
-/// nothing. The line is not ended.
+/// Writes the first half of a trace's line, with data from the header and without a line break. Writes nothing if the
+/// header is empty.
 pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
     if head.devices.len() > 1 {
@@ -58,7 +58,7 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
 }
 
 /// Writes the percentage of a trace's time spent in ops with an efficiency model, and the ops furthest from their
-/// roofline. Writes nothing if no op has a model, which means that shapes were not recorded.
+/// roofline. Writes nothing if no op has a model, which happens if shapes were not recorded.
 pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io::Result<()> {
     let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
     let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);

@@ -9,7 +9,7 @@ use tracetree::program::{is_near, nearest};
 use tracetree::report::one_line;
 use tracetree::{Error, ErrorKind};
 
-/// Maximum number of names that are suggested for a misspelled file.
+/// Maximum number of suggestions for a misspelled file name.
 const SUGGESTED: usize = 3;
 /// Extensions of the files that are listed for a folder.
 const TRACES: [&str; 7] =
@@ -21,7 +21,7 @@ pub(super) struct Mistake {
     pub(super) command: String,
 }
 
-/// The common mistake that led to an error; `None` if there is none.
+/// The common mistake that led to an error; `None` if no such mistake is recognized.
 pub(super) fn behind(error: &Error, arguments: &[OsString]) -> Option<Mistake> {
     let path = error.path()?;
     let typed = Typed(arguments);
@@ -79,7 +79,7 @@ impl Typed<'_> {
         self.0.get(1).and_then(|word| word.to_str()).unwrap_or_default()
     }
 
-    /// Whether a path is an argument of the command other than the output path.
+    /// Whether a path is one of the command's arguments, not counting the output path.
     fn is_input(&self, path: &Path) -> bool {
         let is_output = |before: &OsString| before == "-o" || before == "--output";
         let with_the_one_before = self.0.iter().skip(1).zip(self.0.iter());
@@ -223,7 +223,7 @@ fn of_missing_file(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mist
     })
 }
 
-/// The names of the files in a folder that satisfy `is_wanted`, sorted.
+/// The sorted names of the files in a folder for which `is_wanted` returns true.
 fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries

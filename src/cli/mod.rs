@@ -59,12 +59,11 @@ use tracetree::{Comparison, Result};
 enum Outcome {
     /// Done.
     Done = 0,
-    /// Differences found, and the user asked for an exit code.
+    /// Differences were found, and the options say that differences set the exit code.
     Differences = 1,
-    /// One of several input files is missing, under `--strict`.
+    /// One of several input files is missing, and `--strict` was given.
     Missing = 2,
-    /// The gate is inconclusive, or the traces do not record the same work (under
-    /// `--strict-comparability`).
+    /// The gate is inconclusive; or the traces do not record the same work, and `--strict-comparability` was given.
     NotComparable = 3,
 }
 
@@ -129,8 +128,8 @@ enum Command {
     Man,
 }
 
-/// Runs the command line. The first argument is the name of the program. Returns the exit code: 0 if done, 1 if
-/// differences were found and an exit code was requested, 2 for unreadable input or bad usage, 3 if the traces are not
+/// Runs the command line. The first argument is the program name. Returns the exit code: 0 if done, 1 if differences
+/// were found and an exit code was requested, 2 for unreadable input or bad usage, 3 if the traces are not
 /// comparable.
 ///
 /// The function writes to standard output and standard error, and handles the signals that end a
@@ -174,8 +173,8 @@ fn plain_console() -> Console {
     Console::new(Color::Auto, false, false, ReadOptions::default())
 }
 
-/// Returns the usage error with its arguments escaped. Arguments may be file names that a shell expanded.
-/// Unescaped, they could control a terminal or start a new line.
+/// Returns the usage error with its arguments escaped. Arguments may be file names that a shell inserted for a
+/// pattern. If such names were not escaped, they could control the terminal or start a new line.
 fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     Cli::try_parse_from(
         arguments.iter().map(|argument| one_line(&argument.to_string_lossy()).into_owned()),
@@ -211,10 +210,10 @@ fn plain(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     anstream::adapter::strip_str(&String::from_utf8_lossy(&text)).to_string()
 }
 
-/// Adds the current thread to the worker threads. A thread that only waits for workers would
-/// waste memory.
+/// Makes the current thread one of the worker threads. A separate thread that only waits for the workers would waste
+/// memory.
 fn share_work() {
-    // The call fails only if the worker threads are already running, which is harmless.
+    // This fails only if the worker threads are already running, which is harmless.
     let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
 }
 

@@ -75,7 +75,7 @@ pub(super) struct ModelDiffArgs {
     fail_on: Vec<FailOn>,
 }
 
-/// Compares, prints the report, and returns the outcome.
+/// Runs the comparisons, prints the report, and returns the outcome.
 pub(super) fn run(args: &ModelDiffArgs, console: &mut Console) -> Result<super::Outcome> {
     let outcomes = outcomes(args)?;
     let failed = failures(&args.fail_on, &compared(&outcomes).collect::<Vec<_>>())?;

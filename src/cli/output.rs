@@ -60,7 +60,7 @@ impl Console {
         self.closed
     }
 
-    /// Prints a line to stderr unless `--quiet`. The program continues even if stderr is closed.
+    /// Prints a line to stderr unless `--quiet` is given. The program continues even if stderr is closed.
     pub(super) fn say(&mut self, line: &str) {
         if !self.quiet {
             self.tell(line);
@@ -83,9 +83,9 @@ impl Console {
         self.print(write)
     }
 
-    /// Prints a line to stderr, even under `--quiet`.
+    /// Prints a line to stderr, even if `--quiet` is given.
     pub(super) fn tell(&mut self, line: &str) {
-        // The message becomes one line, even if it quotes line breaks. The writer escapes the
+        // The message is printed on one line, even if it quotes text with line breaks. The writer escapes the
         // remaining control characters and keeps this program's styles.
         let line = line.replace('\n', "\\n").replace('\t', "\\t");
         let _ = writeln!(self.err, "tracetree: {line}").and_then(|()| self.err.flush());
@@ -104,12 +104,12 @@ impl Console {
         self.tell(&format!("try: {}", mistake.command));
     }
 
-    /// Progress bars, shown on a terminal unless `--quiet`.
+    /// The progress bars, which are shown on a terminal unless `--quiet` is given.
     pub(super) fn progress(&self) -> Progress {
         Progress::new(!self.quiet && io::stderr().is_terminal(), self.reading.clone())
     }
 
-    /// How traces are read.
+    /// The options for reading traces.
     pub(super) fn reading(&self) -> &ReadOptions {
         &self.reading
     }
@@ -123,7 +123,7 @@ impl Console {
         self.verbose
     }
 
-    /// Line width of results: the width of the terminal, or COLUMNS if stdout is a pipe or a file.
+    /// The line width for results: the width of the terminal or, if stdout is a pipe or a file, the value of COLUMNS.
     pub(super) fn width(&self) -> Width {
         match terminal_size::terminal_size_of(io::stdout()) {
             Some((width, _)) => Width::Screen(usize::from(width.0)),

@@ -40,7 +40,7 @@ pub(super) fn answer(answer: &clap::Error) -> u8 {
     }
 }
 
-/// Prints clap's output, which is escaped like all output because it quotes arguments.
+/// Prints clap's output. The output is escaped because it quotes arguments.
 fn print(answer: &clap::Error) -> io::Result<()> {
     let text = answer.render().ansi().to_string();
     let escape = |stream: &mut dyn Write| {

@@ -14,14 +14,15 @@ const TICK: Duration = Duration::from_millis(100);
 /// Maximum length of a file name, in characters.
 const NAME: usize = 40;
 
-/// Draws progress bars, or nothing.
+/// Draws progress bars, or nothing if the bars are hidden.
 pub(super) struct Progress {
     bars: MultiProgress,
     reading: ReadOptions,
 }
 
 impl Progress {
-    /// Draws bars on stderr if `shown`. Files are read with the options `reading`.
+    /// Draws bars on stderr if `shown` is true, and otherwise draws nothing. `reading` contains the options for
+    /// reading files.
     pub(super) fn new(shown: bool, reading: ReadOptions) -> Progress {
         let bars = MultiProgress::with_draw_target(if shown {
             ProgressDrawTarget::stderr()
@@ -31,8 +32,8 @@ impl Progress {
         Progress { bars, reading }
     }
 
-    /// Reads files and shows one progress bar per file, which counts the bytes read. `read` receives one set of options
-    /// per file, in order; each set reports progress to the bar for that file.
+    /// Calls `read` and shows one progress bar per file, which counts the bytes read. `read` receives one set of
+    /// options per file, in the order of `paths`. Reading a file with its set of options advances the file's bar.
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
         let bars: Vec<ProgressBar> = paths.iter().map(|path| self.file(path)).collect();
         let tell = |bar: &ProgressBar| {

@@ -5,7 +5,7 @@ use clap::Args;
 use tracetree::analysis::AnalysisOptions;
 use tracetree::{Error, ErrorKind, Result, Side};
 
-/// Maximum length of a side name. Longer side names would push the figures out of their columns.
+/// Maximum length of a side name. Longer names would push the figures out of their columns.
 const LONGEST: usize = 40;
 
 #[derive(Args)]

@@ -148,7 +148,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The number of ancestors of each call, in preorder.
+    /// For each call in preorder, the number of its ancestors.
     fn depths(&self) -> Vec<usize> {
         let mut depths: Vec<usize> = Vec::with_capacity(self.tree.len());
         for call in self.tree.calls() {

@@ -25,7 +25,7 @@ pub(super) fn allocated(tree: &CallTree) -> Result<Vec<i64>> {
             }
         }
     }
-    // Descendants come after their ancestors.
+    // Descendants come after their ancestors, so in reverse order the sum of a call is complete when it is added.
     let calls: Vec<_> = tree.calls().collect();
     for &call in calls.iter().rev() {
         if let Some(above) = tree.parent(call) {

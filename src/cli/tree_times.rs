@@ -1,4 +1,5 @@
-//! Computes two GPU times for each call: the total time, and the time of the GPU events that the call itself launches.
+//! Computes two GPU times for each call: its total time including descendants, and the time of the GPU events that
+//! the call itself launches.
 //!
 //! ```text
 //! aten::conv2d               GPU 14 µs, self 0 µs
@@ -33,7 +34,7 @@ pub(super) struct Times {
     has_gpu_work: bool,
     total: Vec<Nanos>,
     own: Vec<Nanos>,
-    /// The maximum of `own` over each call and its descendants.
+    /// For each call, the maximum of `own` over the call and its descendants.
     most: Vec<Nanos>,
 }
 
@@ -42,8 +43,7 @@ impl Times {
         let has_gpu_work = tree.roots().any(|root| tree.is_gpu_path(root));
         let zero = || vec![Nanos::ZERO; tree.len()];
         let mut times = Times { has_gpu_work, total: zero(), own: zero(), most: zero() };
-        // Descendants follow their ancestors in preorder, so in reverse order each sum is complete before the sum is
-        // read.
+        // Descendants follow their ancestors in preorder, so in reverse order each sum is complete before it is read.
         let calls: Vec<CallId> = tree.calls().collect();
         for &call in calls.iter().rev() {
             times.add(tree, call);
@@ -76,7 +76,7 @@ impl Times {
         }
     }
 
-    /// Total and self GPU time of a call; `None` if the trace has no GPU work.
+    /// The total and the self GPU time of a call; `None` if the trace has no GPU work.
     pub(super) fn gpu(&self, call: CallId) -> Option<(Nanos, Nanos)> {
         self.has_gpu_work.then(|| (self.total[call.index()], self.own[call.index()]))
     }

@@ -56,7 +56,7 @@ pub(super) enum Source<'a> {
 }
 
 impl Wanted {
-    /// The traces or the report to search, and the requested side and event.
+    /// The traces or the report to search, the side of the requested event, and the event.
     ///
     /// # Errors
     /// Fails unless the user gave exactly one event.

@@ -1,4 +1,5 @@
-//! `--efficiency` and `--peaks`: the work models and peak rates from which efficiency is computed.
+//! `--efficiency` and `--peaks`: options for the models of the ops' minimum work and for the devices' peak rates,
+//! from which efficiency is computed.
 
 use super::headings;
 use clap::Args;

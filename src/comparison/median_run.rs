@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
 
-/// Maximum number of events, over all runs on a side, that are kept in memory until they are compared. Runs
-/// whose events exceed the maximum are read a second time.
+/// Maximum number of events to keep in memory, over all runs on a side, until the runs are compared. Runs
+/// that would exceed this maximum are read a second time.
 const KEPT_EVENTS: usize = 2_000_000;
 
 /// The index of the median run among `runs` runs sorted by step time.
@@ -53,8 +53,8 @@ fn of_side(side: Side, runs: Vec<Input>, options: &ComparisonOptions) -> Result<
     Ok(ranked.into_iter().map(|(_, source)| source).collect())
 }
 
-/// The sort key of a run. Runs with equal step times are ordered by a hash of the file content, then by name.
-/// The order by name is harmless, because files with equal content are interchangeable.
+/// The sort key of a run. Runs with the same step time are ordered by a hash of the file content, then by
+/// name. The order by name is harmless, because files with the same content are interchangeable.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     step: StepWall,

@@ -141,7 +141,7 @@ impl fmt::Debug for Watcher {
 pub struct ComparisonOptions {
     /// Options for reading both traces. Flow events are never kept, because a comparison does not use them.
     pub read: ReadOptions,
-    /// The part of each trace that is compared.
+    /// The part of each trace to compare.
     pub selection: PerSide<Selection>,
     /// Where to find the graph captures for each trace.
     pub captures: PerSide<CaptureSource>,
@@ -256,8 +256,8 @@ impl Comparison {
     ///
     /// # Errors
     /// Any error of [`Trace::open_with`]; if both traces cause an error, the error for the baseline.
-    /// In addition: a trace has neither host calls nor GPU events to compare, both inputs are standard input,
-    /// a selected part is empty, or the comparison is canceled.
+    /// In addition, it is an error if a trace has neither host calls nor GPU events, if both inputs are
+    /// standard input, if a selected part is empty, or if the comparison is canceled.
     pub fn open(
         baseline: impl Into<Input>,
         candidate: impl Into<Input>,
@@ -289,10 +289,10 @@ impl Comparison {
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
-    /// Compares several runs per side. The median runs of the two sides are compared with each other; each
-    /// additional run is then aligned with the median run on the same side, one at a time. Tables describe
-    /// the median runs. Verdicts use all runs if both sides have several. The order of the runs does not
-    /// matter.
+    /// Compares several runs per side. First, the median runs of the two sides are compared with each other.
+    /// Then the additional runs are aligned, one at a time, with the median run on the same side. Tables
+    /// describe the median runs. Verdicts use all runs if both sides have several. The order of the runs does
+    /// not matter.
     ///
     /// The median run on a side has the middle step time (the lower middle for an even number of runs). If a
     /// side has several runs, all of them are read first to find the median run. Large runs are read a second
@@ -374,8 +374,8 @@ fn check_standard_input<'i>(inputs: impl IntoIterator<Item = &'i Input>) -> Resu
     }
 }
 
-/// Builds the call trees of both sources. Both sides are read, cut to the selected parts and built
-/// in parallel.
+/// Builds the call trees of both sources. Both traces are read and cut to the selected parts, and their trees
+/// are built, in parallel.
 fn trees(sources: PerSide<Source>, options: &ComparisonOptions) -> Result<PerSide<CallTree>> {
     let PerSide { baseline, candidate } = sources;
     let (baseline, candidate) = rayon::join(

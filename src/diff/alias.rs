@@ -1,4 +1,4 @@
-//! Reads alias files: rules that make different names count as equal when two traces are aligned.
+//! Reads alias files: rules that make different names count as the same name when two traces are aligned.
 //!
 //! ```toml
 //! [[alias]]
@@ -14,14 +14,14 @@ use std::fs;
 use std::path::Path;
 use toml::Spanned;
 
-/// The rules of an alias file: which names count as equal. The rules apply in order, each to the
+/// The rules of an alias file: which names count as the same name. The rules apply in order, each to the
 /// result of the previous one.
 #[derive(Debug, Clone, Default)]
 pub struct Aliases {
     rules: Vec<Alias>,
 }
 
-/// Replaces every match of the pattern by the name.
+/// Replaces every match of the pattern with the name.
 #[derive(Debug, Clone)]
 struct Alias {
     pattern: Pattern,

@@ -16,8 +16,8 @@ const KEPT: usize = 1 << 13;
 /// bag by binary search. Otherwise both bags are traversed together.
 const MUCH_LONGER: usize = 8;
 
-/// Minimum number of distinct tokens in the shorter bag for the number of shared tokens to be stored. For fewer tokens,
-/// counting again is faster than looking up the stored count.
+/// The number of tokens that two bags share is stored only if the shorter bag has at least this many distinct
+/// tokens. For fewer tokens, counting again is faster than looking up the stored count.
 const REMEMBERED: usize = 4;
 
 /// Maximum number of pairs of bags (16 bytes each) whose number of shared tokens is remembered. When the limit is
@@ -33,7 +33,7 @@ pub(super) struct Bag {
     pub(super) size: u32,
 }
 
-/// The part of a call's subtree that a bag contains.
+/// The part of a call's subtree that a bag covers.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Subtree,
@@ -46,15 +46,15 @@ enum Part {
 #[derive(Debug)]
 pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline<'a>>,
-    /// All bags, one after the other, as (token, count), sorted by token within each bag.
+    /// All bags, one after the other, as pairs (token, count), sorted by token within each bag.
     entries: Vec<(Token, u32)>,
-    /// The bags computed so far, by [`Part`] and by fingerprint of the subtree. Subtrees with equal
-    /// fingerprints have equal bags.
+    /// The bags computed so far, by [`Part`] and by fingerprint of the subtree. Subtrees with the same
+    /// fingerprint have identical bags.
     made: PerSide<[FxHashMap<u64, Bag>; 3]>,
     cores: Cores,
     tally: Tally,
-    /// The number of tokens that two bags share, keyed by the start positions of the bags. Storing the number pays off
-    /// because calls with equal bags are compared many times.
+    /// The number of tokens that two bags share, keyed by the start positions of the bags. Storing the number
+    /// pays off because calls with identical bags are compared many times.
     shared: FxHashMap<u64, u32>,
 }
 
@@ -99,7 +99,8 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// Discards all bags if they contain too many tokens. Callers must not use a bag from before this call afterward.
+    /// Discards all bags if they contain too many tokens. Callers must not use a bag that they obtained
+    /// before this call.
     pub(super) fn tidy(&mut self) {
         if self.entries.len() > KEPT {
             self.entries = Vec::new();

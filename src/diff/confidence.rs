@@ -22,13 +22,14 @@ use std::ops::Range;
 /// How certain a match is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// Both sides have equally many calls with this name or content at this position, in the same
+    /// Both sides have the same number of calls with this name or content at this position, in the same
     /// order.
     Firm,
     /// The best match found, although the surrounding calls could be matched differently.
     Likely,
     /// One side has more calls with exactly this content at this position than the opposite side, and nothing shows
-    /// which of these calls are the counterparts. Interchangeable matches between equal calls belong to the same group.
+    /// which of these calls are the counterparts. Interchangeable matches between identical calls belong to the same
+    /// group.
     Interchangeable {
         /// Number of the group that contains both calls of a match.
         group: u32,
@@ -223,7 +224,7 @@ impl Weighing<'_> {
         }
     }
 
-    /// Whether two lists match element by element, with equal names.
+    /// Whether two lists match element by element, with the same names.
     fn agree(&self, lists: PerSide<&[u32]>) -> bool {
         lists.baseline.len() == lists.candidate.len()
             && lists.baseline.iter().zip(lists.candidate).all(|(&a, &b)| {
@@ -233,8 +234,8 @@ impl Weighing<'_> {
             })
     }
 
-    /// The unambiguous matches in a stretch (the calls between two firm matches). A match is unambiguous if the stretch
-    /// contains equally many calls with the same content or name on both sides.
+    /// The unambiguous matches in a stretch (the calls between two firm matches). A match is unambiguous if
+    /// both sides of the stretch contain the same number of calls with the content or name of the matched calls.
     fn firm_within(
         &self,
         lists: PerSide<&[u32]>,

@@ -1,5 +1,5 @@
-//! Computes the core of a wrapper: the chain of nested calls that each contain most of what is
-//! below the wrapper. Each core is computed once.
+//! Computes the core of a wrapper: a chain of nested calls, each of which contains most of what is below the
+//! previous call. Each core is computed once.
 
 use super::keys::Key;
 use super::outline::Outline;

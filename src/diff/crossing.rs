@@ -36,7 +36,7 @@ impl<'a> Crossing<'a> {
         Some(Crossing { programs, pair_of })
     }
 
-    /// Splits two lists of siblings. The calls of each pair of steps form a separate list. Calls that are outside of
+    /// Splits two lists of siblings. The calls in each pair of steps form a separate list. Calls that are outside of
     /// steps or in several steps form one more list.
     pub(super) fn divided(
         &self,

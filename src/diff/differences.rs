@@ -52,8 +52,8 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a node shows a difference between the programs: its calls have no same-named
-    /// counterpart, and the reason is not merely that one trace recorded less.
+    /// Whether a node shows a difference between the programs: its calls have no same-named counterpart, and
+    /// not merely because one trace recorded less.
     pub(crate) fn is_difference(&self, node: MergedNode) -> bool {
         Side::BOTH.iter().any(|&side| {
             node.call(side).is_some_and(|call| {

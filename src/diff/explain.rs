@@ -17,7 +17,7 @@ const CANDIDATES: usize = 5;
 pub struct SharedWord {
     /// The shared word, in lower case.
     pub word: String,
-    /// The weight of the word as evidence; 1 or more is sufficient on its own to show that two ops
+    /// The weight of the word as evidence; a weight of 1 or more is enough on its own to show that two ops
     /// are related. The fewer distinct names contain the word, the larger its weight.
     pub weight: f64,
 }
@@ -27,15 +27,15 @@ pub struct SharedWord {
 pub struct PairEvidence {
     /// The call that the explained call could be matched with.
     pub call: CallId,
-    /// Whether kind and name are equal, ignoring anything that may differ between two runs.
+    /// Whether both calls have the same kind and name, ignoring anything that may differ between two runs.
     pub same_key: bool,
-    /// Whether the exact names are equal.
+    /// Whether both calls have exactly the same name.
     pub same_name: bool,
-    /// Whether both calls have arguments and the arguments (shapes, types, concrete inputs) are equal.
+    /// Whether both calls have arguments and these arguments (shapes, types, concrete inputs) are identical.
     pub same_arguments: bool,
-    /// Whether everything below the two calls is equal, including kernel names.
+    /// Whether everything below the two calls is identical, including kernel names.
     pub same_subtree: bool,
-    /// Whether everything below the two calls is equal, ignoring kernel names.
+    /// Whether everything below the two calls is identical, ignoring kernel names.
     pub same_shape: bool,
     /// Number of names, arguments and GPU events that the two subtrees share.
     pub shared: u32,
@@ -46,7 +46,7 @@ pub struct PairEvidence {
     pub distance: u32,
     /// The call that `call` is matched with, if any.
     pub partner: Option<CallId>,
-    /// The long words that both names contain, with their weights; empty if the keys are equal.
+    /// The long words that both names contain, with their weights; empty if both calls have the same key.
     pub words: Vec<SharedWord>,
 }
 
@@ -178,7 +178,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The calls of the opposite trace that `call` could be matched with: the children of the counterpart of its
+    /// The calls in the opposite trace that `call` could be matched with: the children of the counterpart of its
     /// nearest matched ancestor, and the siblings of its own counterpart.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();

@@ -1,4 +1,4 @@
-//! Computes the keys of calls. Two calls count as the same call only if their keys are equal.
+//! Computes the keys of calls. Two calls count as the same call only if they have the same key.
 //!
 //! The key of a call is its kind and its name without anything that may differ between two runs of the same code:
 //! addresses, line numbers, install prefixes of file paths, instance numbers of modules, steps, compiled regions and
@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName, names_graph_launch};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// The key of a call: an integer, dense from 0 over both trees.
+/// The key of a call, as an integer. The keys of both trees are numbered consecutively from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key(pub(super) u32);
 

@@ -211,8 +211,8 @@ impl Children {
     }
 }
 
-/// The parent of a pair is the deeper one of its two calls' parents, so a wrapper stays between the pair and the common
-/// parent.
+/// The parent of a pair is the deeper of the two calls' parents, so a wrapper stays between the pair and the
+/// common parent.
 fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
     let above = Above { trees, calls, of_candidate };
     calls
@@ -254,8 +254,8 @@ impl Above<'_> {
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is either unmatched or is a pair of calls above both `call` and its
-    /// counterpart. A pair above `call` need not be above the counterpart: the counterpart can be a sibling of a
+    /// The nearest node above `call` that is either unmatched or also above the counterpart. A matched node
+    /// above `call` is not always above the counterpart, because the counterpart can be a sibling of a
     /// renamed op instead of being inside the op.
     fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
         self.trees[side]

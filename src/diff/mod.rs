@@ -63,11 +63,12 @@ const NONE: u32 = u32::MAX;
 /// The relation of a call to the opposite trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Relation {
-    /// The call is matched, and the keys are equal.
+    /// The call is matched to a call with the same key.
     Same,
-    /// The call is matched at the same position under a different name. It is not a common node.
+    /// The call is matched to a call at the same position with a different name. Renamed calls are not common
+    /// nodes.
     Renamed,
-    /// The call is matched to an equal subtree at a different position below the same matched pair.
+    /// The call is matched to a counterpart at a different position below the same matched pair.
     Moved,
     /// The call is part of a compiled region that only one trace has, or such a region replaced the call.
     Replaced,
@@ -96,7 +97,7 @@ impl Relation {
         matches!(self, Relation::Same | Relation::Moved)
     }
 
-    /// The relation of the unmatched calls of one side.
+    /// The relation of the unmatched calls on one side.
     pub fn only(side: Side) -> Relation {
         match side {
             Side::Baseline => Relation::OnlyBaseline,

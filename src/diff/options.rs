@@ -7,7 +7,7 @@ use crate::program::RepeatDetection;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct DiffOptions {
-    /// Names that count as equal.
+    /// Different names that count as the same name.
     pub aliases: Aliases,
     /// Whether repetitions count as steps in a trace without recorded steps.
     pub repeats: RepeatDetection,
@@ -20,7 +20,7 @@ pub struct DiffOptions {
 }
 
 impl DiffOptions {
-    /// Sets the names that count as equal.
+    /// Sets which different names count as the same name.
     #[must_use]
     pub fn aliases(mut self, aliases: Aliases) -> Self {
         self.aliases = aliases;

@@ -18,7 +18,8 @@ pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     lengths.then_with(|| orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)).is_le()
 }
 
-/// Compares the contents of calls, in preorder. Two runs share most strings, so equal strings are compared only once.
+/// Compares the contents of calls, in preorder. Two runs share most strings, so each shared string is
+/// compared only once.
 struct Contents<'a> {
     trees: PerSide<&'a CallTree>,
     names: Twins,
@@ -71,7 +72,7 @@ fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<I
     ids.into_iter().flatten().map(|id: TextId| trace.text(id))
 }
 
-/// For each string id of the baseline that was compared, the candidate's id for an equal string.
+/// For each string id of the baseline that was compared, the candidate's id for the same string.
 #[derive(Default)]
 struct Twins(Vec<Option<usize>>);
 

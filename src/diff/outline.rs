@@ -39,8 +39,8 @@ impl ArgumentIds {
     }
 }
 
-/// Something that two subtrees can share: a key, an argument record, or a kind of GPU event. Tokens
-/// are dense over both trees; even numbers are keys and kinds of GPU events, odd numbers are
+/// Something that two subtrees can share: a key, an argument record, or a kind of GPU event. Tokens are
+/// numbered consecutively over both trees; even numbers are keys and kinds of GPU events, odd numbers are
 /// argument records.
 pub(super) type Token = u32;
 
@@ -57,15 +57,15 @@ pub(super) struct Outline<'a> {
     /// The hash of a GPU event itself covers only the name, so a kernel below a given launch stays the same kernel when
     /// the batch size changes.
     pub(super) exact: Vec<u64>,
-    /// Hash of the keys and arguments of each call's subtree, in order and without queries. GPU
-    /// events only contribute their kind to the hash.
+    /// Hash of the keys and arguments of each call's subtree, in order and without queries. For GPU events, only the
+    /// kind contributes to the hash.
     pub(super) shape: Vec<u64>,
     /// Number of evidence tokens before each call in preorder, with one additional entry at the
     /// end.
     weight_before: Counts,
-    /// Whether each call is hidden, because the opposite side recorded no calls of its kind and cannot contain a
-    /// counterpart. The outline skips hidden calls, and their children become children of the parent. This column is
-    /// empty if no call is hidden.
+    /// Whether each call is hidden. A call is hidden if the opposite side recorded no calls of this kind, so
+    /// it cannot contain a counterpart. The outline skips hidden calls, and their children become children of
+    /// the parent. This column is empty if no call is hidden.
     hidden: Vec<bool>,
     /// Number of visible calls before each call, with one additional entry at the end. This column
     /// is empty if no call is hidden.
@@ -236,9 +236,9 @@ impl<'a> Outline<'a> {
         [Some(2 * self.keys[at].0), more]
     }
 
-    /// Whether two subtrees are equal call by call, including queries and the variable parts of
-    /// names. The names of the two roots may differ in variable parts if both are ops or frames.
-    /// Durations may differ.
+    /// Whether two subtrees are identical call by call, including queries and the variable parts of names.
+    /// The names of the two roots may differ in variable parts if both are ops or frames. Durations may
+    /// differ.
     pub(super) fn are_equal_throughout(&self, one: u32, two: u32) -> bool {
         let length = self.end(one) - one;
         length == self.end(two) - two

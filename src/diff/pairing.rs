@@ -16,7 +16,7 @@ pub(super) struct Pairing {
     pub(super) passes: PerSide<Vec<Pass>>,
     /// Number of blocks of dissimilar siblings that were too large to be searched completely.
     pub(super) cut_blocks: u64,
-    /// Number of threads that were compared with only some threads of the other side.
+    /// Number of threads that were compared with only some threads on the other side.
     pub(super) cut_threads: u64,
     /// The pairs of compared steps, in baseline order; `None` if steps are compared by position.
     pub(super) steps: Option<StepPairs>,

@@ -6,7 +6,7 @@
 /// A pass of the alignment. A pass defines which calls are matched, and on what evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pass {
-    /// Calls that the user matched explicitly.
+    /// Matches the calls that the user pinned to each other.
     Pinned,
     /// Threads.
     Threads,
@@ -20,13 +20,13 @@ pub enum Pass {
     Swapped,
     /// Matches adjacent calls that swapped places.
     Neighbours,
-    /// Matches ops of two vendors for the same operation. This pass also opens both ops, so that their contents can be
-    /// matched.
+    /// Matches ops that two vendors use for the same operation. This pass also expands both ops, so that
+    /// their contents can be matched.
     Variants,
-    /// Opens wrappers that only one side has. This pass matches no calls itself. The contents of the opened wrappers
-    /// are then aligned as siblings.
+    /// Expands wrappers that exist on only one side. This pass matches no calls itself. The contents of the
+    /// expanded wrappers are then aligned as siblings.
     Wrappers,
-    /// Matches equal calls near each other.
+    /// Matches identical calls near each other.
     EqualNear,
     /// Matches launches at the same position.
     Launches,
@@ -40,7 +40,7 @@ pub enum Pass {
     Emptied,
     /// Matches unique calls at any distance.
     Far,
-    /// Swaps the counterparts of equal calls whose matches cross.
+    /// Swaps the counterparts of calls that have the same key and arguments if their matches cross.
     EqualInOrder,
     /// Matches the contents of threads that have no counterpart. This pass matches no calls itself. The alignment of
     /// siblings matches the calls that this pass finds.

@@ -1,8 +1,8 @@
 //! Matches pairs of calls that the user pins to each other, such as
 //! `module("Block_1") = module("Block_2")`.
 //!
-//! The two queries of a pin must select equally many calls, which are matched in order. Pinned calls are matched before
-//! any other calls. The contents of pinned calls are then aligned as usual.
+//! The two queries of a pin must select the same number of calls, which are matched in order. Pinned calls
+//! are matched before any other calls. The contents of pinned calls are then aligned as usual.
 
 use super::TraceDiff;
 use super::order;
@@ -137,7 +137,7 @@ impl TraceDiff {
         Ok(())
     }
 
-    /// The pairs of pinned calls, with the two sides in alignment order. The list is empty if a pin is invalid;
+    /// The pairs of pinned calls, with the two sides in alignment order. Empty if a pin is invalid;
     /// [`TraceDiff::check_pins`] reports invalid pins.
     pub(super) fn pinned(pins: &[Pin], trees: PerSide<&CallTree>) -> Vec<(u32, u32)> {
         let calls = resolve(pins, trees).unwrap_or_default();

@@ -20,7 +20,7 @@ struct Names {
 }
 
 impl PlainNames {
-    /// The plain name of a call. All calls of this function must pass the same tree.
+    /// The plain name of a call. Every call to this function must pass the same tree.
     pub(super) fn of<'a>(&'a self, tree: &'a CallTree, call: CallId) -> &'a str {
         // A call without an event represents a thread.
         let Some((kind, name)) = key(tree, call) else { return tree.name(call) };

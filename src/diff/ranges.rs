@@ -20,8 +20,8 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum share (in thousandths) of the matched calls in each of two ranges that must be in both ranges for the ranges
-/// to be the same.
+/// Two ranges count as the same only if at least this share of the matched calls in each range, in
+/// thousandths, is in both ranges.
 const SHARED: usize = 500;
 
 /// For each side, the ranges whose names do not occur on the opposite side, in preorder.

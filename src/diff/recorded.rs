@@ -1,7 +1,7 @@
 //! Hides calls from the alignment if only one side recorded calls of their kind.
 //!
 //! If only one of two runs was recorded with `with_stack`, the frames of that run cannot have counterparts. Such frames
-//! would be between the ops and count as evidence against every match.
+//! would lie between the ops and count as evidence against every match.
 //!
 //! ```text
 //! trace1   step(forward(linear(addmm)))        aligned as   linear(addmm)
@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Captured calls are hidden too if the opposite side replays graphs with unknown captures. Program parts that kernels
-//! name are hidden if the kernels of the opposite side name no program parts. The kernels of both replays are then
+//! name are hidden if the kernels on the opposite side name no program parts. The kernels of both replays are then
 //! aligned as if no captures or program parts were known.
 //!
 //! The merged tree still contains the hidden calls at their own positions, as unmatched calls around matched pairs.

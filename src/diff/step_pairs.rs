@@ -7,9 +7,9 @@
 //! trace1   prefill 512   decode 4   decode 5      batches of an inference engine: equal batches first,
 //! trace2   decode 4   prefill 500   decode 4      then similar batches of the same class, in any order
 //! ```
-//! Steps of different phases are never compared. If both traces have equally many steps and nothing shows that their
-//! order differs, steps are compared by position. The alignment ignores the calls of a step without a counterpart, so
-//! these calls cannot match calls of a compared step.
+//! Steps of different phases are never compared. If both traces have the same number of steps and nothing
+//! shows that their order differs, steps are compared by position. The alignment ignores the calls in a step
+//! without a counterpart, so these calls cannot match calls in a compared step.
 
 use super::outline::{Outline, Token};
 use crate::program::{BatchClass, Phase, Program, StepId, StepSpan, Steps};
@@ -23,8 +23,8 @@ use std::hash::{Hash, Hasher};
 /// Maximum number of step pairs to score. If there are more pairs, steps are matched by position.
 const CELLS: usize = 1 << 20;
 
-/// Step similarity is measured in twentieths. Smaller differences are ignored, because two
-/// recordings of the same step are never exactly equal.
+/// Step similarity is measured in twentieths. Smaller differences are ignored, because two recordings of the
+/// same step are never exactly identical.
 const PARTS: usize = 20;
 
 /// Similarity of two steps that make the same calls.
@@ -125,9 +125,9 @@ fn batches_of(steps: &Steps) -> Option<Vec<BatchOf>> {
     steps.spans().iter().map(of).collect()
 }
 
-/// Matches steps by their batches: steps with equal batches first, then steps with the most similar
-/// batches of the same class. If the two sides share no batch class in a phase, the steps of that
-/// phase are matched in order.
+/// Matches steps by their batches: steps with identical batches first, then steps with the most similar
+/// batches of the same class. If the two sides share no batch class in a phase, the steps of that phase are
+/// matched in order.
 fn pair_batches(
     steps: PerSide<&Steps>,
     outlines: PerSide<&Outline<'_>>,
@@ -164,7 +164,7 @@ fn pair_batches(
     pairs.into_iter().map(|(a, b)| (StepId(a as u32), StepId(b as u32))).collect()
 }
 
-/// Removes steps with equal values from both lists and returns them as pairs, in order.
+/// Removes steps that have the same value from both lists and returns them as pairs, in order.
 fn take_equal<T: Ord>(
     left: &mut PerSide<Vec<usize>>,
     value: impl Fn(Side, usize) -> T,
@@ -207,8 +207,8 @@ pub(super) fn compared(
     compared
 }
 
-/// For each call, whether the call is in a step without a counterpart and contains no call of a compared step. The list
-/// is empty if every step has a counterpart.
+/// For each call, whether the call is in a step without a counterpart and contains no call of a compared
+/// step. Empty if every step has a counterpart.
 pub(super) fn left_out(
     programs: PerSide<&Program>,
     pairs: Option<&[(StepId, StepId)]>,
@@ -266,7 +266,7 @@ impl Worth {
     }
 }
 
-/// The contents of each step: the evidence tokens of its calls. Steps with equal tokens share one entry.
+/// The contents of each step: the evidence tokens of its calls. Steps with the same tokens share one entry.
 struct Contents {
     kinds: PerSide<Vec<usize>>,
     bags: Vec<Vec<Token>>,
@@ -329,7 +329,8 @@ fn in_order(steps: PerSide<&Steps>) -> StepPairs {
 /// tie, the earliest steps are matched.
 fn path(counts: PerSide<usize>, mut worth: impl FnMut(usize, usize) -> Option<Worth>) -> StepPairs {
     let (n, m) = (counts.baseline, counts.candidate);
-    // The largest total weight that the steps from `a` and `b` on can reach.
+    // The largest total weight of pairs among the baseline steps from `a` on and the candidate steps from `b`
+    // on.
     let mut best = vec![0_u32; (n + 1) * (m + 1)];
     let at = |a: usize, b: usize| a * (m + 1) + b;
     let mut weight = |a: usize, b: usize| worth(a, b).map_or(0, Worth::weight);

@@ -13,8 +13,8 @@ use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Dissolves matched pairs until no two pairs contradict each other. A pair whose parents match each other needs no
-/// check, because every pair that contradicts the pair also contradicts the parents.
+/// Dissolves matched pairs until no two pairs contradict each other. A pair whose parents match each other
+/// needs no check, because any other pair that contradicts it also contradicts the pair of parents.
 pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
     for a in trees.baseline.calls() {
         let b = pairing.partners.baseline[a.index()];

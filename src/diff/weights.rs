@@ -1,19 +1,19 @@
 //! Defines every weight and limit of the alignment, with the reason for its value.
 //!
-//! Weights are only compared with each other, so their unit does not matter. The similarity of two
-//! siblings is counted in [`TOKEN`]s. Except for [`EXACT`], all other weights are fractions of a
-//! token: bonuses that only break ties, and reduced scores per token.
+//! Weights are only compared with each other, so their unit does not matter. The similarity of two siblings
+//! is measured in [`TOKEN`]s. Except for [`EXACT`], all other weights are fractions of a token: bonuses that
+//! only break ties, and reduced scores per token.
 
 /// Score of one token that two siblings share. The value is a power of two, so it can be divided
 /// into the fractions below.
 pub(super) const TOKEN: i64 = 64;
-/// Score of two completely equal siblings. An equal pair must outweigh a pair that shares slightly more tokens, such as
-/// a pair with a larger but changed call in a run of similar siblings.
+/// Score of two identical siblings. An identical pair must outweigh a pair that shares slightly more tokens,
+/// such as a pair with a larger but changed call in a run of similar siblings.
 pub(super) const EXACT: i64 = 3 * TOKEN;
-/// Score of equal arguments, in addition to the score of the shared argument token. The value is
-/// half a token, because one more shared call below is better evidence.
+/// Score for identical arguments, in addition to the score of the shared argument token. The value is half a
+/// token, because one more shared call below is better evidence.
 pub(super) const ARGUMENTS: i64 = TOKEN / 2;
-/// Score of equal exact names, such as `nn.Module: Linear_3`. The value only breaks ties.
+/// Score for identical exact names, such as `nn.Module: Linear_3`. The value only breaks ties.
 pub(super) const NAME: i64 = TOKEN / 16;
 /// Score of one token that two calls share although they are not a match: a call and its wrapper, or a call and its
 /// renamed version. The value is less than the score of any match, but enough to put both calls into the same gap.
@@ -21,24 +21,25 @@ pub(super) const AFFINITY: i64 = TOKEN / 4;
 /// Score of one token that a call shares with the same-named call inside a wrapper. The two calls
 /// will be matched one level deeper, so the value is nearly the score of a match between siblings.
 pub(super) const WRAPPED: i64 = TOKEN * 7 / 8;
-/// Minimum number of tokens for a call to count as a layer: a module with a few ops in it.
+/// Minimum number of tokens required to treat a call as a layer: about as many as in a module with a few ops.
 pub(super) const LAYER: i64 = 16;
 /// Minimum number of layers in a run of layers.
 pub(super) const LAYERS: usize = 3;
 /// Maximum number of pairs of layers that are compared for one run of layers.
 pub(super) const LAYER_CELLS: usize = 1 << 14;
-/// Score of matching two runtime calls without GPU work, which vary from run to run.
+/// Score for matching two runtime calls without GPU work. Such calls vary from run to run.
 pub(super) const QUERY: i64 = TOKEN / 8;
-/// Divisor for the score of two calls that each have an equal counterpart elsewhere. Such calls have swapped places.
+/// Divisor for the score of two calls that each have an identical counterpart elsewhere. Such calls have
+/// swapped places.
 pub(super) const SETTLED: i64 = 8;
 /// Maximum number of nested wrappers to look through; decorators and dispatchers nest about five
 /// deep.
 pub(super) const WRAPPERS: usize = 16;
 
-/// Minimum number of tokens for a thread to count as unrelated to a different thread; fewer tokens
-/// may differ by chance.
+/// Minimum number of tokens required to treat a thread as unrelated to another thread; fewer tokens may
+/// differ by chance.
 pub(super) const FOREIGN: u32 = 64;
-/// Maximum number of thread pairs up to which every pair is compared: 512 by 512.
+/// Maximum number of thread pairs for which every pair is compared: 512 by 512.
 pub(super) const THREAD_PAIRS: usize = 1 << 18;
 /// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared with this many threads before and after its
 /// position.
@@ -53,9 +54,9 @@ pub(super) const RESCUED: usize = 16;
 /// Minimum number of letters in a word that can relate two names. The limit excludes common words such as `copy` and
 /// `view` but not `convolution` and `attention`.
 pub(super) const TELLING_WORD: usize = 5;
-/// Maximum number of distinct names in one trace that may contain a word if the word alone is sufficient evidence. An
-/// op has a handful of variants, each of which may have a backward op. A word in twice as many names counts half as
-/// much.
+/// If at most this many distinct names in one trace contain a word, the word alone is enough evidence that
+/// two names are related. An op has a handful of variants, each of which may have a backward op. A word in
+/// twice as many names counts half as much.
 pub(super) const TELLING_NAMES: u32 = 8;
 /// Maximum ratio between the evidence tokens of two variants of one op, before [`SMALL`] is added. Some libraries use
 /// sixteen kernels where others use a single kernel; no library uses a hundred.
@@ -63,26 +64,27 @@ pub(super) const RATIO: u32 = 16;
 /// Number of evidence tokens by which the larger of two variants may exceed [`RATIO`] times the smaller one: a handful
 /// of launches.
 pub(super) const SMALL: u32 = 32;
-/// Score that equal arguments add to the value of a rename. Equal arguments share only one token, but are less likely
-/// to be equal by chance than other tokens.
+/// Score that identical arguments add to the value of a rename. Identical arguments count as only one shared
+/// token, but are less likely to agree by chance than other tokens.
 pub(super) const RENAME_BONUS: u32 = 2;
-/// Score of related names or equal arguments in a rename. One shared token scores 8, so the value
+/// Score for related names or identical arguments in a rename. One shared token scores 8, so the value
 /// corresponds to one and a half tokens.
 pub(super) const AKIN: i64 = 12;
-/// Maximum number of possible renames that are considered before a call is opened.
+/// Maximum number of possible renames that are considered before a call is expanded.
 pub(super) const PARTNERS: usize = 64;
 
 /// Minimum number of calls in a piece of pending work that a different thread may align. According to
-/// `docs/development/measurements.md`, a piece of this size takes a quarter of a millisecond if both sides are equal,
-/// and three milliseconds if every name differs.
+/// `docs/development/measurements.md`, a piece of this size takes a quarter of a millisecond if both sides
+/// are identical, and three milliseconds if every name differs.
 pub(super) const PIECE: u32 = 1 << 11;
 
-/// Maximum number of cells up to which lists are aligned exactly: 256 by 256, which takes less than a millisecond.
+/// Maximum number of cells for which two lists are aligned exactly: 256 by 256, which takes less than a
+/// millisecond.
 pub(super) const EXACT_CELLS: usize = 1 << 16;
 /// Maximum size of the table with which the plain path of longer lists is found exactly, in words of 64 cells. The
 /// limit corresponds to two lists of 8,000 elements, which take 8 MB and a few milliseconds.
 pub(super) const LCS_WORDS: usize = 1 << 20;
-/// Maximum number of matches per element up to which the plain path of even longer lists is found exactly.
+/// Maximum number of matches per element for which the plain path of even longer lists is found exactly.
 pub(super) const LCS_MATCHES: usize = 8;
 /// Maximum number of cells in an unequal block that is searched completely; a larger block is only
 /// searched along its diagonal.
@@ -100,14 +102,15 @@ pub(super) const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
 pub(super) const HALF_NARROWEST: usize = 4;
 
-/// Maximum number of holes in an alignment that are compared with each other. If there are more holes, some are equal
-/// by chance.
+/// Maximum number of holes in an alignment that are compared with each other. If there are more holes, some
+/// are identical by chance.
 pub(super) const HOLES: usize = 64;
-/// Minimum number of elements in a hole that is matched to part of a longer hole (at most twice as long). In smaller
-/// holes, the first and last elements may be equal by chance.
+/// Minimum number of elements in a hole that is matched to part of a longer hole (at most twice as long). In
+/// smaller holes, the first and last elements may agree by chance.
 pub(super) const LEAST_PART: usize = 3;
-/// Number of calls on the opposite side that are considered as the counterpart of a moved call: this many nearest calls
-/// before its position, and as many after. The value exceeds the usual number of similar calls close together.
+/// Number of calls in each direction that are considered as the counterpart of a moved call: on the opposite
+/// side, this many nearest calls before the moved call's position, and as many after. The value exceeds the
+/// usual number of similar calls close together.
 pub(super) const NEAREST: usize = 8;
 /// Maximum number of repetitions of the search for the nearest unmatched call. Each repetition matches half of the
 /// similar calls that are close together. Groups that are too large for this limit do not count as evidence.
@@ -119,22 +122,24 @@ pub(super) const MUCH_NEARER: usize = 4;
 /// Maximum factor by which the number of moved calls may grow in a swap that [`MUCH_NEARER`] allows. Without this
 /// limit, one moved layer might be reported as a swap of all other layers with their neighbors.
 pub(super) const MANY_MORE: usize = 3;
-/// Maximum number of calls inside one side's unmatched calls that are examined to find out which calls of the opposite
-/// side the unmatched calls may wrap.
+/// Maximum number of calls to examine inside the unmatched calls on one side, to find out which calls of the
+/// opposite side these unmatched calls may wrap.
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// Maximum distance in preorder between two calls that count as swapped neighbors: about one op.
 pub(super) const BESIDE: u32 = 48;
 /// Maximum distance in siblings between two calls that count as swapped neighbors, whatever their
 /// size.
 pub(super) const SIBLINGS_BESIDE: usize = 2;
-/// Minimum number of siblings in a crowded gap. Calls move only between crowded gaps of similar size.
+/// Minimum number of siblings required to treat a gap as crowded. Calls move only between crowded gaps of
+/// similar size.
 pub(super) const CROWD: usize = 12;
-/// Maximum ratio between the numbers of siblings in two gaps between which a call moves, if a gap is crowded.
+/// If a gap is crowded, a call can move between this gap and another gap only if their numbers of siblings
+/// differ by at most this factor.
 pub(super) const PART_OF_CROWD: usize = 3;
 /// Maximum distance in preorder between two calls that count as near each other: about one layer.
 pub(super) const NEAR: u32 = 512;
-/// Minimum number of evidence tokens in a call that is matched with an equal call below a different parent: a module
-/// with one op in it. Smaller calls are often equal by chance.
+/// Minimum number of evidence tokens required to match a call with an identical call below a different
+/// parent: about as many as in a module with one op. Smaller calls are often identical by chance.
 pub(super) const MOVED_ELSEWHERE: u32 = 8;
 /// Maximum number of siblings in a list in which no distance counts as large. A frame has a few dozen children, whereas
 /// a thread without frames has thousands of ops.

@@ -9,8 +9,9 @@
 //! rank 2   ├─ compute ──────────────┤├ all_r ┤     the straggler: did not wait
 //! ```
 //! Kernels with the same process group and sequence number belong to one collective, if the profiler recorded both.
-//! Otherwise the n-th kernel of a kind and group on one rank matches the n-th such kernel on the other ranks. If some
-//! ranks have fewer kernels than others, kernels that end at the same time match (see `matching`).
+//! Otherwise, the n-th kernel of a kind and group on one rank is matched with the n-th such kernel on the other ranks.
+//! If some ranks have fewer kernels than others, kernels that end at the same time are matched instead (see
+//! `matching`).
 
 use super::matching::{self, Group, Kernel};
 use crate::analysis::robust::median;
@@ -19,7 +20,7 @@ use crate::trace::{EventId, Nanos, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// The properties that make kernels on two ranks comparable.
+/// The properties that kernels on two ranks must share to be comparable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     /// The process group; empty if not recorded.
@@ -43,8 +44,8 @@ pub struct CollectiveWait {
     pub time: Nanos,
     /// Number of communication kernels whose collective has a kernel on every rank of the process group.
     pub matched: u64,
-    /// Total wait in the matched kernels: each kernel's duration minus the shortest duration of its collective on any
-    /// rank.
+    /// Total wait in the matched kernels. The wait in a kernel is the kernel's duration minus the shortest
+    /// duration of the same collective on any rank.
     pub wait: Nanos,
     /// Numbers of the matched collectives in which this rank came last. Collectives are numbered
     /// from 0, in the order in which they start on the first rank.
@@ -180,9 +181,9 @@ impl<'r> Matched<'r> {
     }
 }
 
-/// Drops collectives that some ranks lack only because their recording began later or ended earlier. A rank counts as
-/// absent only if it recorded a collective before and a collective after. Collectives that only one rank recorded are
-/// dropped too.
+/// Drops collectives that some ranks lack only because their recording began later or ended earlier. A rank
+/// counts as absent only if it recorded collectives both before and after the missing collective. Collectives
+/// that only one rank recorded are dropped too.
 fn told(groups: Vec<Group>) -> Vec<Group> {
     let mut span: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (at, group) in groups.iter().enumerate() {

@@ -35,7 +35,7 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     found.extend(missing_collectives(fleet));
     found.extend(other_ops(fleet));
     found.extend(outliers(fleet, &single));
-    // A missing collective is already reported as such.
+    // A missing collective already has a finding of its own, so it is not reported again as a change.
     let is_missing = |change: &ChangeRow| {
         let mut missing = fleet.collectives.iter().map(|row| row.absent.as_str());
         &*change.kind == "collectives" && missing.any(|ranks| ranks == change.shared.rank_list)

@@ -241,7 +241,7 @@ fn failed(code: &str, error: &Error) -> Mapped {
     Mapped { status: Status::failed(code, error.to_string()), was_there: false }
 }
 
-/// The traces of a pair. A remote object is opened in the version that the plan names.
+/// The traces of a pair. For a remote object, the version that the plan names is opened.
 fn inputs(pair: &PlannedPair, traces: PerSide<Opening>) -> Result<PerSide<Input>> {
     let input = |side: Side, opening: Opening| {
         let path = pair.file(side).path.clone();

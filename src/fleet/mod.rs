@@ -60,7 +60,7 @@ pub struct Fleet {
     pub ranks: Vec<RankRow>,
     /// Groups of ranks that run the same ops.
     pub roles: Vec<RoleRow>,
-    /// The times of each op, category and layer on the ranks of each role.
+    /// The times of each op, category and layer on the ranks in each role.
     pub parts: Vec<PartRow>,
     /// Ranks whose time for an op, category or layer is an outlier in their role.
     pub outliers: Vec<OutlierRow>,

@@ -12,9 +12,9 @@ use crate::tables::Table;
 use serde::Serialize;
 use std::path::Path;
 
-/// The result for programs. A folder that contains this file is the folder of a fleet.
+/// The file with the results for programs. A folder that contains this file is the folder of a fleet.
 const DOCUMENT: &str = "fleet.json";
-/// The result for people.
+/// The file with the results for people.
 const PAGE: &str = "fleet.html";
 
 /// Which files to write for a fleet.
@@ -46,8 +46,8 @@ impl Default for FleetFiles {
 }
 
 impl FleetFiles {
-    /// Checks that writing would not replace files that tracetree did not write. Files count as written by tracetree if
-    /// the folder contains a `fleet.json` of tracetree.
+    /// Checks that writing would not replace files that tracetree did not write. Files count as written by
+    /// tracetree if the folder contains a `fleet.json` that tracetree wrote.
     ///
     /// # Errors
     /// Fails if a file would be replaced that tracetree did not write, unless [`FleetFiles::existing`] allows it.
@@ -164,8 +164,8 @@ impl Fleet {
     /// Writes `ranks.csv`, the tables, `fleet.json` and `fleet.html` into `folder`. Returns the file names.
     ///
     /// # Errors
-    /// Fails if a file cannot be written, or would replace a file that tracetree did not write. After a failure, each
-    /// file is either complete or unchanged.
+    /// Fails if a file cannot be written, or would replace a file that tracetree did not write. If
+    /// writing fails, each file is either complete or unchanged.
     pub fn write(&self, folder: &Path, files: &FleetFiles) -> Result<Vec<String>> {
         files.check_target(folder)?;
         let mut written = Vec::new();

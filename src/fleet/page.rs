@@ -23,7 +23,7 @@ const LAST: usize = 6;
 /// Minimum distance of an outlier from the median of its role, as a fraction of the median.
 const NOTABLE: f64 = 0.01;
 
-/// The content of a fleet's page. Ranks are links to their reports if `has_reports` is set.
+/// The content of a fleet's page. If `has_reports` is set, the names of ranks link to their reports.
 pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
     let dots = dots(fleet, has_reports);
     let (headline, lead) = answer(fleet, &dots);

@@ -143,7 +143,7 @@ pub struct PlanOptions {
     pub base_steps: Option<String>,
     /// Compare only these steps of the candidate.
     pub new_steps: Option<String>,
-    /// The content of an alias file: names that are treated as equal, in TOML.
+    /// The content of an alias file: names that count as the same name, in TOML.
     pub aliases: Option<String>,
     /// The content of a category file: rules that assign work to categories, in TOML.
     pub categories: Option<String>,
@@ -312,7 +312,8 @@ impl Plan {
     }
 }
 
-/// Whether a path is a folder. A remote address counts as a folder unless its name has the suffix of a trace.
+/// Whether a path is a folder. A remote address counts as a folder unless its name ends with a trace file
+/// suffix.
 pub fn is_folder(path: &Path) -> bool {
     if storage::is_remote(path) { !heads::is_called_like_a_trace(path) } else { path.is_dir() }
 }

@@ -127,7 +127,7 @@ pub struct RoleRow {
     pub odd: String,
 }
 
-/// The times of one op, category or layer on the ranks of a role, in µs per step.
+/// The times of one op, category or layer on the ranks in a role, in µs per step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PartRow {
     /// The role.
@@ -347,7 +347,7 @@ pub struct CauseRow {
     pub evidence: Arc<str>,
 }
 
-/// A finding that deserves attention first.
+/// A finding that a reader should look at first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// `CHANGE`, `STRAGGLER`, `CAUSE`, `OUTLIER`, `OTHER_OPS`, `COLLECTIVE_MISSING`, or the code of a failed or

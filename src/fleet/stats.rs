@@ -10,7 +10,7 @@ const OUTLYING: f64 = 3.5;
 /// of the median distance if more than half of the values are equal (Iglewicz and Hoaglin).
 const FROM_MEAN: f64 = 1.253_314;
 
-/// Minimum number of ranks for which outliers are determined.
+/// Minimum number of ranks required to determine outliers.
 pub(super) const FEWEST: usize = 4;
 
 /// Minimum, quartiles and maximum of a list of values.
@@ -38,7 +38,7 @@ impl Quantiles {
     }
 }
 
-/// The position of each outlier, and its distance from the median in robust standard deviations. The list is empty if
+/// The position of each outlier, and its distance from the median in robust standard deviations. Empty if
 /// there are fewer than [`FEWEST`] values.
 pub(super) fn outliers(values: &[f64]) -> Vec<(usize, f64)> {
     if values.len() < FEWEST {

@@ -69,7 +69,7 @@ impl std::fmt::Display for Site {
     }
 }
 
-/// Path fragments that identify files of Python itself and of libraries, as opposed to the user's files.
+/// Path fragments that identify files that are part of Python or of a library rather than the user's code.
 const FOREIGN: [&str; 6] =
     ["site-packages", "dist-packages", "/lib/python", "torch/", "<frozen", "contextlib.py"];
 

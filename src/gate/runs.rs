@@ -55,7 +55,7 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
     Ok(files)
 }
 
-/// A run that was read, where its graph captures are, and the options for reading captures.
+/// A run that was read, the location of its graph captures, and the options for reading the captures.
 type Opened = (Arc<Trace>, Captures, ReadOptions);
 
 impl Recorder {

@@ -1,5 +1,5 @@
-//! Computes how much of the profile the model covers and how large the model's error is, from the rows of a
-//! comparison.
+//! Computes, from the rows of a comparison, how much of the profile the model covers and how large the model's error
+//! is.
 
 use super::compare::{Row, percent};
 use super::status::Status;
@@ -23,16 +23,16 @@ pub struct Accuracy {
     pub contributors: Vec<Contributor>,
 }
 
-/// The part of the profile that consists of kernel types with one status.
+/// The kernel types in the profile that have a given status, and their time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
-    /// Status of the kernel types in this part.
+    /// Status of the kernel types.
     pub status: Status,
     /// Number of kernel types with this status in the profile.
     pub kernel_types: usize,
     /// Time of these kernel types in a forward pass.
     pub profile: Nanos,
-    /// Share of these kernel types in the profile's time, in percent; `None` if the profile has no time.
+    /// Share of the profile's time that these kernel types take, in percent; `None` if the profile has no time.
     pub share_pct: Option<f64>,
 }
 

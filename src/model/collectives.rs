@@ -1,4 +1,4 @@
-//! Merges the profile's rows for collectives, so each launch counts once.
+//! Merges the profile's rows for collectives, so that each launch is counted once.
 //!
 //! The profiler lists a collective twice: once without a stream, as the communication library sees it, and once on
 //! the hardware stream. The two rows have the same type and duration, but their starts differ by up to a
@@ -8,17 +8,17 @@
 //! stream 35    ├──── 249.058 µs ────┤       start …736.000     one launch, two rows
 //! ```
 //! Rows of one type whose starts are at most a microsecond apart form a group. One stream cannot start two
-//! collectives at once, so the number of launches in a group is the number of rows on the stream with the most
-//! rows. The longest rows on each stream belong to one launch, the second longest rows to the next, and so on.
-//! Rounding starts to whole microseconds would not work: two rows that round to different values would count
-//! twice.
+//! collectives at once, so the number of launches in a group is the number of rows on the stream with the most rows.
+//! The longest row of each stream belongs to the first launch, the second longest row of each stream to the second
+//! launch, and so on. Comparing starts rounded to whole microseconds would not work: two rows of one launch that
+//! round to different values would be counted twice.
 
 use std::collections::BTreeMap;
 
 use super::kernel_type::KernelType;
 use crate::trace::Nanos;
 
-/// Maximum time between the starts of two rows of one launch.
+/// Maximum time between the starts of two rows that belong to the same launch.
 const SAME_START: Nanos = Nanos(1_000);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct CollectiveRow {
 /// The stream on which a row was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stream {
-    /// The profile has no stream column, so any two rows may belong to one launch.
+    /// The profile has no stream column, so any two rows may belong to the same launch.
     NotRecorded,
     /// The stream is `N/A`, because the row comes from the communication library.
     None,
@@ -78,8 +78,8 @@ fn launches_of_group(group: &[CollectiveRow]) -> Vec<Launch> {
     durations.into_iter().map(launch).collect()
 }
 
-/// Merges two lists of durations. The k-th longest durations in both lists belong to one launch, which gets the
-/// longer duration.
+/// Merges two lists of durations. The k-th longest durations of both lists belong to the same launch, whose duration
+/// is the longer of the two.
 fn merge_longest(durations: &mut Vec<Nanos>, on_stream: &[Nanos]) {
     for (at, &duration) in on_stream.iter().enumerate() {
         match durations.get_mut(at) {

@@ -16,7 +16,7 @@ pub struct Row {
     pub kernel_type: KernelType,
     /// The first three model ops that run this kernel type.
     pub model_ops: Vec<String>,
-    /// Predicted and measured time and kernel count.
+    /// The predicted and the measured time, and the predicted and the measured number of kernels.
     pub amounts: Amounts,
     /// The kernel type's share of the profile's time, in percent; `None` if the profile has no time.
     pub profile_share_pct: Option<f64>,
@@ -24,7 +24,8 @@ pub struct Row {
     pub status: Status,
 }
 
-/// Predicted and measured time and kernel count, for one kernel type or in total.
+/// The predicted and the measured time, and the predicted and the measured number of kernels, for one kernel type or
+/// in total.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Amounts {
     /// Predicted time of a forward pass.

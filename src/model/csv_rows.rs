@@ -1,4 +1,4 @@
-//! Extracts type, start, duration and stream from a record of a kernel profile, finding columns by name.
+//! Extracts the type, start, duration and stream from a record of a kernel profile. Columns are found by name.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -28,7 +28,7 @@ pub(crate) struct Columns {
 pub(crate) enum Row {
     /// A record of a kernel that ran.
     Kernel(KernelRow),
-    /// A record that is not counted, because the cell in `column` is empty or `N/A`.
+    /// A record that is not counted, because its cell in the column `column` is empty or `N/A`.
     Incomplete {
         /// Name of the column.
         column: &'static str,

@@ -1,5 +1,5 @@
-//! Evaluates conditions such as `error>20%`, and returns the rows or scenarios for which a condition is true and
-//! the gate therefore fails.
+//! Evaluates conditions such as `error>20%`, and returns the rows or scenarios that satisfy a condition and therefore
+//! make the gate fail.
 //!
 //! ```text
 //! condition  = [kernel type ":"] bound {"&" bound}      all bounds must hold
@@ -7,9 +7,9 @@
 //! quantity   = "error" | "count_error" | "share"                                  of a row
 //!            | "weighted_error" | "total_error" | "unmodeled" | "model_only"      of a scenario
 //! ```
-//! Errors are compared without their sign: a model that is 30% too fast is as wrong as one that is 30% too slow.
-//! An undefined quantity satisfies no bound; for example, the error is undefined for a kernel type that the
-//! profile does not have. A condition applies either to rows or to scenarios.
+//! Errors are compared without their sign: predicting 30% too little time is as wrong as predicting 30% too much. An
+//! undefined quantity satisfies no bound; for example, the error is undefined for a kernel type that the profile does
+//! not have. A condition applies either to rows or to scenarios.
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,7 +66,8 @@ struct Bound {
 pub fn failures(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     for condition in conditions {
-        // If every scenario was skipped, no kernel types are known, so do not report this kernel type as unknown.
+        // If every scenario was skipped, no kernel types are known, so the condition's kernel type is not reported as
+        // unknown.
         let known = comparisons.iter().any(|comparison| condition.knows_its_type(comparison));
         if !known && !comparisons.is_empty() {
             return Err(condition.unknown_type());

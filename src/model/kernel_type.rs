@@ -1,17 +1,17 @@
-//! Kernel types, by which predictions are matched with measurements.
+//! Kernel types. Predictions and measurements are matched by kernel type.
 
 use std::fmt;
 
 /// The type of a kernel, such as `MatMulV2` or `hcom_allReduce_`; types are ordered by name.
 ///
-/// An op without a known kernel uses its own name (`aten.add.Tensor`) as the type.
+/// If the kernel of an op is unknown, the op's name (`aten.add.Tensor`) is used as the type.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelType(String);
 
 const ALL_REDUCE: &str = "hcom_allReduce_";
 
 impl KernelType {
-    /// Creates a kernel type from a name without surrounding whitespace; returns `None` if nothing remains.
+    /// Creates a kernel type from a name. Surrounding whitespace is removed; returns `None` if nothing remains.
     pub fn new(name: impl AsRef<str>) -> Option<Self> {
         let name = name.as_ref().trim();
         (!name.is_empty()).then(|| KernelType(name.to_owned()))

@@ -1,7 +1,7 @@
 //! Reads `op_mapping.yaml`, which lists the kernel type for each op, and the ops that cost nothing.
 //!
-//! Real files have their entries under `operator_mappings:`, but the tool whose comparison `model-diff` reproduces
-//! expects entries at the top level. Both layouts are accepted; entries under `operator_mappings:` take
+//! Real files contain the entries under `operator_mappings:`, but the tool whose comparison `model-diff` reproduces
+//! expects the entries at the top level. Both layouts are accepted; entries under `operator_mappings:` take
 //! precedence.
 
 use std::collections::BTreeMap;
@@ -70,7 +70,7 @@ impl OpMapping {
         self.lowerings.len()
     }
 
-    /// Whether no op is listed, as when the user gave no mapping.
+    /// Whether no op is listed, for example because the user gave no mapping.
     pub fn is_empty(&self) -> bool {
         self.lowerings.is_empty()
     }
@@ -90,7 +90,7 @@ fn parse(bytes: &[u8], path: &Path) -> Result<Value> {
     })?;
     let options = serde_saphyr::options! {
         with_snippet: false,
-        // A kernel type named `Y` is a name, not a boolean.
+        // A kernel type `Y` must be read as a name, not as a boolean.
         strict_booleans: true,
         duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins,
     };
@@ -103,8 +103,8 @@ fn named_entries(entries: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     operators.map(|(op, entry)| (short_name(op).to_owned(), lowering(entry))).collect()
 }
 
-/// The entries at the top level, where files also have policies and versions. Only entries with a kernel type or
-/// zero cost are operators.
+/// The operators at the top level. Files also have policies and versions there, so only entries with a kernel type or
+/// `zero_cost` are treated as operators.
 fn loose_entries(document: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     let mut entries = named_entries(document);
     entries.retain(|_, lowering| *lowering != Lowering::Unnamed);

@@ -1,8 +1,8 @@
 //! Computes the predicted time and count of each kernel type from the model's ops and the op mapping.
 //!
-//! An op is a **hit** if the model's database had a measurement of the op's kernels, and a **miss** if the time
-//! was computed. For a hit, the trace names the kernels. For a miss, the op mapping names the kernel type; without
-//! an entry in the mapping, the op's name is used.
+//! An op is a **hit** if the model's database had a measurement of the op's kernels, and a **miss** if the time was
+//! computed. For a hit, the trace names the kernels. For a miss, the op mapping names the kernel type; if the mapping
+//! has no entry for the op, the op's name is used as the kernel type.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::status::Status;
 use super::trace::{ModelOp, ModelTrace, Source};
 use crate::trace::{Nanos, Notes};
 
-/// Maximum number of op names kept per kernel type, which is enough to find the type in the model.
+/// Maximum number of op names kept per kernel type; a few names are enough to find the kernel type in the model.
 const OPS_NAMED: usize = 3;
 
 /// The prediction of a model, by kernel type.
@@ -24,7 +24,7 @@ pub struct Prediction {
     pub ops: u64,
     /// Number of ops ignored because they cost nothing.
     pub zero_cost_ops: u64,
-    /// Notes about irregularities in the ops and the mapping. Notes about the trace are in the trace.
+    /// Notes about irregularities in the ops and the mapping. Notes about the trace are stored in [`ModelTrace`].
     pub notes: Notes,
 }
 
@@ -38,8 +38,9 @@ pub struct PredictedKernel {
     /// The first three ops that run this kernel type, in trace order.
     pub ops: Vec<String>,
     whole: Nanos,
-    /// Undivided time, keyed by the number of kernels that share it. Dividing the time separately for each op
-    /// would lose up to a nanosecond per op, and a trace has ten thousand ops.
+    /// The sums of the times that ops divide equally among their kernels, by number of kernels. Each sum is divided
+    /// only at the end: dividing the time of each op would lose up to a nanosecond per op, and a trace has ten
+    /// thousand ops.
     shared: BTreeMap<usize, Nanos>,
 }
 
@@ -61,7 +62,7 @@ impl Prediction {
         }
         self.ops += 1;
         match &op.source {
-            // Ops that cost nothing were already counted.
+            // Ops that cost nothing were already counted above.
             Source::ZeroCost => {}
             Source::Miss => self.add_miss(op, lowering),
             Source::Measured(kernels) => {
@@ -102,8 +103,8 @@ impl Prediction {
         KernelType::new(short_name(&op.name)).unwrap_or_else(KernelType::unnamed)
     }
 
-    /// Counts the all-reduce in a fused op, without time, if the trace does not list the all-reduce, as in older
-    /// traces.
+    /// Counts the all-reduce in a fused op, but adds no time, if the trace does not list the all-reduce. Older traces
+    /// do not list it.
     fn add_all_reduce<'a>(
         &mut self,
         op: &ModelOp,

@@ -1,5 +1,5 @@
-//! Chooses the process that contains the prediction in a model's trace: by process name, or because the trace has
-//! only one process.
+//! Chooses the process of a model's trace that contains the prediction. The process is found by its name, or because
+//! it is the only one.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::input;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Notes;
 
-/// Lower-case words; a process whose name contains one of these words is the process to compare.
+/// Lower-case words that mark the process to compare, whose name contains one of these words.
 const PREDICTING: [&str; 2] = ["profiling", "empirical"];
 
 /// The process of a model's trace whose ops are compared.

@@ -1,4 +1,5 @@
-//! Reads the Ascend profiler's `kernel_details.csv` and sums time and count per kernel type.
+//! Reads the Ascend profiler's `kernel_details.csv`, and computes the total time and the number of kernels for each
+//! kernel type.
 //!
 //! The file has 33 or 46 columns, depending on the profiler's level, so columns are found by name. Rows for AI CPU
 //! control kernels are dropped, and each collective is counted once.
@@ -13,12 +14,12 @@ use super::kernel_type::KernelType;
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::trace::{Nanos, Notes};
 
-/// The measured time and count by kernel type, over all forward passes of the profile.
+/// The measured time and the number of kernels for each kernel type, summed over all forward passes of the profile.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
     /// Time and count of every kernel type.
     pub kernels: BTreeMap<KernelType, MeasuredKernel>,
-    /// Number of rows that were kept and dropped.
+    /// Numbers of rows that were kept and dropped.
     pub rows: ProfileRows,
     /// Notes about irregularities in the file.
     pub notes: Notes,
@@ -33,7 +34,7 @@ pub struct MeasuredKernel {
     pub count: u64,
 }
 
-/// Number of rows of a profile that were kept and dropped. The four counts add up to the number of rows in the
+/// Numbers of rows of a profile that were kept and dropped. The four numbers add up to the number of rows in the
 /// file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileRows {

@@ -49,12 +49,12 @@ impl Quantity {
         }
     }
 
-    /// Whether the quantity belongs to rows rather than to scenarios.
+    /// Whether the quantity describes rows rather than scenarios.
     pub(crate) fn is_of_row(self) -> bool {
         matches!(self, Quantity::Error | Quantity::CountError | Quantity::Share)
     }
 
-    /// The value for a row in percent; `None` if it is undefined or the quantity belongs to scenarios.
+    /// The value for a row in percent; `None` if the value is undefined or the quantity describes scenarios.
     pub(crate) fn of_row(self, row: &Row) -> Option<f64> {
         match self {
             Quantity::Error => row.amounts.error_pct(),
@@ -67,7 +67,7 @@ impl Quantity {
         }
     }
 
-    /// The value for a scenario in percent; `None` if it is undefined or the quantity belongs to rows.
+    /// The value for a scenario in percent; `None` if the value is undefined or the quantity describes rows.
     pub(crate) fn of_scenario(self, comparison: &ModelComparison) -> Option<f64> {
         let accuracy = &comparison.accuracy;
         match self {

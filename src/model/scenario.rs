@@ -24,7 +24,7 @@ pub struct Scenario {
     pub profile: PathBuf,
     /// The op mapping, if any.
     pub op_mapping: Option<PathBuf>,
-    /// Number of forward passes in the profile; the model's trace is one pass.
+    /// Number of forward passes in the profile; the model's trace always describes one pass.
     pub forward_passes: ForwardPasses,
 }
 
@@ -35,9 +35,9 @@ pub struct ModelComparison {
     pub scenario: Scenario,
     /// The process of the model's trace.
     pub process: ModelProcess,
-    /// Number of compared ops, and number of ignored ops.
+    /// Numbers of compared and of ignored ops.
     pub ops: ModelOps,
-    /// Number of rows in the profile that were kept and dropped.
+    /// Numbers of rows in the profile that were kept and dropped.
     pub profile_rows: ProfileRows,
     /// A row for each kernel type in the prediction or the profile, largest first.
     pub rows: Vec<Row>,

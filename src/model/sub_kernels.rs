@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str) -> Option<Vec<(KernelType, Nanos)>> {
     scan.rest.trim().is_empty().then_some(pairs)
 }
 
-/// The rest of the string, which is not parsed yet.
+/// The part of the string that is not parsed yet.
 struct Scan<'a> {
     rest: &'a str,
 }

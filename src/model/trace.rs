@@ -45,7 +45,7 @@ pub enum Source {
     Miss,
     /// The duration was looked up. The trace lists a time for each kernel.
     Measured(Vec<(KernelType, Nanos)>),
-    /// The duration was looked up for the whole op. It is divided equally among the kernels.
+    /// The duration was looked up for the whole op. The duration is divided equally among the kernels.
     Shared(Vec<KernelType>),
 }
 
@@ -140,7 +140,7 @@ impl OpReader<'_> {
     }
 
     fn note_unreadable(&self, durations: &str, notes: &mut Notes) {
-        // A missing list and Python's `None` are normal, so no note is added for them.
+        // The list is often missing or `None`, so no note is added in these cases.
         if matches!(durations.trim(), "" | "None") {
             return;
         }

@@ -14,7 +14,7 @@
 use super::phase::Phase;
 use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
 
-/// An annotation on a host thread, with a name whose meaning is known.
+/// A recognized annotation on a host thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Annotation {
     /// The annotation's event.
@@ -49,11 +49,11 @@ pub struct Batch {
     pub phase: Phase,
     /// Number of requests.
     pub requests: u64,
-    /// Number of computed tokens, if the annotation contains that number.
+    /// Number of computed tokens, if the annotation states it.
     pub tokens: Option<u64>,
 }
 
-/// A trace's annotations that have a known meaning, sorted by thread, then start time, then length
+/// The recognized annotations in a trace, sorted by thread, then by start time, then by length
 /// (longest first).
 pub fn annotations(trace: &Trace) -> Vec<Annotation> {
     // A trace has many ops but few distinct names, so each name is parsed once.
@@ -128,7 +128,7 @@ fn vllm_batch(name: &str) -> Option<Batch> {
     })
 }
 
-/// Parses `N(K_…` or `N(sqK…`, which means N requests with K query tokens.
+/// Parses `N(K_…` or `N(sqK…`; both mean N requests with K query tokens.
 struct Requests {
     count: u64,
     tokens: Option<u64>,

@@ -1,4 +1,4 @@
-//! Classifies the batch of an inference step by phase and rounded-up size.
+//! Classifies the batch of each inference step by its phase and its rounded-up size.
 //!
 //! ```text
 //! prefill of 888 tokens                      prefill, at most 1024 tokens
@@ -25,7 +25,8 @@ pub struct BatchClass {
 }
 
 impl BatchClass {
-    /// The batch class of a step; `None` if the step has no batches, or batches in several phases.
+    /// The batch class of a step; `None` if the step has no batches or has batches in several
+    /// phases.
     ///
     /// ```
     /// use tracetree::program::{BatchClass, Phase};

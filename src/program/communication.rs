@@ -13,7 +13,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(crate) enum Evidence {
     /// The call is a communication op, or was launched by a communication op.
     Op,
-    /// The collective name recorded with the kernel, or the kernel's own name.
+    /// The collective name recorded with the kernel, or the kernel's own name, indicates
+    /// communication.
     Event,
 }
 
@@ -21,8 +22,8 @@ pub(crate) enum Evidence {
 /// names, so each name is checked once.
 #[derive(Debug, Clone)]
 pub(crate) struct Communication {
-    /// For each string in a trace, whether the string names a communication op, and whether the
-    /// string names a communication kernel.
+    /// For each string in a trace, whether it names a communication op and whether it names a
+    /// communication kernel.
     ops: Vec<bool>,
     kernels: Vec<bool>,
 }

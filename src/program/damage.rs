@@ -1,11 +1,11 @@
 //! Derives the [`Damage`] on one side from the [`Evidence`] for each run on that side: which data
-//! is missing, which figures are affected, and how to fix the recording.
+//! is missing, which reported values are affected, and how to fix the recording.
 
 use super::Evidence;
 use std::fmt;
 
-/// Data that is missing from a recording, so that the recorded work or time is less than the actual
-/// work or time.
+/// A kind of data loss in a recording, which makes the recorded work or time smaller than the
+/// actual work or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Damage {
@@ -13,7 +13,7 @@ pub enum Damage {
     CutOff,
     /// The compressed data does not match its checksum.
     Corrupt,
-    /// Number of events that could not be read, and number of bytes skipped.
+    /// Number of events that could not be read, and the number of bytes that were skipped.
     LostEvents(u64, u64),
     /// Number of events without a start or a duration.
     UntimedEvents(u64),
@@ -23,8 +23,8 @@ pub enum Damage {
     UnknownEvents(u64, u64),
     /// Number of launches without a GPU event, and the total number of launches.
     LaunchesWithoutWork(u64, u64),
-    /// Number of launches without a GPU event and the total number of launches, if only the last
-    /// launches on each thread have no GPU event.
+    /// Number of launches without a GPU event and the total number of launches, if all launches
+    /// without a GPU event are the last launches on their threads.
     LaunchesAtEnd(u64, u64),
     /// Number of GPU events inside the window that have no launch, and the total number of GPU
     /// events.
@@ -35,23 +35,24 @@ pub enum Damage {
     MissingSteps(u64),
     /// Number of steps with zero duration.
     UntimedSteps(u64),
-    /// Number of recorded steps without work, in a run whose remaining steps have work.
+    /// Number of recorded steps that have no work although the other steps of the run have some.
     EmptySteps(u64),
-    /// Number of steps at an edge of the window with fewer than half of the usual number of calls.
+    /// Number of steps at an edge of the window that have fewer than half of the usual number of
+    /// calls.
     CutSteps(u64),
 }
 
 /// Maximum fraction of the GPU events inside the window that may have no launch. Even a recording
-/// of a single thread contains collectives launched by a different thread (3.6% in a job on eight
-/// V100s).
+/// of a single thread contains collectives launched by a different thread (3.6% of the GPU events
+/// in a job on eight V100s).
 const MOST_UNLAUNCHED: f64 = 0.05;
 
 /// Maximum fraction of the events that may have an unknown category.
 const MOST_UNKNOWN: f64 = 0.01;
 
 /// Maximum fraction of the GPU events that may have zero duration if the clock counts whole
-/// microseconds (7% in a ResNet-50 training run from 2021). With a finer clock, no GPU event may
-/// have zero duration.
+/// microseconds (7% of them have zero duration in a ResNet-50 training run from 2021). With a finer
+/// clock, no GPU event may have zero duration.
 const MOST_UNTIMED: f64 = 0.2;
 
 impl Damage {
@@ -144,7 +145,8 @@ impl Damage {
 }
 
 impl fmt::Display for Damage {
-    /// Writes which data is missing, which figures are affected, and how to fix the recording.
+    /// Writes which data is missing, which reported values are affected, and how to fix the
+    /// recording.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Damage::CutOff => f.write_str(
@@ -264,8 +266,8 @@ mod tests {
     #[test]
     fn a_whole_recording_has_no_damage() {
         assert_eq!(told(|_| {}), [""; 0]);
-        // A few unlaunched or untimed GPU events occur in intact recordings, so such events do not
-        // count as damage.
+        // Even intact recordings contain a few unlaunched or untimed GPU events, so a small number
+        // of them does not count as damage.
         assert_eq!(told(|e| (e.unlaunched, e.unlaunched_inside) = (40, 3)), [""; 0]);
         assert_eq!(told(|e| (e.untimed_gpu_events, e.is_coarse) = (9, true)), [""; 0]);
         assert_eq!(told(|e| e.unknown_events = 5), [""; 0]);

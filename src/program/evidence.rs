@@ -5,9 +5,9 @@
 //! because a kernel that was not recorded takes no time.
 //!
 //! Two properties of profilers make most losses visible. First, each kernel launch outside of a
-//! graph capture has its kernel in the trace: this is true of every launch in some 60 recordings
-//! from 2021 to 2026. Memsets are the exception, since many never appear as a GPU event. Second, a
-//! GPU event whose launch is not recorded was launched before the window began.
+//! graph capture has a kernel in the trace; this is true of every launch in about 60 recordings
+//! from 2021 to 2026. Memsets are an exception, because many memsets never appear as GPU events.
+//! Second, a GPU event whose launch is not recorded was launched before the window began.
 
 use super::{Measure, Program, StepOrigin};
 use crate::side::PerSide;
@@ -30,7 +30,7 @@ pub struct Evidence {
     pub gpu_events: u64,
     /// Number of GPU events with zero duration.
     pub untimed_gpu_events: u64,
-    /// Whether all times are whole microseconds, so that short events have zero duration.
+    /// Whether all times are whole microseconds, which gives short events a duration of zero.
     pub is_coarse: bool,
     /// Whether the file names a GPU.
     pub names_gpu: bool,
@@ -38,29 +38,30 @@ pub struct Evidence {
     pub launches: u64,
     /// Number of launches without any GPU event.
     pub launches_without_work: u64,
-    /// Number of launches without a GPU event at the end of a thread, after the last launch with a
-    /// GPU event. The recording ended before the launched work ran.
+    /// Number of launches without a GPU event that come after the last launch with a GPU event on
+    /// their thread. For these launches, the recording ended before the launched work ran.
     pub launches_at_end: u64,
     /// Number of GPU events whose launch is not in the trace.
     pub unlaunched: u64,
     /// Number of unlaunched GPU events that start after the first GPU event whose launch is in the
     /// trace.
     pub unlaunched_inside: u64,
-    /// Fraction of the GPU time whose launch is in the trace, 0 to 1; 1 if there is no GPU time.
+    /// Fraction of the GPU time spent in events whose launch is in the trace, from 0 to 1; 1 if
+    /// there is no GPU time.
     pub launched_share: f64,
     /// Number of `ProfilerStep#N` annotations.
     pub recorded_steps: u64,
     /// Number of step numbers missing between the lowest and the highest recorded number.
     pub missing_steps: u64,
-    /// Number of steps with zero duration, recorded or derived.
+    /// Number of steps, recorded or derived, that have zero duration.
     pub untimed_steps: u64,
-    /// Number of steps without measured work, in a run whose remaining steps have work.
+    /// Number of steps that have no measured work although the other steps of the run have some.
     pub empty_steps: u64,
-    /// Number of recorded steps at an edge of the window with fewer than half of the usual number
-    /// of calls.
+    /// Number of recorded steps at an edge of the window that have fewer than half of the usual
+    /// number of calls.
     pub cut_steps: u64,
-    /// Fraction of the measured time that was launched outside of all steps, 0 to 1; 0 without
-    /// steps.
+    /// Fraction of the measured time spent on work that was launched outside of all steps, from 0
+    /// to 1; 0 if the trace has no steps.
     pub outside_steps: f64,
 }
 
@@ -83,7 +84,7 @@ impl Evidence {
         evidence
     }
 
-    /// Number of events that the trace should contain.
+    /// Number of events that the trace would contain if none had been lost.
     pub fn expected_events(&self) -> u64 {
         self.events + self.unknown_events + self.losses.events
     }
@@ -228,7 +229,7 @@ fn is_coarse(trace: &Trace) -> bool {
         .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }
 
-/// Whether runtime calls with this name always have a GPU event, unless the event is lost.
+/// Whether every runtime call with this name has a GPU event, unless the event was lost.
 fn launches_work(name: &str) -> bool {
     let is_runtime = ["cu", "hip"].iter().any(|prefix| name.starts_with(prefix));
     let launches = ["LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch"];

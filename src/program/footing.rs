@@ -9,11 +9,12 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use std::fmt;
 
-/// Maximum difference between the sides in the fraction of GPU time whose launch is in the trace.
+/// Maximum difference between the two sides' fractions of GPU time spent in events whose launch is
+/// in the trace.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// Maximum difference between the sides in the fraction of measured time launched outside of all
-/// steps.
+/// Maximum difference between the two sides' fractions of measured time spent on work that was
+/// launched outside of all steps.
 const OUTSIDE_STEPS: f64 = 0.05;
 
 /// The hardware that one side was recorded on, and the data that is missing from the recording.
@@ -56,13 +57,14 @@ impl Footing {
         }
     }
 
-    /// Fraction of the GPU time whose launch is in the trace, in the run with the lowest fraction.
+    /// The lowest fraction, over all runs, of GPU time spent in events whose launch is in the
+    /// trace.
     fn launched_share(&self) -> f64 {
         self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
 
-    /// Fraction of the measured time launched outside of all steps, in the run with the highest
-    /// fraction.
+    /// The highest fraction, over all runs, of measured time spent on work that was launched
+    /// outside of all steps.
     fn outside_steps(&self) -> f64 {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
@@ -94,17 +96,19 @@ pub enum Obstacle {
     OtherRanks(PerSide<u64>),
     /// The sides ran different programs; the string says how the difference was detected.
     OtherProgram(String),
-    /// The sides differ too much in the fraction of GPU time whose launch is in the trace.
+    /// The fraction of GPU time spent in events whose launch is in the trace differs too much
+    /// between the sides.
     LaunchesMissing(PerSide<f64>),
     /// The runs recorded different numbers of steps.
     OtherSteps(PerSide<Vec<u64>>),
-    /// The sides differ too much in the fraction of measured time launched outside of all steps.
+    /// The fraction of measured time spent on work that was launched outside of all steps differs
+    /// too much between the sides.
     WorkOutsideSteps(PerSide<f64>),
 }
 
 impl Obstacle {
-    /// All obstacles to comparing two sides. `lost_launches` is the largest accepted difference
-    /// between the sides in the fraction of GPU time whose launch is in the trace.
+    /// All obstacles to comparing two sides. `lost_launches` is the maximum accepted difference
+    /// between the two sides' fractions of GPU time spent in events whose launch is in the trace.
     pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {

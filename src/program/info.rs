@@ -33,7 +33,7 @@ pub struct HeadInfo {
     pub recorder: &'static str,
     /// The GPUs, grouped.
     pub devices: Vec<DeviceInfo>,
-    /// Versions of runtime, driver and profiler.
+    /// Versions of the runtime, the driver and the profiler.
     pub versions: Vec<(String, String)>,
     /// Rank of the process, if the job has several processes.
     pub rank: Option<i64>,
@@ -127,9 +127,10 @@ pub struct TraceInfo {
     pub gpu_events: u64,
     /// Sum of the durations of all GPU events, in µs.
     pub gpu_time_us: f64,
-    /// Length of the union of all GPU event intervals, in µs.
+    /// Time during which at least one GPU event ran, in µs.
     pub gpu_busy_us: f64,
-    /// Fraction of the GPU time whose launch is in the trace, 0 to 1; `None` without GPU time.
+    /// Fraction of the GPU time spent in events whose launch is in the trace, from 0 to 1; `None`
+    /// if there is no GPU time.
     pub launched_share: Option<f64>,
     /// Time from the start of the first event to the end of the last event, in µs.
     pub span_us: f64,
@@ -149,8 +150,8 @@ pub struct TraceInfo {
     pub notes: Vec<Note>,
 }
 
-/// Number of captured graph launches, and how many of the launched kernels were attributed to the
-/// launching ops.
+/// How many launches of captured graphs were resolved, and how many of their kernels were
+/// attributed to the launching ops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CapturedInfo {
     /// Number of graph launches with GPU events.
@@ -159,10 +160,9 @@ pub struct CapturedInfo {
     pub fitting: u64,
     /// Number of GPU events in all graph launches.
     pub kernels: u64,
-    /// Number of GPU events placed below the captured call that launched the event.
+    /// Number of GPU events placed below the captured call that launched them.
     pub placed: u64,
-    /// Number of GPU events placed below the program part named in the event, because no capture
-    /// fits.
+    /// Number of GPU events placed below the program part that they name, because no capture fits.
     pub named: u64,
     /// The capture files that were used for at least one graph launch.
     pub captures: Vec<String>,
@@ -263,7 +263,8 @@ fn categories(trace: &Trace) -> Vec<CategoryCount> {
         .collect()
 }
 
-/// Fraction of the GPU time whose launch can be found by correlation id, as in call trees.
+/// Fraction of the GPU time spent in events whose launch can be found by correlation id, as in call
+/// trees.
 fn launched_share(trace: &Trace, time: Nanos) -> Option<f64> {
     let ids = || trace.correlations().iter().filter(|(_, id)| **id > 0);
     let of_calls: FxHashSet<i64> = ids()

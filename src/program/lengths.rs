@@ -17,9 +17,9 @@ pub struct Lengths {
     /// Number of key tokens, for prompts and for generation: the query tokens and all tokens before
     /// them.
     pub keys: [u64; 2],
-    /// Sum over the requests of the squared number of query tokens.
+    /// Sum of (query tokens)² over the requests.
     pub queries_squared: [u64; 2],
-    /// Sum over the requests of query tokens × key tokens.
+    /// Sum of query tokens × key tokens over the requests.
     pub products: [u64; 2],
 }
 

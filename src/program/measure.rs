@@ -9,9 +9,9 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub enum Measure {
     /// The durations of kernels, copies and memsets.
     GpuTime,
-    /// The self time of ops, which is an op's duration without the ops below it. Host time is
-    /// measured if neither trace has GPU events. Python time between ops does not belong to any op
-    /// and is not measured.
+    /// The self time of ops: the duration of each op minus the durations of the ops below it. Host
+    /// time is measured if neither trace has GPU events. Python time outside of all ops is not
+    /// attributed to any op and is not measured.
     HostSelfTime,
 }
 
@@ -89,8 +89,8 @@ fn ops_below(tree: &CallTree, op: CallId) -> u64 {
     count
 }
 
-/// Self time of an op: its duration without the ops below it. Python frames between two ops count
-/// as part of the enclosing op.
+/// Self time of an op: its duration minus the durations of the ops below it. The time of Python
+/// frames between these ops counts as self time of the enclosing op.
 fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
     if let Some(time) = tree.crowded_self_time(op) {
         return time;

@@ -1,23 +1,16 @@
 //! Derives the facts about a program from its [`CallTree`]. Each fact is derived in exactly one
 //! module.
 //!
-//! | fact | owner |
-//! |---|---|
-//! | steps, and the step of a call | [`Steps`] |
-//! | phases, and the phase of a call | [`Phases`] |
-//! | the meaning of a user annotation | [`annotations`] |
-//! | how many tokens the attention of a forward pass works on | [`Lengths`] |
-//! | the GPU vendor | [`Platform`] |
-//! | layers, and the position of a call relative to the layers | [`Layers`] |
-//! | the kind of model, and the engine that runs the model | [`Model`] |
-//! | which captured graph a launch replays | [`Captures`] |
-//! | what was measured, and how much data is missing | [`Evidence`], [`Damage`] |
-//! | why two recordings cannot be compared | [`Obstacle`] |
-//! | whether GPU time or host time is measured | [`Measure`] |
-//! | whether a call communicates | `Communication` |
-//! | whether a call waits for the GPU | [`is_synchronisation`] |
-//! | which calls a path query selects | [`Query`] |
-//! | class and instance number of a module | [`ModuleName`](crate::tree::ModuleName) |
+//! | fact | owner | |---|---| | steps, and the step of a call | [`Steps`] | | phases, and the phase
+//! of a call | [`Phases`] | | the meaning of a user annotation | [`annotations`] | | how many
+//! tokens the attention of a forward pass processes | [`Lengths`] | | the GPU vendor | [`Platform`]
+//! | | layers, and the position of a call relative to the layers | [`Layers`] | | the kind of
+//! model, and the engine that runs the model | [`Model`] | | which captured graph a launch replays
+//! | [`Captures`] | | what was measured, and how much data is missing | [`Evidence`], [`Damage`] |
+//! | why two recordings cannot be compared | [`Obstacle`] | | whether GPU time or host time is
+//! measured | [`Measure`] | | whether a call communicates | `Communication` | | whether a call
+//! waits for the GPU | [`is_synchronisation`] | | which calls a path query selects | [`Query`] | |
+//! class and instance number of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
 mod batch_class;
@@ -89,8 +82,8 @@ impl Program {
         Program::with_repeats(tree, RepeatDetection::Found)
     }
 
-    /// Same as [`Program::of`]; `repeats` chooses whether detected repetitions are used as steps if
-    /// none are recorded.
+    /// Same as [`Program::of`]; `repeats` decides whether repeated calls are used as steps if no
+    /// steps are recorded.
     pub fn with_repeats(tree: impl Into<Arc<CallTree>>, repeats: RepeatDetection) -> Program {
         Program {
             tree: tree.into(),

@@ -1,8 +1,7 @@
 //! Determines the phase of every call: what the program was doing when it made the call.
 //!
-//! The phase comes from the innermost annotation or backward op on the call's own thread when the
-//! call starts. Links from forward to backward ops count only for calls without an annotation and
-//! without a backward op:
+//! The phase comes from the innermost annotation or backward op that is active on the call's own
+//! thread when the call starts. If there is neither, the links from forward to backward ops decide:
 //!
 //! ```text
 //! an annotation around it          what the annotation says (see `annotations`)
@@ -111,8 +110,8 @@ impl Evidence {
         let start = tree.trace().start(event);
         let annotated = self.annotated[tree.trace().thread_of(event).index()].at(start);
         let backward = self.is_backward[call.index()].then_some((start, Phase::TrainBackward));
-        // On a tie, the argument order decides: a backward op that starts together with an
-        // annotation is inside the annotation.
+        // If both start at the same time, the argument order decides: the backward op is inside the
+        // annotation.
         let said = later(later(above.said, annotated), backward);
         let led_to_backward = above.led_to_backward || self.leads_to_backward[call.index()];
         Known { said, led_to_backward }

@@ -21,7 +21,8 @@ pub enum Vendor {
     Other,
     /// The trace has no events from a GPU or another accelerator.
     Cpu,
-    /// The trace has GPU events, but no evidence for a vendor, or equal evidence for two vendors.
+    /// The trace has GPU events, but no evidence for a vendor, or equally strong evidence for two
+    /// vendors.
     Unknown,
 }
 
@@ -45,7 +46,7 @@ impl Vendor {
 pub struct Platform {
     /// The vendor with the most evidence.
     pub vendor: Vendor,
-    /// The evidence for the vendor, in words.
+    /// A description of the evidence for the vendor.
     pub evidence: Vec<String>,
 }
 
@@ -193,7 +194,7 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     of_category.or_else(of_name)
 }
 
-/// Substrings of trace categories that only accelerators without CUDA and HIP have.
+/// Substrings that occur only in the trace categories of accelerators without CUDA and HIP.
 const CATEGORIES: [(&str, Vendor); 5] = [
     ("mtia", Vendor::Mtia),
     ("ascend", Vendor::Ascend),
@@ -202,7 +203,7 @@ const CATEGORIES: [(&str, Vendor); 5] = [
     ("privateuse1", Vendor::Other),
 ];
 
-/// Prefixes of calls and kernels that only accelerators without CUDA and HIP have.
+/// Prefixes that occur only in the call and kernel names of accelerators without CUDA and HIP.
 const NAMES: [(&str, Vendor); 4] = [
     ("aclnn", Vendor::Ascend),
     ("AscendCL@", Vendor::Ascend),

@@ -12,11 +12,11 @@
 //!         ├── nn.Module: UNet_0      repeat 2
 //!         └── nn.Module: Decoder_0
 //! ```
-//! The search starts at the thread with the most GPU time. The search then descends into the child
-//! with the most GPU time until siblings with the same name together have most of the GPU time. The
-//! search does not enter modules or ops, because repetitions inside a model are layers. Names must
-//! be equal including the instance number: `Block_0` and `Block_1` are two layers, but two calls of
-//! `UNet_0` are one model called twice.
+//! The search starts at the thread with the most GPU time. The search then repeatedly descends into
+//! the child with the most GPU time until siblings with the same name together have most of the GPU
+//! time. The search does not enter modules or ops, because repetitions inside a model are layers.
+//! Names must be identical, including the instance number: `Block_0` and `Block_1` are two layers,
+//! but two calls of `UNet_0` are one model called twice.
 
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -28,7 +28,7 @@ pub enum RepeatDetection {
     /// Repeated calls are used as steps.
     #[default]
     Found,
-    /// Repeated calls are not used as steps, so a trace without recorded steps has none.
+    /// Repeated calls are not used as steps, so a trace without recorded steps has no steps.
     Off,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn repeats(tree: &CallTree) -> Vec<CallId> {
     Vec::new()
 }
 
-/// Groups by name the siblings that can be repeats, and returns the group with the most GPU time.
+/// Groups the siblings that can be repeats by name, and returns the group with the most GPU time.
 fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<CallId> {
     let mut groups: BTreeMap<&str, (Nanos, Vec<CallId>)> = BTreeMap::new();
     for &call in siblings.iter().filter(|&&call| can_repeat(tree, call)) {
@@ -81,7 +81,7 @@ fn is_outside_of_models(tree: &CallTree, call: CallId) -> bool {
 }
 
 /// Whether calls do similar work: their numbers of GPU events must be within a factor of two. The
-/// numbers of GPU events need not be equal, because the first call may do more than later calls.
+/// numbers of GPU events need not be the same, because the first call may do more than later calls.
 fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let counts = || calls.iter().map(|&call| tree.gpu_events(call));
     let most = counts().max().unwrap_or(0);

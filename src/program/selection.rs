@@ -13,7 +13,7 @@ use crate::tree::{CallId, CallTree};
 use std::fmt;
 use std::str::FromStr;
 
-/// A range of step positions, from 0: `3`, `3..8` (8 excluded), `3..=8`, `3..` or `..8`.
+/// A range of step positions, counted from 0: `3`, `3..8` (8 excluded), `3..=8`, `3..` or `..8`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StepRange {
     /// The first position.

@@ -6,8 +6,8 @@
 //! of one step often run while the host is already in the next step.
 //!
 //! If all steps are on one thread, they apply to the whole process: a call on any thread belongs to
-//! the step in which it starts, because the backward pass runs on its own thread. If several
-//! threads have steps, a call can only be in a step of its own thread.
+//! the step during which it starts. This rule is needed because the backward pass runs on its own
+//! thread. If several threads have steps, a call can only be in a step of its own thread.
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
@@ -76,7 +76,7 @@ impl Steps {
         Steps::with_repeats(tree, RepeatDetection::Found)
     }
 
-    /// Same as [`Steps::of`]; `detection` chooses whether repeated calls are used if no steps are
+    /// Same as [`Steps::of`]; `detection` decides whether repeated calls are used if no steps are
     /// recorded.
     pub fn with_repeats(tree: &CallTree, detection: RepeatDetection) -> Steps {
         Steps::annotated(tree, &annotations(tree.trace()), detection)
@@ -265,9 +265,9 @@ struct Finder<'a> {
     spans: &'a [StepSpan],
     /// One list of steps per thread, sorted by start; a single list if one thread has all steps.
     lists: Vec<Vec<u32>>,
-    /// The last lookup: index of the searched list, the time range in which the result is valid,
-    /// and the result. Calls are mostly in time order, so the next lookup usually has the same
-    /// result.
+    /// The last lookup: the index of the searched list, the time range in which the result is
+    /// valid, and the result. Calls are mostly in time order, so the next lookup usually has the
+    /// same result.
     last: (usize, Range<Nanos>, Option<StepId>),
 }
 

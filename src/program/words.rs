@@ -1,9 +1,9 @@
 //! Splits names into words: `cunn_SoftMaxForward<8>` → `cunn soft max forward 8`.
 //!
 //! A word ends at every character that is not a letter or digit, between letters and digits, and
-//! where a new capitalized word begins. Patterns are split into words like names, so a pattern can
-//! be copied from a name. Patterns match whole words only: `sort` does not match `resort`, and
-//! `relu` does not match `prelude`.
+//! where a new capitalized word begins. Patterns are split into words in the same way as names, so
+//! a pattern can be copied from a name. Patterns match whole words only: `sort` does not match
+//! `resort`, and `relu` does not match `prelude`.
 
 /// The words of a name, in lowercase.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

@@ -1,11 +1,11 @@
 //! Converts a table to Arrow record batches, which Python, DuckDB, Polars and Parquet read without
 //! conversion.
 //!
-//! Column names follow one scheme (quantity, side, unit, as in `kernel_time_baseline_us`), even where TraceLens uses a
-//! different scheme; see [`column_name`]. Cells keep their types: whole numbers are 64-bit integers, times and other
-//! numbers are doubles in the column's unit, strings are dictionary-encoded, and columns that contain several names are
-//! lists. Undefined or unknown values and empty strings are null. Field metadata contains the column's meaning, unit
-//! and CSV title.
+//! Column names follow one scheme (quantity, side, unit, as in `kernel_time_baseline_us`), even where TraceLens uses
+//! a different scheme; see [`column_name`]. Cells keep their types: whole numbers are 64-bit integers, times and
+//! other numbers are doubles in the column's unit, strings are dictionary-encoded, and columns that contain several
+//! names are lists. Undefined values, unknown values and empty strings are null. Field metadata contains the column's
+//! meaning, unit and CSV title.
 
 use crate::side::Side;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
@@ -23,7 +23,7 @@ use std::io;
 use std::sync::Arc;
 
 const ROWS: usize = 1 << 16;
-/// Number of string bytes after which a batch ends early, because string offsets are limited to 31 bits.
+/// Number of string bytes after which a batch is ended early, because string offsets are limited to 31 bits.
 const TEXT: usize = 1 << 28;
 
 /// A table in Arrow memory layout. Clones share the data.
@@ -115,7 +115,7 @@ pub fn column_name(column: &ColumnInfo) -> String {
         _ => "",
     };
     let side = column.side.map_or("", Side::word);
-    // Some CSV files call the kernel time `kernel_us`, and other CSV files call it `kernel_time`.
+    // The kernel time is called `kernel_us` in some CSV files and `kernel_time` in others.
     let title = column.name.to_lowercase().replace(' ', "_").replace("kernel_us", "kernel_time");
     let words = title.split('_').filter(|&word| word != unit).filter_map(|word| match word {
         "trace1" | "trace2" => None,

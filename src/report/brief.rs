@@ -36,7 +36,7 @@ pub fn write_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// The lines of the brief, which list at most `most` changes.
+/// The lines of the brief, with at most `most` changes.
 fn text(report: &Report, most: usize) -> String {
     let (analysis, narrative) = (&report.shared.analysis, report.narrative());
     let mut brief = Brief::default();
@@ -59,7 +59,7 @@ fn text(report: &Report, most: usize) -> String {
     brief.line("changes", &changes.len().to_string());
     for (line, at) in narrative.certain.lines.iter().take(most).zip(1..) {
         let Some(change) = line.number.map(|number| &changes[number]) else {
-            // The last effect is the interaction of all changes.
+            // The last effect is the interaction between all changes.
             brief.line("together_ms", &cost(line));
             continue;
         };
@@ -130,7 +130,8 @@ fn millis(time: f64) -> String {
     if text == "-0.000" { "0.000".to_owned() } else { text }
 }
 
-/// Whether the runs support a difference in step time: `yes`, `no`, or `unknown` if at least one side has a single run.
+/// Whether the difference in step time is significant over the runs: `yes`, `no`, or `unknown` if a side has only one
+/// run.
 fn significant(analysis: &Analysis) -> &'static str {
     match analysis.judged().step.map(|step| step.verdict) {
         Some(Verdict::Slower | Verdict::Faster) => "yes",

@@ -23,7 +23,7 @@ pub enum CsvTexts {
     /// Strings are written verbatim, as in the trace.
     AsTheyAre,
     /// Strings are made safe to open in a spreadsheet and to print. A leading `'` is added to strings that a
-    /// spreadsheet would treat as a formula, which are strings other than numbers that start with `=`, `+`, `-` or `@`.
+    /// spreadsheet would treat as a formula: strings that start with `=`, `+`, `-` or `@` and are not numbers.
     /// Control characters are escaped.
     #[default]
     ForSpreadsheets,
@@ -121,7 +121,7 @@ struct Quoted {
     /// The cached strings, each with its quoted form.
     known: Vec<(Rc<str>, Box<str>)>,
     numbers: FxHashMap<Rc<str>, usize>,
-    /// For each column, the index of the most recent string in the column.
+    /// For each column, the index of the string that was written last.
     last: Vec<usize>,
     /// Total size of all cached strings in bytes.
     size: usize,

@@ -127,8 +127,8 @@ pub struct ReportOptions {
     pub csv_texts: CsvTexts,
     /// Whether to overwrite existing files that tracetree did not write.
     pub existing: Existing,
-    /// The staging folders that are being written. Keep a clone of this list to remove the folders if the process is
-    /// interrupted.
+    /// The staging folders that are being written. If you keep a clone of this list, you can remove the folders when
+    /// the process is interrupted.
     pub unfinished: Unfinished,
 }
 

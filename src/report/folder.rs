@@ -17,8 +17,8 @@ use std::path::Path;
 /// The file that identifies a report written by an earlier tracetree version, which wrote no manifest.
 const SUMMARY: &str = "summary.json";
 
-/// Writes `files` into `folder`. Removes files listed in `known` that an earlier report wrote into
-/// the folder and this report does not write.
+/// Writes `files` into `folder`. Removes files of an earlier report from the folder if they are listed in `known` but
+/// are not among `files`.
 pub(super) fn write_into(
     folder: &Path,
     files: &[ReportFile],
@@ -51,7 +51,7 @@ fn write_all(
     options: &ReportOptions,
 ) -> Result<()> {
     // `par_bridge` assigns the files to threads one at a time. If the list were split in half instead, one half might
-    // take much longer than the other half.
+    // take much longer than the other.
     let write = |files: &[&ReportFile]| -> Result<BTreeMap<String, Mark>> {
         let write = |file: &&ReportFile| {
             let mark = write_file(staging.path(), file, shared, options)
@@ -60,8 +60,8 @@ fn write_all(
         };
         files.iter().par_bridge().map(write).collect()
     };
-    // Files that show causes and effects must wait until causes and effects are computed, so all other files are
-    // written first.
+    // Files that show causes or effects can be written only after these are computed, so all other files are written
+    // first.
     let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
     let find_and_write = || {
         rayon::join(|| shared.analysis.causes(), || shared.analysis.effects().is_ok());
@@ -126,8 +126,8 @@ enum Earlier {
     Nothing,
     /// The folder contains a report with a manifest that lists its files.
     Listed(Manifest),
-    /// The folder contains a report without a manifest. Every file with the same name as a report file is treated as
-    /// part of the report.
+    /// The folder contains a report without a manifest. Every file that has the same name as a report file is treated
+    /// as part of that report.
     Unlisted(Vec<String>),
 }
 
@@ -154,7 +154,7 @@ impl Earlier {
         }
     }
 
-    /// The files in the earlier report that the new report does not contain. Stale files would describe a different
+    /// The files that the earlier report contains but the new report does not. Stale files would describe a different
     /// comparison than the new tables. Files that were modified after tracetree wrote them are kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =

@@ -5,7 +5,7 @@ use crate::program::TraceInfo;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// A description of a trace, the efficiency of its ops, and its memory use.
+/// The description of a trace, the efficiency of the trace's ops, and the trace's memory use.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DescribedTrace {
     /// The contents of the trace.
@@ -13,7 +13,7 @@ pub struct DescribedTrace {
     pub info: TraceInfo,
     /// How close the trace's ops come to the peak rates of the device.
     pub efficiency: EfficiencyInfo,
-    /// The memory use of each device; empty without memory events.
+    /// The memory use of each device; empty if the trace has no memory events.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<MemorySummary>,
 }

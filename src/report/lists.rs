@@ -1,7 +1,7 @@
 //! Builds the short lists on the page and in the Markdown file: steps, idle time, fusions, and kernels that both sides
 //! run. The CSV files contain the full lists.
 
-// The Markdown uses only some of the items.
+// Without the page, some items are unused, because the Markdown file does not need all of them.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
 use super::text::{Unit, times};
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// The columns with times in a list that compares times: baseline, candidate and difference.
+/// In a list that compares times, the columns that contain times: baseline, candidate and difference.
 const TIMES: [usize; 3] = [1, 2, 3];
 
 /// Maximum number of lines in a list.
@@ -155,12 +155,12 @@ fn middle(times: &[Nanos]) -> Nanos {
     }
 }
 
-/// The kind of idle time, and the name of the call to which the idle time is attributed.
+/// A kind of idle time, and the name of the call to which the idle time is attributed.
 type Owner<'k> = (&'k str, Cow<'k, str>);
 /// Total idle time and number of idle gaps, per side.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
 
-/// Idle time in the recorded window by kind and call, largest difference first.
+/// The idle time in the recorded window, by kind and by call, largest difference first.
 fn idle(analysis: &Analysis, unit: Unit) -> List {
     let mut owners: Vec<(Owner<'_>, IdleSum)> = Vec::new();
     let mut known: FxHashMap<Owner<'_>, usize> = FxHashMap::default();
@@ -244,7 +244,8 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
     }
 }
 
-/// Kernels that both sides run under matched ops. These kernels show how fast the same code is on each side.
+/// Kernels that both sides run under matched ops. The times of these kernels show how fast each side runs the same
+/// code.
 fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
     let same = analysis.same_kernels();
     let count = same.rows.len();

@@ -1,8 +1,8 @@
 //! Reads and writes `manifest.json`, which contains the sizes and hashes of a report's files, and whether all files are
 //! in place.
 //!
-//! The manifest is written last. While files are being replaced, the manifest has the state
-//! `writing`, so a folder whose files are incomplete after an interrupted run can be recognized.
+//! The manifest is written last. While files are being replaced, the manifest has the state `writing`, so a folder
+//! that an interrupted run left incomplete can be recognized.
 
 use crate::error::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use twox_hash::xxhash3_128::Hasher;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// Number of bytes that are hashed at once.
+/// Size of the blocks in which files are read and hashed, in bytes.
 const BLOCK: usize = 1 << 16;
 
 /// The state and files of a report folder.
@@ -23,7 +23,7 @@ const BLOCK: usize = 1 << 16;
 pub(super) struct Manifest {
     tracetree_version: String,
     pub(super) state: State,
-    /// The files of the report, by name. In state `writing`, the list includes files from the earlier report, and all
+    /// The files of the report, by name. In state `writing`, the files of the earlier report are included, and all
     /// sizes and hashes are empty.
     pub(super) files: BTreeMap<String, Mark>,
 }
@@ -51,7 +51,7 @@ impl Manifest {
         Manifest::new(State::Complete, files)
     }
 
-    /// Creates the manifest for a folder in which files with these names are being replaced or removed.
+    /// Creates the manifest of a folder in which files with these names are about to be replaced or removed.
     pub(super) fn writing<'n>(names: impl Iterator<Item = &'n String>) -> Manifest {
         Manifest::new(State::Writing, names.map(|name| (name.clone(), Mark::default())).collect())
     }
@@ -83,8 +83,8 @@ impl Manifest {
     }
 }
 
-/// Rejects a folder that is incomplete or mixes files from several runs. Files that were removed from
-/// the folder are not an error.
+/// Rejects a folder that is incomplete or mixes files from several runs. It is not an error if files were removed
+/// from the folder.
 ///
 /// # Errors
 /// Fails if the folder has no manifest, the run that wrote the report was interrupted, or a file

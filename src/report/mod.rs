@@ -2,11 +2,11 @@
 //! JSON, and the formats requested with [`Emit`], such as a page, Markdown, a workbook, a flame
 //! graph or a Perfetto file.
 //!
-//! Files are written in parallel to a staging folder next to or inside the target, and moved into place when all files
-//! are complete. A failed run therefore leaves no partial report. A run that is killed while moving files leaves a
-//! `manifest.json` that marks the report as incomplete. Files from an earlier report that the new report does not
-//! contain are removed. Files in the target that do not belong to a report are kept and never overwritten, unless
-//! [`Existing::Replace`] is set.
+//! Files are written in parallel to a staging folder next to or inside the target, and moved into place when all
+//! files are complete. A failed run therefore leaves no partial report. A run that is killed while moving files
+//! leaves a `manifest.json` that marks the report as incomplete. Files that an earlier report contains but the new
+//! report does not are removed. Files in the target that do not belong to a report are kept and never overwritten,
+//! unless [`Existing::Replace`] is set.
 
 #[cfg(feature = "arrow")]
 mod arrow;
@@ -97,8 +97,7 @@ impl ReportFile {
         }
     }
 
-    /// Whether writing the file requires the causes, the fusions from which causes are derived, or
-    /// the effects by replay.
+    /// Whether the file shows the causes, the effects by replay, or the fusions from which causes are derived.
     fn tells_causes(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(
@@ -226,8 +225,9 @@ impl Report {
     /// written files.
     ///
     /// # Errors
-    /// Fails if the folder cannot be created or written, if the path is a file, or if the folder contains files with
-    /// the same names as report files that tracetree did not write. A failure leaves no partial report.
+    /// Fails if the folder cannot be created or written, if the path is a file, or if the folder contains
+    /// files that have the same names as report files but were not written by tracetree. A failure leaves no partial
+    /// report.
     pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
         let files = self.options.files();
         let (folder, known) = (folder.as_ref(), known_files());
@@ -263,8 +263,8 @@ impl ReportOptions {
     /// Checks that a report with these options can be written into `folder`, before any trace is read.
     ///
     /// # Errors
-    /// Fails if `folder` is a file, or contains a file that tracetree did not write and the report
-    /// would replace (unless [`ReportOptions::existing`] allows it).
+    /// Fails if `folder` is a file, or if the report would replace a file that tracetree did not write
+    /// (unless [`ReportOptions::existing`] allows that).
     pub fn check_target(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
         if crate::storage::is_remote(folder) {

@@ -1,8 +1,8 @@
-//! Writes and reads tables as Parquet files that are dictionary-encoded, compressed with zstd, and
-//! contain the origin of the table as metadata.
+//! Writes and reads tables as Parquet files. The files are dictionary-encoded, are compressed with zstd, and contain
+//! the origin of the table as metadata.
 //!
-//! Columns have the names, types and descriptions of [`ArrowTable`]. Equal tables produce equal
-//! bytes. The types for reading do not expose Arrow, so code that aggregates many files does not depend on Arrow.
+//! Columns have the names, types and descriptions of [`ArrowTable`]. Identical tables produce identical files. The
+//! types for reading do not expose Arrow, so code that aggregates many files does not depend on Arrow.
 
 use super::arrow::ArrowTable;
 use super::summary::SCHEMA_VERSION;
@@ -44,14 +44,14 @@ impl Origin {
         origin
     }
 
-    /// Creates an origin that contains the schema version and the tracetree version.
+    /// Creates an origin with the schema version and the tracetree version.
     pub fn new(schema_version: u32) -> Origin {
         Origin::default()
             .with("schema_version", schema_version.to_string())
             .with("tracetree_version", env!("CARGO_PKG_VERSION"))
     }
 
-    /// Adds a key and its value to the origin.
+    /// Adds a key and a value to the origin.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<String>) -> Origin {
         self.0.insert(key.to_owned(), value.into());

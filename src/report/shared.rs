@@ -1,4 +1,4 @@
-//! Computes values that several report files show; each value is computed on first use.
+//! Computes values that several report files share; each value is computed on first use.
 
 use super::lists::{self, List};
 use super::nodes::facets::{self, Facet};

@@ -22,9 +22,9 @@ use std::time::{Duration, SystemTime};
 /// Suffix of the names of staging folders.
 const ENDING: &str = ".partial";
 
-/// Age at which an unchanged staging folder is considered left over from a killed run, because
-/// writing a report takes only seconds. The process id in a staging folder's name does not show whether the run is
-/// alive, because processes in different containers can share ids.
+/// A staging folder that has not changed for this long is treated as a leftover of a killed run, because writing a
+/// report takes only seconds. The process id in the name of a staging folder does not show whether the run is alive,
+/// because processes in different containers can have the same id.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// A staging folder next to the target, or inside the target if the target exists. The staging folder is
@@ -87,7 +87,7 @@ impl Staging {
         self.swap(folder, names, stale, &mut |from, to| fs::rename(from, to)).map_err(failed)
     }
 
-    /// Replaces files with renames only, so a test can stop after each rename.
+    /// Replaces files. Every change is a rename, so a test can stop after each rename.
     fn swap(
         &self,
         folder: &Path,
@@ -169,8 +169,8 @@ impl Moves<'_, '_> {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // After a successful move into place, the staging folder no longer exists. Any other
-        // failure to remove the staging folder cannot be handled here.
+        // If the report was moved into place, the staging folder no longer exists. Any other failure to remove the
+        // staging folder cannot be handled here.
         let _ = fs::remove_dir_all(&self.path);
         self.unfinished.forget(&self.path);
     }
@@ -293,7 +293,7 @@ mod tests {
             let home = tempdir().expect("a folder");
             let staging = two_generations(home.path());
             let is_done = swap(&staging, home.path(), stop..usize::MAX);
-            // A killed process does not clean up.
+            // A process that is killed does not clean up.
             std::mem::forget(staging);
             match check_whole(home.path()) {
                 Ok(()) => assert_eq!(generation(home.path()), if is_done { "new" } else { "old" }),
@@ -305,8 +305,8 @@ mod tests {
                 }
             }
             if is_done {
-                // These are the renames: the marker, a.csv and b.csv twice each, c.csv, old.md, and
-                // the manifest.
+                // The renames are: one for the marker, two each for a.csv and b.csv, and one each for c.csv, old.md
+                // and the manifest.
                 assert_eq!((stop, mixes), (8, 7));
                 return;
             }

@@ -22,8 +22,7 @@ const MOST_FILES: usize = 100;
 #[derive(Debug, Clone, Default)]
 pub struct Unfinished(Arc<Mutex<Vec<PathBuf>>>);
 
-/// The list of folders is not an option, so it does not affect whether two sets of options are
-/// equal.
+/// Two lists are always equal, because the list is not an option: it must not make two sets of options differ.
 impl PartialEq for Unfinished {
     fn eq(&self, _: &Unfinished) -> bool {
         true
@@ -44,8 +43,8 @@ impl Unfinished {
         }
     }
 
-    /// Records the folder that the closure `create` creates. [`Unfinished::remove`] finds the
-    /// folder as soon as it exists.
+    /// Calls `create` to create a folder, and records the folder. [`Unfinished::remove`] knows the folder as soon as
+    /// the folder exists.
     pub(super) fn note(&self, create: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<PathBuf> {
         let mut folders = self.lock();
         let folder = create()?;
@@ -58,7 +57,7 @@ impl Unfinished {
         self.lock().retain(|other| other != folder);
     }
 
-    /// Blocks the removal of the folders while the lock is held.
+    /// Returns a lock; the folders are not removed while the lock is held.
     pub(super) fn lock(&self) -> MutexGuard<'_, Vec<PathBuf>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

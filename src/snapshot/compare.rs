@@ -75,7 +75,7 @@ impl SnapshotDiff {
     }
 
     /// The live memory by device, moment and stack. For each device and moment, the largest difference comes
-    /// first; equal differences are sorted by descending bytes.
+    /// first; rows with the same difference are sorted by descending bytes.
     pub fn rows(&self) -> Vec<StackRow> {
         let mut rows = Vec::new();
         for device in self.devices() {

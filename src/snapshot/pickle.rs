@@ -3,15 +3,15 @@
 
 use rustc_hash::FxHashMap;
 
-/// A value, identified by its position in [`Values`]. A value that the pickle references several times has a
-/// single position.
+/// A value, identified by its position in [`Values`]. A value that the pickle references several times has
+/// only one position.
 pub(super) type ValueId = u32;
 
 /// A plain value.
 #[derive(Debug)]
 pub(super) enum Value {
-    /// `None`, a boolean, a float, or an integer that does not fit in 64 bits. The snapshot reader uses no such
-    /// value.
+    /// `None`, a boolean, a float, or an integer that does not fit in 64 bits. The snapshot reader does not
+    /// use such values.
     Other,
     Int(i64),
     Text(Box<str>),
@@ -36,7 +36,7 @@ pub(super) struct Refused {
 
 type Result<T> = std::result::Result<T, Refused>;
 
-/// Maximum number of keys searched in a dictionary; dictionaries in snapshots have about ten keys.
+/// Maximum number of keys to search in a dictionary; the dictionaries in snapshots have about ten keys.
 const KEYS: usize = 64;
 
 impl Values {

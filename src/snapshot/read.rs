@@ -106,8 +106,9 @@ type Parsed<T> = std::result::Result<T, String>;
 
 struct Reader<'v> {
     values: &'v Values,
-    /// Maximum number of records that may still be visited. A normal file has more bytes than records, but a file
-    /// that references the same records again and again could keep a reader busy forever.
+    /// The number of records that may still be visited. An ordinary file has more bytes than records. This
+    /// limit stops files that reference the same records again and again, which could keep a reader busy
+    /// forever.
     budget: usize,
     /// Cached stack for each list of frames.
     stacks: FxHashMap<ValueId, Arc<[String]>>,
@@ -176,7 +177,8 @@ impl Reader<'_> {
             let bytes = self.int(event, "size").ok_or("contains an event without size")?;
             let known = live.remove(&address);
             if let Some(known) = known {
-                // If an address is allocated again, the event that freed it was not recorded.
+                // If an address is allocated again without having been freed, the event that freed it was not
+                // recorded.
                 blocks[known].end = Some(at);
             }
             if is_alloc {

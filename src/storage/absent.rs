@@ -1,4 +1,5 @@
-//! Without the feature `remote`, remote addresses are recognized but rejected with a remedy.
+//! Replaces remote storage in builds without the feature `remote`: remote addresses are recognized
+//! but rejected with an error that suggests a remedy.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};

@@ -151,8 +151,8 @@ fn make_folder(path: &Path) -> Result<()> {
 /// Prefix and suffix of the name of a temporary file.
 const ASIDE: (&str, &str) = (".tracetree-", ".part");
 
-/// A temporary file that has not been written to for this long is considered left behind by a
-/// killed writer.
+/// If a temporary file has not been written to for this long, the process that wrote it is assumed
+/// to have been killed.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Removes the temporary files of writers that were killed. Temporary files that cannot be removed

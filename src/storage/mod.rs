@@ -36,7 +36,7 @@ pub(crate) enum Opening {
 }
 
 impl Opening {
-    /// Number of bytes that have been requested in advance, and are or will be in memory.
+    /// Number of bytes that were requested in advance and occupy memory now or soon will.
     pub(crate) fn ahead(&self) -> u64 {
         match self {
             Opening::Local(_) => 0,
@@ -98,8 +98,9 @@ pub(crate) fn is_remote(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
-/// Runs `work`, which reads from `folder` in parallel. Local files use the default thread pool;
-/// objects, which mostly wait for the network, use a pool with more threads than there are cores.
+/// Runs `work`, which reads from `folder` in parallel. Local files are read in the default thread
+/// pool. Objects are read in a pool with more threads than there are cores, because these threads
+/// mostly wait for the network.
 pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -> T {
     static WAITING: LazyLock<Option<ThreadPool>> =
         LazyLock::new(|| ThreadPoolBuilder::new().num_threads(REQUESTS).build().ok());

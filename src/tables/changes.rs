@@ -1,5 +1,5 @@
-//! The `changes` table lists what changed and how much each change costs; the costs add up to the difference in
-//! step time. The `change_sites` table lists the calls that belong to each change.
+//! The `changes` table lists what changed and how much each change costs; the costs add up to the difference
+//! in step time. The `change_sites` table lists the calls in each change.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::replay::Effect;
@@ -115,8 +115,8 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
     parts.chain(changes.without_change().map(rest)).collect()
 }
 
-/// A row of the `change_sites` table: the number and kind of a change, and the node of one call that belongs to
-/// the change.
+/// A row of the `change_sites` table: the number and kind of a change, and the node of one call in the
+/// change.
 type Site = (usize, &'static str, MergedId);
 
 pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {

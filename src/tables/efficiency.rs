@@ -21,7 +21,7 @@ const WORD: (ColumnType, &str) = (ColumnType::Word, "");
 
 type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Efficiency>;
 
-/// The efficiency columns for both sides. Cells are empty unless a model covers all of the row's time.
+/// The efficiency columns for both sides. Cells are empty unless models cover all of the row's time.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
     Columns::new()
         .sides(

@@ -1,4 +1,5 @@
-//! Columns with the figures for a group of work (a step, a phase or a batch class), shared by several tables.
+//! Columns with the times and counts of a group of work (a step, a phase or a batch class), shared by several
+//! tables.
 
 use super::table::{Column, ColumnType, Columns};
 use crate::analysis::{Analysis, Figures};
@@ -10,7 +11,7 @@ const RATE: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
 
 type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Figures>;
 
-/// Columns for each figure: one per side, and candidate − baseline.
+/// Three columns for each quantity: one per side, and candidate − baseline.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
     Columns::new()
         .word("presence", "which side has work in the row", move |_: &Analysis, r: &R| {

@@ -7,8 +7,9 @@ use crate::trace::{Argument, Nanos, Stream};
 use crate::tree::CallId;
 use std::sync::Arc;
 
-/// Maximum number of modules listed per stack; only the innermost modules are kept. Each event repeats the stack,
-/// so the table size is proportional to events × depth. Real models nest modules about 20 levels deep.
+/// Maximum number of modules listed per stack; only the innermost modules are kept. The stack is repeated for
+/// each event, so the size of the table is proportional to events × depth. Real models nest modules about 20
+/// levels deep.
 const MOST_MODULES: usize = 64;
 
 /// First entry of a truncated module stack.
@@ -64,8 +65,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// Start of the first event in a trace. Other starts are shown relative to this time: some traces count time from
-/// 1970, and a double cannot represent such times in nanoseconds.
+/// Start of the first event in a trace. All start times are shown relative to this time, because some traces
+/// count time from 1970, and a double cannot represent such times to the nanosecond.
 fn begin(analysis: &Analysis, side: Side) -> Nanos {
     let trace = analysis.tree(side).trace();
     trace.events().map(|event| trace.start(event)).min().unwrap_or_default()

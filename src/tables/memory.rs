@@ -139,7 +139,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
 }
 
-/// Columns for a figure: one per side, and candidate − baseline.
+/// Columns for a quantity: one per side, and candidate − baseline.
 fn figure(
     name: &str,
     kind: (ColumnType, &'static str),
@@ -149,7 +149,7 @@ fn figure(
     both(name, kind, meaning, move |r: &MemoryRow, side| r.figures[side].as_ref().and_then(of))
 }
 
-/// Columns for a figure of a time span: one per side, and candidate − baseline.
+/// Columns for a quantity of a time span: one per side, and candidate − baseline.
 fn of_span(
     name: &str,
     kind: (ColumnType, &'static str),
@@ -161,7 +161,8 @@ fn of_span(
     })
 }
 
-/// Columns for a figure: one per side, and candidate − baseline; `of` returns the value for a row and side.
+/// Columns for a quantity: one per side, and candidate − baseline. The function `of` returns the value for a
+/// row and side.
 pub(super) fn both<R: 'static>(
     name: &str,
     (kind, unit): (ColumnType, &'static str),

@@ -1,4 +1,4 @@
-//! Columns at the end of GPU-time tables; present if both sides have several runs.
+//! Columns at the end of GPU-time tables. These columns exist only if both sides have several runs.
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::{Analysis, Judgement, RunFigures};
@@ -37,7 +37,7 @@ pub(super) fn columns<R: 'static>(
         )
 }
 
-/// The run figures on which a verdict is based.
+/// The values of the runs on which a verdict is based.
 pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigures> {
     Some(RunFigures {
         runs: judgement.repeats[side],
@@ -46,13 +46,13 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
     })
 }
 
-/// The run figures of attribution rows, which are identified by their indices.
+/// The values of the runs for attribution rows; the rows are identified by their indices.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
     Some(analysis.run_figures(side, &analysis.events_of_rows(rows, side)))
 }
 
-/// Columns that list the time in each run, for tables that people read row by row; no columns if a side has a
-/// single run.
+/// Columns that list the time in each run, for tables that people read row by row. If a side has a single
+/// run, there are no such columns.
 pub(super) fn each<R: 'static>(
     analysis: &Analysis,
     pattern: &'static str,

@@ -1,11 +1,11 @@
-//! The `same_kernels` table: kernels that both sides run under matched ops, and one row for all other events.
+//! The `same_kernels` table: kernels that both sides run below matched ops, and one row for all other events.
 
 use super::table::{ColumnType, Columns, Table};
 use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
 use crate::analysis::{Analysis, SameKernelRow, SameKernels, Tally};
 use std::sync::Arc;
 
-/// Name of the row that sums up all events whose kernel does not run under the matched op on both sides.
+/// Name of the row for all events whose kernel does not run below the matched op on both sides.
 const OTHERS: &str = "(other kernels)";
 
 type Row = Judged<SameKernelRow>;
@@ -60,7 +60,7 @@ fn rows(analysis: &Analysis) -> Vec<Row> {
         .map(|(group, judgement)| Judged { group, judgement: Some(judgement) })
         .collect();
     if !others.is_empty() {
-        // The row `(other kernels)` gets no verdict, because the two sides run different kernels there.
+        // The row `(other kernels)` has no verdict, because it contains different kernels on the two sides.
         let group = SameKernelRow {
             op: String::new(),
             kernel: OTHERS.to_owned(),

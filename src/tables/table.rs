@@ -1,8 +1,8 @@
 //! Represents a table as a value: columns with name, unit, type and meaning, and rows of typed cells.
 //!
-//! The code that writes CSV files, workbooks, JSON and documentation depends only on table values, not on specific
-//! tables. Rows are generated while they are visited, so even a table with a million rows needs no memory for its
-//! rows.
+//! The code that writes CSV files, workbooks, JSON and documentation depends only on table values, not on
+//! specific tables. Rows are generated when they are visited, so even a table with a million rows needs no
+//! memory for the rows.
 
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -51,7 +51,7 @@ impl ColumnType {
     }
 }
 
-/// Describes a column without its cells.
+/// The description of a column, without the cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnInfo {
@@ -166,7 +166,7 @@ pub trait RowSink {
     /// Ends the current row, after all of its cells.
     ///
     /// # Errors
-    /// The row cannot be written; no row follows.
+    /// The row cannot be written; no further row is generated.
     fn end_row(&mut self) -> io::Result<()>;
 }
 

@@ -137,7 +137,7 @@ fn evidence() -> Columns<Analysis, Site> {
         )
 }
 
-/// A figure for a side; `None` if the side has no repeats, because there are no samples.
+/// A statistic for a side; `None` if the side has no repeats and therefore no samples.
 fn of_steps(judgement: &Judgement, side: Side, values: PerSide<f64>) -> Option<f64> {
     (judgement.repeats[side] > 0).then_some(values[side])
 }

@@ -11,7 +11,7 @@ pub(crate) struct ByName<T> {
 }
 
 impl<T: Copy> ByName<T> {
-    /// Creates a cache without any values.
+    /// Creates an empty cache.
     pub(crate) fn new(trace: &Trace) -> ByName<T> {
         ByName { answers: vec![None; trace.texts().len()] }
     }

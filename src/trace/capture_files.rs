@@ -1,5 +1,5 @@
-//! Lists the trace files of graph captures with their batch sizes, given paths or the folder next
-//! to a trace.
+//! Lists the trace files of graph captures, with their batch sizes, at given paths or in the folder
+//! next to a trace.
 //!
 //! Inference engines write one file per batch size into a folder. `execution_details.json` in that
 //! folder lists the files with their batch sizes; some engines instead put the batch size into the

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! None of the captured calls ran during the replay. The appended calls start at the graph launch
-//! and have duration 0, so the calls add nothing to host times. The appended calls belong to the
-//! steps and phases of the launch.
+//! and have duration 0, so they add nothing to host times. The appended calls are in the same step
+//! and phase as the launch.
 
 use super::captured_call::{CapturedAs, CapturedCall};
 use super::category::Category;
@@ -119,8 +119,8 @@ impl Trace {
         self.captured.iter().find_map(|(event, call)| wanted(call).then_some(event))
     }
 
-    /// A placeholder for a capture of which only the program part names are known. The placeholder
-    /// has one event for each name, without time, thread or arguments.
+    /// A placeholder for a capture that is known only by the names of its program parts. The
+    /// placeholder has one event for each name, without time, thread or arguments.
     pub(crate) fn of_parts<'n>(source: &str, names: impl IntoIterator<Item = &'n str>) -> Trace {
         let mut parts = Trace { source: source.to_owned(), ..Trace::default() };
         for name in names {

@@ -19,7 +19,7 @@ pub enum Category {
     Memset,
     /// `user_annotation`: an interval that a user or a framework named, such as `ProfilerStep#3`.
     UserAnnotation,
-    /// `gpu_user_annotation`: the same interval, as seen on the GPU.
+    /// `gpu_user_annotation`: the corresponding interval on the GPU.
     GpuUserAnnotation,
 }
 
@@ -27,7 +27,8 @@ pub enum Category {
 pub(crate) const CUT_MODULE: &str = " (cut)";
 
 impl Category {
-    /// Whether an event of this category is GPU work whose time counts: a kernel, memcpy or memset.
+    /// Whether an event of this category is GPU work whose time is measured: a kernel, memcpy or
+    /// memset.
     pub fn is_gpu(self) -> bool {
         matches!(self, Category::Kernel | Category::Memcpy | Category::Memset)
     }

@@ -11,8 +11,8 @@ use super::sparse::Sparse;
 use super::texts::{TextId, Texts};
 use super::time::Nanos;
 
-/// A thread in the trace: the thread's name, and pid and tid as strings (`"Spans"` and `"stream 7"`
-/// occur).
+/// A thread in the trace. The pid and the tid are strings, because values such as `"Spans"` and
+/// `"stream 7"` occur.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thread {
     /// The `pid` field. For a GPU event, the pid is the device.
@@ -81,13 +81,13 @@ pub struct Sequence {
 /// The device and stream on which a GPU event ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stream {
-    /// Number of the device, from `args.device` or, without it, from the pid.
+    /// Number of the device, from `args.device` or, if that is absent, from the pid.
     pub device: i64,
-    /// Number of the stream or queue, from `args.stream` or, without it, from the tid.
+    /// Number of the stream or queue, from `args.stream` or, if that is absent, from the tid.
     pub number: i64,
 }
 
-/// The launch dimensions of a kernel, each as a JSON list as in the trace; empty if not recorded.
+/// The launch dimensions of a kernel, each as the JSON list in the trace; empty if not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Grid {
     /// `grid`. For some launch APIs, ROCm counts threads instead of blocks.
@@ -96,7 +96,7 @@ pub struct Grid {
     pub block: TextId,
 }
 
-/// The amounts of data that a rank contributed to a collective and received from the collective.
+/// The amounts of data that a rank contributed to a collective and received from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// `In msg nelems`: number of input elements.
@@ -114,11 +114,11 @@ pub struct Message {
 pub struct FlowPoint {
     /// Position in `traceEvents`.
     pub uid: Uid,
-    /// `id` of the flow arrow, which the start and the finish share.
+    /// `id` of the flow arrow, shared by its start and its finish.
     pub id: i64,
     /// Category of the flow arrow (`ac2g`, `fwdbwd`, …).
     pub category: TextId,
-    /// Whether this point is the start or the finish of the flow arrow.
+    /// Whether this point starts the flow arrow, or continues or finishes it.
     pub end: FlowEnd,
     /// Thread on which the point lies.
     pub thread: ThreadId,
@@ -126,7 +126,7 @@ pub struct FlowPoint {
     pub time: Nanos,
 }
 
-/// Whether a point is the start, a step or the finish of a flow arrow.
+/// Whether a point starts a flow arrow, or continues or finishes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FlowEnd {
     /// `ph: s`.
@@ -438,8 +438,8 @@ impl Trace {
         self.unpacked_bytes
     }
 
-    /// XXH3 hash (128 bits) of the file as stored, compressed or not. Files with equal bytes have
-    /// equal hashes.
+    /// XXH3 hash (128 bits) of the file as stored, compressed or not. Files with identical bytes
+    /// have identical hashes.
     pub fn content_hash(&self) -> u128 {
         self.content_hash
     }

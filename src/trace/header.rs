@@ -80,8 +80,8 @@ pub struct Header {
     pub versions: Vec<(String, String)>,
     /// `distributedInfo`, if the process belonged to a process group.
     pub distributed: Option<Distributed>,
-    /// Recording options that were switched on: `record_shapes`, `with_stack`, `with_modules`,
-    /// `profile_memory`, `with_flops`; sorted.
+    /// The recording options that were switched on, sorted: `record_shapes`, `with_stack`,
+    /// `with_modules`, `profile_memory`, `with_flops`.
     pub options: Vec<String>,
     /// `baseTimeNanoseconds`: the point in time to which event times are relative.
     pub base_time: Option<Nanos>,

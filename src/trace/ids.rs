@@ -5,8 +5,8 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Uid(pub u32);
 
-/// Id of a kept event in one trace: dense, from 0, in file order. Ids from different traces cannot
-/// be compared with each other.
+/// Id of a kept event in one trace. Ids are consecutive numbers from 0, in file order. Ids from
+/// different traces cannot be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventId(pub(crate) u32);
 
@@ -17,7 +17,8 @@ impl EventId {
     }
 }
 
-/// Id of a (pid, tid) pair in one trace: dense, from 0, in order of first appearance.
+/// Id of a (pid, tid) pair in one trace. Ids are consecutive numbers from 0, in order of first
+/// appearance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(pub(crate) u32);
 
@@ -28,7 +29,7 @@ impl ThreadId {
     }
 }
 
-/// Id of a distinct argument record in one trace: dense, from 0.
+/// Id of a distinct argument record in one trace. Ids are consecutive numbers from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ArgumentsId(pub(crate) u32);
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Counts of events and bytes that were lost, repaired or impossible in a file.
-/// [`Trace::notes`](super::Trace::notes) reports the same losses in words; code that makes
+/// [`Trace::notes`](super::Trace::notes) describes the same losses for users; code that makes
 /// decisions uses these counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -13,7 +13,7 @@ pub struct Losses {
     pub events: u64,
     /// Number of bytes of decompressed text that were not read.
     pub bytes: u64,
-    /// Number of events without a start or a duration, and of begin and end events without a
+    /// Number of events that lack a start or a duration, plus begin and end events that lack a
     /// counterpart.
     pub untimed: u64,
     /// Number of impossible durations, which count as 0 ns, and of impossible start times.

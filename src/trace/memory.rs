@@ -29,7 +29,7 @@ pub struct MemoryEvent {
     pub thread: ThreadId,
     /// Time of the allocation or free.
     pub time: Nanos,
-    /// The memory to which the block belongs.
+    /// The memory that contains the block.
     pub device: MemoryDevice,
     /// `Bytes`: size of the block; negative for a free.
     pub bytes: i64,

@@ -1,8 +1,8 @@
-//! Stores columns in which only few events have a value.
+//! Stores columns in which only a few events have a value.
 
 use super::ids::EventId;
 
-/// A column in which only few events have a value. Entries of the column are sorted by event and
+/// A column in which only a few events have a value. Entries of the column are sorted by event and
 /// looked up by binary search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sparse<T> {

@@ -1,13 +1,13 @@
-//! Interns the strings of a trace (names, argument lists, stacks): stores each distinct string
-//! once, under a dense id.
+//! Interns the strings of a trace (names, argument lists, stacks): stores each distinct string once
+//! and numbers the strings from 0.
 
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// Id of an interned string of one trace. Ids are dense, from 0; id 0 is the empty string. Ids from
-/// different traces cannot be compared with each other.
+/// Id of an interned string of one trace. Ids are consecutive numbers from 0; id 0 is the empty
+/// string. Ids from different traces cannot be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TextId(pub(crate) u32);
 

@@ -2,10 +2,10 @@
 //!
 //! A backward op records the sequence number of its forward op and an internal number of the thread
 //! that ran the forward op. Forward ops do not record the internal thread number, and every thread
-//! counts its own sequence numbers (activation checkpointing runs forward ops on the backward
-//! thread). So the thread for each internal number is found by a vote: the thread that explains the
-//! most backward ops wins. Nested forward ops share a sequence number; the forward op that starts
-//! last led to the backward op.
+//! has its own counter for sequence numbers (activation checkpointing runs forward ops on the
+//! backward thread). So the thread for each internal number is found by a vote: the thread whose
+//! forward ops match the most backward ops wins. Nested forward ops share a sequence number; of
+//! these, the forward op that starts last led to the backward op.
 
 use super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, ThreadId};

@@ -4,12 +4,12 @@
 use crate::trace::{CapturedCall, EventId, Nanos, Trace, Uid};
 use rustc_hash::FxHashMap;
 
-/// The captured calls of a trace, by the graph launch above them.
+/// The captured calls of a trace, grouped by the graph launch above them.
 #[derive(Debug, Default)]
 pub(super) struct Grafts {
     /// For each graph launch, the captured calls below it with their depths, in preorder.
     below: FxHashMap<EventId, Vec<Grafted>>,
-    /// The GPU events of each captured launch, by start.
+    /// The GPU events of each captured launch, sorted by start.
     kernels: FxHashMap<EventId, Vec<EventId>>,
 }
 
@@ -61,7 +61,7 @@ impl Grafts {
         self.below.get(&launch).map_or(&[], Vec::as_slice)
     }
 
-    /// The GPU events that a captured call launches in this replay, by start.
+    /// The GPU events that a captured call launches in this replay, sorted by start.
     pub(super) fn kernels(&self, call: EventId) -> &[EventId] {
         self.kernels.get(&call).map_or(&[], Vec::as_slice)
     }

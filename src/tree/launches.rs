@@ -1,8 +1,8 @@
 //! Finds the GPU events that each host call launched.
 //!
 //! GPU events are linked to launches by `correlation`: a GPU event has the same correlation as the
-//! runtime call that launched the event, and all kernels in a graph have the same correlation as
-//! the graph launch. The correlations 0 and -1 (RCCL) link nothing. In traces of torch 1.12 to 2.2,
+//! runtime call that launched it, and all kernels in a graph have the same correlation as the graph
+//! launch. The correlations 0 and -1 (RCCL) link nothing. In traces from torch 1.12 to 2.2,
 //! `External id` repeats the correlation and refers to the wrong op. So `External id` is used only
 //! if the trace has no runtime calls, the id differs from the correlation, and the op starts before
 //! its GPU event.
@@ -15,15 +15,15 @@ use rustc_hash::FxHashMap;
 pub(super) struct Launched {
     /// Pairs of (launch, GPU event), sorted by launch, then start, then file order.
     links: Vec<(EventId, EventId)>,
-    /// For each event, whether the event launched a GPU event. Every call is looked up here,
-    /// although most calls launched nothing.
+    /// For each event, whether it launched a GPU event. This makes the lookup fast for the many
+    /// calls that launched nothing.
     is_launch: Vec<bool>,
     /// GPU events whose launch is not in the trace, sorted by start.
     pub(super) unlinked: Vec<EventId>,
 }
 
 impl Launched {
-    /// The GPU events of a launch, by start.
+    /// The GPU events of a launch, sorted by start.
     pub(super) fn by(&self, launch: EventId) -> impl Iterator<Item = EventId> + '_ {
         let first = if self.is_launch[launch.index()] {
             self.links.partition_point(|&(from, _)| from < launch)

@@ -44,8 +44,8 @@ use std::sync::{Arc, OnceLock};
 /// Name of the root above the GPU events whose launch is not in the trace.
 pub const UNLINKED: &str = "(launch not in trace)";
 
-/// Id of a call in one tree: its position in preorder, from 0. Ids from different trees cannot be
-/// compared with each other.
+/// Id of a call in one tree: its position in preorder, counted from 0. Ids from different trees
+/// cannot be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub(crate) u32);
 
@@ -117,10 +117,10 @@ pub struct CallTree {
     gpu_before: Counts,
     /// The call that represents each event; `u32::MAX` for events that are not calls.
     calls: Vec<u32>,
-    /// The parents of calls that were nested too deeply, in preorder. The list is empty for every
-    /// trace of a real program so far.
+    /// The parents of calls that were nested too deeply, in preorder. So far, the list has been
+    /// empty for every trace of a real program.
     crowded: Vec<u32>,
-    /// For each call, the innermost module call that contains the call or is the call itself;
+    /// For each call, the innermost module call that contains it, which may be the call itself;
     /// computed on first use.
     modules: OnceLock<Stretches<Option<CallId>>>,
     /// Pairs of a forward op and a backward op; computed on first use.
@@ -264,7 +264,7 @@ impl CallTree {
         self.siblings(0, self.ends.len() as u32)
     }
 
-    /// The children of a call by start; below a launch, GPU events come first.
+    /// The children of a call, sorted by start; below a launch, GPU events come first.
     pub fn children(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
         self.siblings(call.0 + 1, self.ends[call.index()])
     }
@@ -304,7 +304,7 @@ impl CallTree {
         }
     }
 
-    /// The ancestors of a call, innermost first, without the call itself.
+    /// The ancestors of a call, innermost first, excluding the call itself.
     pub fn ancestors(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
         std::iter::successors(self.parent(call), |&above| self.parent(above))
     }
@@ -329,7 +329,7 @@ impl CallTree {
         }
     }
 
-    /// The call that represents an event; `None` if the event is not part of the tree, like an
+    /// The call that represents an event; `None` if the event is not part of the tree, as for an
     /// annotation.
     pub fn call_of(&self, event: EventId) -> Option<CallId> {
         match self.calls[event.index()] {
@@ -360,8 +360,8 @@ impl CallTree {
         self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
     }
 
-    /// Whether the children of this call were nested in each other too deeply for the tree. The
-    /// times of children nested too deeply overlap, so all of this call's time counts as its self
+    /// Whether the children of this call became siblings because they were nested too deeply for
+    /// the tree. The times of such children overlap, so all of this call's time counts as its self
     /// time, and the children have no self time.
     pub(crate) fn is_crowded(&self, call: CallId) -> bool {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
@@ -452,7 +452,7 @@ impl CallTree {
     }
 
     /// The call that launched a GPU event when the event ran. For a GPU event below a captured
-    /// launch, this is the graph launch above. Returns `None` if the launch is not in the trace.
+    /// launch, this is the graph launch above it. Returns `None` if the launch is not in the trace.
     pub fn running_launch(&self, gpu_event: CallId) -> Option<CallId> {
         let launch = self.launch(gpu_event)?;
         let ran = |call: &CallId| !self.is_captured(*call);

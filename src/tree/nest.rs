@@ -34,8 +34,8 @@ use std::cmp::Ordering;
 const TIMER_NOISE: Nanos = Nanos(1_000);
 
 /// Maximum depth of host calls below a thread. The deepest of 170 recorded traces has 112 levels,
-/// all of which are Python frames and ops. Without a limit, 40,000 equal events (a few megabytes of
-/// text) would nest 40,000 deep.
+/// all of which are Python frames and ops. Without a limit, 40,000 identical events (a few
+/// megabytes of text) would nest 40,000 deep.
 pub(super) const DEEPEST: usize = 512;
 
 /// The tree columns that a [`Planter`] fills.
@@ -180,7 +180,7 @@ impl<'a> Planter<'a> {
     }
 
     /// Adds the captured calls below a graph launch, with their GPU events. A call's own GPU events
-    /// and the calls below the call are ordered by the start of the first GPU event.
+    /// and the calls below it are sorted together, each call by the start of its first GPU event.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;
@@ -249,8 +249,8 @@ impl<'a> Planter<'a> {
     }
 }
 
-/// The rank of a category. If two calls have equal times, the call whose category has the lower
-/// rank encloses the other call.
+/// The rank of a category. If two calls have the same start and end, the call whose category has
+/// the lower rank encloses the other call.
 fn rank(category: Category) -> u8 {
     match category {
         Category::PythonFunction => 0,

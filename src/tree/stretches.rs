@@ -8,7 +8,7 @@ use std::ops::Range;
 /// contains the block's first entry, so a lookup scans from that stretch instead of searching.
 const BLOCK: usize = 64;
 
-/// A value for each position, dense from 0.
+/// A value for each position, starting at position 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretches<T> {
     /// For each stretch of equal values, its first position. The value of the stretch is in

@@ -19,7 +19,7 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), look)
 }
 
-/// Kind, time on both sides in µs, and lowest common node for the only row with the given name.
+/// The kind, the time on both sides in µs, and the lowest common node of the only row with the given name.
 fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");

@@ -1,4 +1,4 @@
-//! Tests the minimum work of ops against figures computed by hand, and against reference figures for real traces.
+//! Tests the minimum work of ops against values computed by hand, and against reference values for real traces.
 
 use crate::support::compared::{compare_texts, trace};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -15,7 +15,7 @@ use tracetree::program::{Captures, Lengths};
 use tracetree::tree::TreeOptions;
 use tracetree::{CallTree, PerSide, Side, Trace};
 
-/// Traces for which reference figures exist. For a trace of graph replays, the ops come from the capture.
+/// Traces for which reference values exist. For a trace of graph replays, the ops come from the capture.
 const REFERENCE: [(&str, &[&str]); 9] = [
     ("bert.h100", &["mi300_h100/bert.h100"]),
     ("bert.mi300", &["mi300_h100/bert.mi300"]),
@@ -129,7 +129,7 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
     }
 }
 
-/// Whether two figures agree within 0.1%.
+/// Whether two values agree within 0.1%.
 fn within(ours: f64, theirs: f64) -> bool {
     (ours - theirs).abs() <= 1e-3 * theirs.abs()
 }
@@ -398,7 +398,7 @@ fn an_op_faster_than_its_device_has_no_rate_and_says_why() {
     assert_eq!(above.bound_label(), Some("cache_resident_or_model_too_high"));
     assert!(within.roofline_pct().is_some_and(|pct| pct < 100.0) && within.tb_per_s().is_some());
     assert_eq!((above.roofline_pct(), above.tb_per_s(), above.tflops_per_s()), (None, None, None));
-    // For an op above the peak, the minimum work and the time at the roofline are still known.
+    // For an op that exceeds the peak, the minimum work and the time at the roofline are still known.
     assert!(above.mbytes().is_some() && above.roofline_us().is_some());
     assert_eq!(above.savable_us(), Some(0.0));
     let told = |before, after| clause(&PerSide::new(before, after)).expect("two models");

@@ -1,4 +1,4 @@
-//! Tests memory figures against counts from the raw JSON, and with files that lack some memory data.
+//! Tests memory statistics against counts from the raw JSON, and with files that lack some memory data.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::files::unpacked;
@@ -37,7 +37,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Memory figures for one device, counted event by event from the raw JSON.
+/// Memory statistics for one device, counted event by event from the raw JSON.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counted {
     allocations: u64,
@@ -51,7 +51,7 @@ struct Counted {
     breaks_of_the_law: u64,
 }
 
-/// Time, order and arguments for a memory event.
+/// The time, order and arguments of a memory event.
 type Instant = (f64, i64, Value);
 
 fn counted(path: &Path) -> BTreeMap<(i64, i64), Counted> {

@@ -1,4 +1,4 @@
-//! Tests the live sets at memory peaks, and changes of the peak, of workspaces and of reserved memory.
+//! Tests the live sets at memory peaks, and changes to the peak, to workspaces and to reserved memory.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::traces::{example, real};
@@ -113,7 +113,7 @@ fn what_follows_from_a_leak_is_part_of_it() {
     assert_eq!(kinds("base", "empty_cache"), [ChangeKind::Allocator]);
 }
 
-/// The TimeSformer traces come from different devices, so no memory change must be reported. The allocated totals
+/// The TimeSformer traces come from different devices, so memory changes must not be reported. The allocated totals
 /// differ by 10 GB, but the memory live at the peak differs by only 9,216 bytes.
 #[test]
 fn churn_is_not_called_need() {

@@ -1,5 +1,5 @@
-//! Tests real traces from two platforms, if `TRACETREE_TRACES` points to them, against the figures of another tool
-//! and against a list of calls that must match.
+//! Tests real traces from two platforms, if `TRACETREE_TRACES` points to them, against the output of another tool and
+//! against a list of calls that must match.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::files::unpacked;
@@ -29,7 +29,7 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
 /// A line in the output of TraceLens TraceDiff from 2025: name, row count, and time on both sides in ms.
 type Figure = (&'static str, u64, f64, f64);
 
-/// Asserts that the names summary has the figures in the reference, which are rounded to microseconds.
+/// Asserts that the names summary has the same values as the reference, which are rounded to microseconds.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();

@@ -1,4 +1,4 @@
-//! Tests user regions: generated regions with known figures, and real regions against a recount.
+//! Tests user regions: generated regions against known times, and real regions against a recount.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;

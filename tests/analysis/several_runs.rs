@@ -1,4 +1,4 @@
-//! Tests several runs per side: tables have figures per run, and variation among the runs on one side is not a
+//! Tests several runs per side: tables show values for each run, and variation among the runs on one side is not a
 //! difference between the sides.
 
 use crate::support::compared;
@@ -47,7 +47,7 @@ fn column(analysis: &Arc<Analysis>, kind: TableKind, name: &str) -> Vec<String> 
     reader.records().map(|record| record.expect("a row")[at].to_owned()).collect()
 }
 
-/// The remarks in a narrative: what supports the result, and what the result omits.
+/// The remarks in a narrative, which state what supports the result and what the result omits.
 fn remarks(analysis: &Analysis) -> Vec<String> {
     let narrative = Narrative::of(analysis);
     let others = narrative.remarks.into_iter().chain(narrative.runs);

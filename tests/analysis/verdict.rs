@@ -1,4 +1,4 @@
-//! Tests which differences are supported by the repeats and which are not.
+//! Tests which differences are supported by the repeated steps and which are not.
 
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
@@ -351,7 +351,7 @@ fn a_larger_convolution_is_the_change_and_the_only_one() {
     assert_eq!(found, expected);
 }
 
-/// A trace with `count` equal steps.
+/// A trace with `count` identical steps.
 fn equal_steps(count: u32) -> String {
     steps_of(count, |t| {
         t.op("aten::mm", |t| t.kernel("gemm", 100.0));
@@ -371,7 +371,7 @@ fn a_different_number_of_steps_does_not_change_the_work() {
     }
 }
 
-/// A trace with `count` equal steps below a frame, with one op inside another.
+/// A trace with `count` identical steps below a frame, with one op inside another.
 fn nested_steps(count: u32) -> String {
     steps_of(count, |t| {
         t.frame("train.py(1): step", |t| {

@@ -263,7 +263,7 @@ fn if_one_side_has_no_steps_the_whole_traces_are_compared() {
     });
 }
 
-/// The library's wall-time figures in the same form as the recount.
+/// The library's wall-time values, in the same form as the recount.
 fn counted(analysis: &Analysis, side: Side) -> Recount {
     let totals = analysis.wall().totals(side);
     let mut sums = Recount {

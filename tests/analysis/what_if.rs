@@ -264,7 +264,7 @@ fn what_cannot_be_replayed_has_a_reason() {
         let event = step.events.len();
         ops(step, 10.0);
         for text in &mut step.events[event..] {
-            // The GPU clock is 10 s behind the host clock.
+            // The GPU clock lags the host clock by 10 s.
             if text.contains("\"kernel\"") {
                 *text = text.replace("\"ts\": ", "\"ts\": -");
             }

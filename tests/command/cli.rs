@@ -93,7 +93,7 @@ fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
     assert!(names(&place.at("report")).contains(&"diff_stats.csv".to_owned()));
 }
 
-/// The figures on one line of the totals, in ns.
+/// The times on one line of the totals, in ns.
 fn account_of(line: &str) -> Vec<i64> {
     let figures = line.split(|c: char| !c.is_ascii_digit() && c != '.');
     let figures = figures.filter(|part| part.contains('.') && part.len() > 4);

@@ -1,5 +1,5 @@
-//! Tests runs that are killed while they replace a report. After a kill, the folder contains
-//! either a complete report or a report that is rejected.
+//! Tests runs that are killed while they replace a report. If a run is killed, the folder must contain either a
+//! complete report or a report that is rejected.
 #![cfg(all(unix, feature = "cli"))]
 
 use super::interrupted::{CNN, OTHER, assert_refused, error, run, tracetree, write_report};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 const KILLS: u32 = 200;
-/// A duration that is longer than renaming all files in a report takes.
+/// A duration longer than the time needed to rename all files in a report.
 const RENAMES: Duration = Duration::from_millis(3);
 
 type Files = BTreeMap<String, Vec<u8>>;

@@ -57,7 +57,7 @@ fn the_answer_fits_a_screen_and_has_the_three_parts() {
         for line in text.lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
-        // The text names the changes or says that there are none, and gives the costs and what to do.
+        // The text names the changes or says that there are none. It also states the costs and recommends what to do.
         assert!(text.contains("Changed for certain") || text.contains("are identical"), "{text}");
         assert!(text.contains(" per step") && text.contains("What to do\n1. "), "{text}");
     }
@@ -142,7 +142,7 @@ fn a_wide_screen_uses_its_full_width() {
     assert!(elided(3) < elided(1) && elided(1) <= elided(0));
 }
 
-/// Stdout of a run through a pipe, with `COLUMNS` set to `columns`.
+/// Stdout of a run whose output is piped, with `COLUMNS` set to `columns`.
 fn piped(columns: Option<&str>) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
     command

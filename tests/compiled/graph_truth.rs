@@ -10,10 +10,10 @@ use crate::support::resnet::training;
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;
 
-/// Minimum fraction for most changes: nearly all kernels are attributed to their launch.
+/// Minimum fraction of kernels that must be attributed to their own launch, for most changes.
 const SINGLE: f64 = 0.99;
-/// Minimum fraction for changes that remove kernel names and some launches, so that only the order and common words
-/// remain as evidence.
+/// The corresponding minimum for changes that remove kernel names and some launches, so that only the order and common
+/// words remain as evidence.
 const FEW_SIGNS: f64 = 0.80;
 
 const CHANGES: [(&[CaptureChange], f64); 7] = [

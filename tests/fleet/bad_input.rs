@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const RANKS: Ranks = Ranks(16);
 
-/// Traces of sixteen complete ranks before and after, without planted faults.
+/// Traces of sixteen complete ranks before and after a change, without planted faults.
 fn folders() -> TempDir {
     let place = tempfile::tempdir().expect("a folder");
     for folder in ["before", "after"] {

@@ -7,7 +7,7 @@ use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use tracetree::gate::Recording;
 use tracetree::tree::CallTree;
 
-/// Two equal steps on a GPU.
+/// Two identical steps on a GPU.
 fn program(step: impl Fn(&mut HostThread<'_>)) -> Recording {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 0..2 {
@@ -114,7 +114,7 @@ fn different_kernels_follow_from_different_shapes() {
     let larger = product(16, split);
     assert_eq!(told(&before, &larger).len(), 1);
     assert!(told(&before, &larger)[0].starts_with("shape_change: Inputs are 2 times as large"));
-    // If the shapes are equal on both sides, only the number of kernels changes.
+    // If both sides have the same shapes, only the number of kernels changes.
     assert!(
         told(&before, &product(8, split))[0]
             .starts_with("kernels_per_call new_kernel: Matrix products")

@@ -30,7 +30,7 @@ fn prefill(folder: &std::path::Path) -> ModelComparison {
     scenario.compare().expect("real files")
 }
 
-/// Whether two figures agree, given that the reference is rounded to one decimal.
+/// Whether two values agree, given that the reference value is rounded to one decimal.
 fn agree(ours: Option<f64>, reference: &Value) -> bool {
     let (Some(ours), Some(reference)) = (ours, reference.as_f64()) else { return false };
     (ours - reference).abs() < 0.051
@@ -44,8 +44,8 @@ fn assert_row(row: &Row, reference: &Value) {
     assert_eq!(reference["tc_count"], row.amounts.model_count, "{context}");
     let status = if row.status.label() == "unmodeled" { "TC未建模" } else { row.status.label() };
     assert_eq!(reference["status"], status, "{context}");
-    // The reference counts a launch twice if the launch's rows straddle a microsecond: it has 154 instead of 128
-    // launches.
+    // The reference counts a launch twice if the launch's rows straddle a microsecond: it counts 154 launches instead
+    // of 128.
     if row.kernel_type.as_str() == "hcom_allReduce_" {
         assert_eq!(reference["prof_count"], 154);
         return;

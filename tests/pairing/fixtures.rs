@@ -1,4 +1,5 @@
-//! Tests the folders in `tests/fixtures`, each of which demonstrates a phenomenon: their files and snapshots.
+//! Tests the files in the folders of `tests/fixtures` against the generator and the snapshots. Each folder demonstrates
+//! a phenomenon.
 
 use crate::support::compared::compare_files;
 use crate::support::fixtures::FIXTURES;

@@ -148,8 +148,8 @@ fn a_change_preserves_the_nesting_of_the_other_events() {
     }
 }
 
-/// Number of true pairs of events whose parents do not form a true pair. Added and removed events are skipped when
-/// the parents are determined.
+/// Number of true pairs of events whose parents do not form a true pair. Added and removed events do not count as
+/// parents; the nearest ancestor that is in both recordings is used instead.
 fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
     let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
     let truth = Truth::between(baseline, candidate);

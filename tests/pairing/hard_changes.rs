@@ -12,7 +12,7 @@ const EXPERTS: usize = 5;
 const PARAMETERS: usize = 7;
 const STEPS: u32 = 3;
 
-/// Training steps for a model with equal layers; the experts and the steps have different shapes.
+/// Training steps for a model with identical layers; the experts and the steps have different shapes.
 fn model() -> Recording {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         t.frame("train.py(9): main", |t| {

@@ -26,7 +26,8 @@ fn programs_with_only_launch_calls_in_common_stay_unmatched() {
             }
         }
     });
-    // Equal shapes are sufficient evidence, because the two programs differ only in the namespace of their ops.
+    // The same shapes are enough evidence for a match, because the two programs differ only in the namespace of their
+    // ops.
     look(program("aten", 8), program("jax", 8), |diff| {
         let tree = diff.tree(Side::Baseline);
         for op in calls(tree, "aten::op_3") {

@@ -211,7 +211,7 @@ fn copies_are_matched_by_their_number_of_bytes() {
     });
 }
 
-/// A layer; all layers are equal.
+/// A layer; all layers are identical.
 fn layer(t: &mut HostThread<'_>) {
     for name in ["linear", "view", "attention", "norm"] {
         op(t, name);
@@ -474,8 +474,8 @@ fn equal_calls_keep_their_order_if_several_were_swapped() {
 
 #[test]
 fn a_few_moved_calls_are_not_reported_as_a_whole_row_of_moves() {
-    // The second of seven x ops moved to the front, and a different x moved past a y. If every x kept its order, six
-    // of them would have moved.
+    // The second of seven x ops moved to the front, and a different x moved past a y. If all x ops kept their order,
+    // six of these ops would count as moved.
     look(row("xyxyxyxyxyxyxye"), row("xxyxyxyyxxyyxye"), |diff| {
         let moved = relations(diff, "aten::x").into_iter();
         assert!(moved.filter(|&relation| relation == Relation::Moved).count() <= 2);

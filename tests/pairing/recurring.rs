@@ -7,7 +7,7 @@ use crate::support::trace_builder::{HostThread, TraceBuilder};
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::{PerSide, Side};
 
-/// The names of each op on the two sides.
+/// The name of each op on each side.
 const NAMES: [[&str; 2]; 4] = [
     ["old::attention", "new::fused_attention"],
     ["old::scores", "new::qk"],
@@ -49,8 +49,7 @@ fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
     compare_texts(&PerSide::new(one, two), |analysis| all_in_their_layers(analysis.diff()));
 }
 
-/// Checks that every op in every layer has its counterpart in the same layer, and that the same holds for the op's
-/// kernels.
+/// Checks that every op in every layer, and every kernel of these ops, has its counterpart in the same layer.
 fn all_in_their_layers(diff: &TraceDiff) {
     let kernels = ["gemm_a", "gemm_b", "gemm_c", "bias", "divide", "aten::div"];
     for [mine, theirs] in NAMES.into_iter().chain(kernels.map(|name| [name; 2])) {

@@ -318,7 +318,7 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
     PerSide::from_fn(|side| (tally.count(side), tally.total(side)))
 }
 
-/// The lines of three tables, used to check that swapping the sides only swaps the figures.
+/// The lines of three tables, used to check that swapping the sides only swaps the values.
 fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [

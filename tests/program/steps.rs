@@ -362,7 +362,7 @@ fn adds_up(analysis: &Analysis) {
     }
 }
 
-/// Checks that swapping the sides swaps the figures.
+/// Checks that swapping the sides swaps the values.
 fn mirrors(one: &Analysis, other: &Analysis) {
     let figures = |rows: Vec<StepRow>| rows.into_iter().map(|row| (row.place, row.figures));
     let turned = figures(other.step_rows()).map(|(place, figures)| (place, figures.swap()));

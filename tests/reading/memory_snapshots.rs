@@ -1,4 +1,5 @@
-//! Tests memory snapshots: figures against Python's own unpickler, and files that are hostile or damaged.
+//! Tests memory snapshots: compares the statistics with values from Python's own unpickler, and reads files that are
+//! hostile or damaged.
 
 use crate::support::files::unpacked;
 use crate::support::splitmix::SplitMix;

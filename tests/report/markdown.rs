@@ -71,7 +71,8 @@ fn without_html_code(line: &str) -> String {
     format!("{before}{after}")
 }
 
-/// The position after the backticks that close a code span, which must be exactly as many as opened it.
+/// The position after the backticks that close a code span. There must be exactly as many closing backticks as opening
+/// backticks.
 fn end_of_span(body: &str, ticks: &str) -> Option<usize> {
     let mut at = 0;
     while let Some(found) = body[at..].find('`') {

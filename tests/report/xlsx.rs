@@ -1,4 +1,4 @@
-//! Tests `report.xlsx`, which is read again: the figures equal the figures in the CSV files, and names are text.
+//! Tests `report.xlsx`, which is read again: the numbers equal the numbers in the CSV files, and names are text.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, write};
 use calamine::{Data, Ods, Reader, Xlsx, open_workbook};

@@ -190,7 +190,7 @@ impl Graphs {
         let kernels: Vec<usize> = (0..self.replay.events.len()).filter(is_gpu).collect();
         let sort =
             |at: usize| (&self.replay.events[at].name, self.replay.events[at].args.get("grid"));
-        // In a sequence of equal kernels, nothing shows which kernel lost its launch.
+        // In a sequence of identical kernels, nothing shows which kernel lost its launch.
         let rows = kernels.chunk_by(|&one, &two| sort(one) == sort(two));
         let right = rows.map(|row| {
             let mut expected: Vec<Option<u32>> = row

@@ -75,7 +75,7 @@ pub fn align_threads(
     compare_texts(&texts, |analysis| look(analysis.diff()));
 }
 
-/// A trace with `count` equal steps on one thread.
+/// A trace with `count` identical steps on one thread.
 pub fn steps_of(count: u32, body: impl Fn(&mut HostThread<'_>)) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 3..3 + count {

@@ -268,8 +268,8 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// Number of damaged elements.
     touched: usize,
-    /// Number of undamaged elements after the first edit that are not kept from an intact trace, but that a damaged
-    /// trace may report as lost.
+    /// Number of undamaged elements after the first edit that the reader does not keep from an intact trace, but may
+    /// report as lost from a damaged trace.
     unkept: usize,
     /// Number of elements in inserted text.
     added: usize,

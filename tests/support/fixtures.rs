@@ -1,4 +1,4 @@
-//! Lists the folders in `tests/fixtures` that show one phenomenon of lowering each, and generates their traces.
+//! Lists the folders in `tests/fixtures` that each show one lowering phenomenon, and generates their traces.
 
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 

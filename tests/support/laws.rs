@@ -185,11 +185,11 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
 }
 
 /// Checks that, to the nanosecond, busy and idle time add up to the wall time on each side, and the causes add up to
-/// the wall-time difference. Also checks that the comparison with the traces exchanged has the same figures with the
-/// sides swapped.
+/// the wall-time difference. Also checks that exchanging the two traces swaps the values of the two sides and changes
+/// nothing else.
 ///
 /// # Panics
-/// Panics if the figures violate one of these properties.
+/// Panics if one of these properties is violated.
 pub fn wall_and_causes(analysis: &Analysis, mirrored: &Analysis) {
     let source = analysis.tree(Side::Candidate).trace().source().to_owned();
     for (analysis, what) in [(analysis, "as given"), (mirrored, "mirrored")] {

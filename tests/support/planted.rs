@@ -19,7 +19,7 @@ pub struct PlantedRegion {
 /// How ops are fused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fuse {
-    /// The ops are fused into one kernel that is named after them.
+    /// The ops are fused into one kernel that is named after these ops.
     Named,
     /// The ops are fused into one kernel with an unrelated name, which receives the inputs of all of these ops.
     Otherwise,

@@ -82,7 +82,7 @@ pub fn change() -> impl Strategy<Value = Change> {
     prop::sample::select(Change::all())
 }
 
-/// A random trace and a changed copy; if the change does not apply, an equal copy.
+/// A random trace and a changed copy; if the change does not apply, an identical copy.
 pub fn pair() -> impl Strategy<Value = (Shown, Shown)> {
     (trace(), change(), any::<u64>()).prop_map(|(trace, change, seed)| {
         let recording = Recording::read(trace.0.as_bytes()).expect("a built trace is a trace");

@@ -88,7 +88,7 @@ pub struct Classes {
 }
 
 impl Truth {
-    /// The true pairs for a recording and its changed copy: events with equal origin are counterparts.
+    /// The true pairs for a recording and its changed copy: events with the same origin are counterparts.
     pub fn between(baseline: &Recording, candidate: &Recording) -> Truth {
         let origins =
             candidate.events.iter().zip(0..).filter(|(event, _)| event.kind != Kind::Other);
@@ -250,7 +250,7 @@ fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }
 
-/// For each event, a number that is the same only for events with equal subtrees, regardless of their ancestors.
+/// For each event, a number that is the same only for events with identical subtrees, regardless of their ancestors.
 /// Names are compared after simplification by `plain`.
 pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
     let mut contents: Vec<u64> =
@@ -262,7 +262,7 @@ pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> Strin
     contents
 }
 
-/// A hash of all properties, except the name, that must be equal for interchangeable events.
+/// A hash of all properties, except the name, that interchangeable events must share.
 pub fn likeness(event: &Event) -> u64 {
     let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));

@@ -56,7 +56,7 @@ impl Database {
         let mut head = b"SQLite format 3\0".to_vec();
         head.extend([0, 1, 1, 1, 0, 64, 32, 32]);
         head.resize(100, 0);
-        head[27] = 1; // the change counter, and the change counter at which the page count was valid
+        head[27] = 1; // the change counter, and the value of the change counter for which the page count is valid
         head[95] = 1;
         head[31] = 1 + self.tables.len() as u8;
         (head[47], head[59]) = (4, 1); // the schema format, and UTF-8

@@ -22,22 +22,22 @@ pub struct Totals {
     pub events: u64,
     /// Total time of the measured events in the trace.
     pub time: Nanos,
-    /// Length of the union of the measured events' intervals. If host self time is measured, this is equal to
-    /// `time`.
+    /// Length of the union of the measured events' intervals. Equal to `time` if the trace is measured by
+    /// host self time.
     pub busy: Nanos,
     /// Part of `time` in attribution rows that have events on both sides. The fields `paired`,
     /// `one_sided` and `unlinked` add up to `time`.
     pub paired: Nanos,
     /// Part of `time` in attribution rows that have events only on this side.
     pub one_sided: Nanos,
-    /// Part of `time` spent in events whose launch is not in the trace.
+    /// Part of `time` in events whose launch is not in the trace.
     pub unlinked: Nanos,
 }
 
 /// Totals over the measured events of both traces, and sums over the attribution rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
-    /// Totals over the events in each trace, computed without the rows.
+    /// Totals over the events in each trace, computed independently of the rows.
     pub totals: PerSide<Totals>,
     /// Sum of `time` over all rows, for each side.
     pub rows: PerSide<Nanos>,

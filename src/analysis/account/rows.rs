@@ -1,4 +1,4 @@
-//! Attributes each measured event to the row for the event's lowest common op.
+//! Attributes each measured event to a row: the row for the lowest common op above the event.
 //!
 //! ```text
 //! event below …                                row
@@ -24,14 +24,14 @@ use rustc_hash::FxHashMap;
 pub enum RowKind {
     /// A row for two matched ops with the same name.
     CommonOp,
-    /// A row for two matched ops with different names and no common op above them.
+    /// A row for two matched ops that have different names and no common op above them.
     RenamedOp,
-    /// A row for an op that only one trace has, with no common op above it.
+    /// A row for an op that only one trace has and that has no common op above it.
     OneSidedOp,
     /// A row for a launch with no op above it.
     Launch,
-    /// A row for a compiled region or graph launch on one side, and for the calls that it replaced on the
-    /// other side.
+    /// A row for a compiled region or graph launch on one side, and for the calls on the other side that the
+    /// region or graph replaced.
     Replaced,
     /// A row for GPU events that share a name and whose launches are not in the trace.
     Unlinked,
@@ -42,8 +42,8 @@ pub enum RowKind {
 pub struct Row {
     /// The kind of call or event to which the row attributes its events.
     pub kind: RowKind,
-    /// The op or launch on each side; `None` for unlinked GPU events, for a side without a
-    /// counterpart, and for the side whose calls a region replaced.
+    /// The op or launch on each side. `None` for unlinked GPU events, if the side has no counterpart, and on
+    /// the side whose calls a region replaced.
     pub calls: PerSide<Option<CallId>>,
     /// The measured events in the row, sorted by start time.
     pub events: PerSide<Vec<CallId>>,
@@ -76,7 +76,7 @@ impl Row {
     }
 }
 
-/// Events with equal keys belong to the same row.
+/// Events with the same key belong to the same row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum RowKey<'t> {
     Call(RowKind, MergedId),

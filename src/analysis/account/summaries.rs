@@ -1,5 +1,5 @@
-//! Groups attribution rows by name, or by name and arguments, and collects the ops and kernels that
-//! each lowest common op was lowered to.
+//! Groups attribution rows by name, or by name and arguments. Collects the ops and kernels that each lowest
+//! common op was lowered to.
 
 use super::Row;
 use crate::analysis::Analysis;
@@ -36,7 +36,7 @@ impl RowGroup {
     }
 }
 
-/// The ops and kernels that all instances of a lowest common op were lowered to.
+/// The ops and kernels that a lowest common op was lowered to, over all instances of the op.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lowering {
     /// Number of rows.
@@ -57,7 +57,8 @@ pub struct LoweringSide {
 }
 
 impl Analysis {
-    /// Rows grouped by name, sorted by descending baseline time, then by candidate time, then by name.
+    /// Rows grouped by name. The groups are sorted by descending baseline time, then by candidate time, then
+    /// by name.
     pub fn by_name(&self) -> Vec<RowGroup> {
         self.grouped_rows(|_| ())
     }
@@ -160,7 +161,7 @@ fn add(sums: &mut RowGroup, at: usize, row: &Row) {
     sums.abs_difference += row.difference().abs();
 }
 
-/// The key by which groups are sorted; groups with equal times and names are sorted by their first row.
+/// The key by which groups are sorted; groups with the same times and name are sorted by their first row.
 fn order(sums: &RowGroup) -> impl Ord + '_ {
     (Reverse(sums.time.baseline), Reverse(sums.time.candidate), &sums.name, sums.rows[0])
 }

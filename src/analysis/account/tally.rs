@@ -72,7 +72,8 @@ impl Tally {
         self.times[side].iter().copied().max()
     }
 
-    /// Median time of the events in µs; for an even number of events, the mean of the two middle times.
+    /// Median time of the events in µs. If the number of events is even, this is the mean of the two middle
+    /// times.
     pub fn median_us(&self, side: Side) -> Option<f64> {
         let times: Vec<f64> = self.times[side].iter().map(|time| time.as_micros()).collect();
         (!times.is_empty()).then(|| median(&times))

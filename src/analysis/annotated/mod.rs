@@ -4,8 +4,8 @@
 //! user annotations ─by thread─▶ nested regions ─▶ path of names ─▶ row of both sides
 //! launches ─by thread and time─▶ innermost region ─▶ GPU events of it and of the regions around it
 //! ```
-//! A region is an interval, not a call, so regions are not matched individually. Annotations on the GPU cover
-//! the time from the first to the last kernel, so they do not count as GPU time.
+//! A region is an interval, not a call, so regions are not matched individually. A GPU annotation covers the
+//! whole time from the first to the last kernel, idle time included, so it does not count as GPU time.
 
 mod open;
 mod rows;

@@ -86,8 +86,8 @@ impl Regions {
         }
     }
 
-    /// The innermost region on `thread` at `time`. If no region is open on `thread`, returns the region on
-    /// another thread that started last, and `true`.
+    /// The innermost region on `thread` at `time`. If no region is open on `thread`, returns the most
+    /// recently started region on any other thread, and `true`.
     pub(super) fn at(&self, thread: ThreadId, time: Nanos) -> Option<(usize, bool)> {
         let on = |changes: &Vec<(Nanos, Option<usize>)>| {
             let after = changes.partition_point(|&(from, _)| from <= time);
@@ -114,9 +114,9 @@ impl Regions {
     }
 }
 
-/// Replaces the numbers in a name, which differ between runs of the same program, by `N`: `decode_4` →
-/// `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words of hexadecimal digits are hashes and are also
-/// replaced.
+/// Replaces each number in a name by `N`, because the numbers differ between runs of the same program:
+/// `decode_4` → `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words that consist of hexadecimal
+/// digits are treated as hashes and are also replaced.
 fn plain(name: &str) -> String {
     /// Minimum length of a word that is treated as a hash.
     const HASH: usize = 8;

@@ -1,5 +1,5 @@
-//! Matches the regions on both sides by their paths of names, and sums up the time and GPU work in each
-//! region.
+//! Matches the regions of the two sides by their paths of names, and adds up the time and GPU work in the
+//! regions.
 
 use super::open::{PathId, Regions};
 use crate::analysis::Analysis;
@@ -29,15 +29,15 @@ pub struct AnnotatedFigures {
     pub host_self: Nanos,
     /// Number of GPU events that were launched inside the regions.
     pub gpu_events: u64,
-    /// Number of these GPU events whose launching thread had no open region, and which are therefore assigned
-    /// to a region that was open on another thread.
+    /// Number of these GPU events that are assigned to a region on another thread, because no region was open
+    /// on the thread that launched them.
     pub inferred: u64,
     /// Sum of the durations of these GPU events.
     pub gpu_time: Nanos,
     /// Length of the union of these GPU events' intervals.
     pub gpu_busy: Nanos,
-    /// Part of `wall` in which no GPU event ran, including events launched elsewhere; `None` if the trace has
-    /// no GPU events.
+    /// Part of `wall` in which no GPU event ran, not even an event launched elsewhere; `None` if the trace
+    /// has no GPU events.
     pub gpu_idle: Option<Nanos>,
 }
 
@@ -101,8 +101,8 @@ fn add_gpu_events(
 ) -> AnnotatedFigures {
     let trace = tree.trace();
     let mut outside = AnnotatedFigures::default();
-    // For each path, and last for the GPU work outside of regions: the latest end time of the events added so
-    // far.
+    // The latest end time of the events added so far, for each path; the last entry is for GPU work outside
+    // of regions.
     let mut reached = vec![Nanos(i64::MIN / 2); regions.paths.len() + 1];
     for &(start, end, event) in &busy.events {
         let call = tree.call_of(event).expect("a GPU event of the tree");
@@ -129,10 +129,10 @@ fn add_gpu_events(
     outside
 }
 
-/// The GPU events of a trace sorted by start time, and the time that they cover.
+/// The GPU events of a trace, sorted by start time, and the time that these events cover.
 struct Busy {
     events: Vec<(Nanos, Nanos, crate::trace::EventId)>,
-    /// Disjoint busy spans: start, end and total busy time before the span.
+    /// Disjoint busy spans. Each span has a start, an end, and the total busy time before the span.
     covered: Vec<(Nanos, Nanos, Nanos)>,
 }
 

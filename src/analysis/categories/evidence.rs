@@ -36,8 +36,8 @@ impl CategoryTable {
         let rules = categories.rules();
         let mut columns =
             PerSide::from_fn_at_once(|side| column(diff.program(side), measure, rules));
-        // Evidence from the calls above a kernel also applies to kernels with the same name on the other
-        // side.
+        // A category that the calls above a kernel determine also applies to kernels with the same name on
+        // the other side.
         let mut same = SameKernels::default();
         for side in Side::BOTH {
             same.learn(diff.tree(side), measure, &columns[side]);
@@ -135,17 +135,16 @@ struct Judge<'a> {
 /// Evidence about GPU work from a call and the calls above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above {
-    /// Category of the strongest op; if several ops are equally strong, the category of the nearest of these
-    /// ops.
+    /// Category of the strongest op. If several ops are equally strong, the nearest of these ops decides.
     op: Option<usize>,
-    /// Category of the nearest autograd node or module, and whether it comes from an autograd node or a
-    /// module.
+    /// Category of the nearest autograd node or module, and which of the two the category comes from.
     context: Option<(usize, CategorySource)>,
     is_optimizer: bool,
     clears_gradients: bool,
 }
 
-/// Evaluates one kind of evidence: returns a category and its source, or `None` if the evidence is missing.
+/// Evaluates one kind of evidence. Returns a category and the evidence for it, or `None` if there is no such
+/// evidence.
 type Look<J> = fn(&mut J, CallId) -> Option<(usize, CategorySource)>;
 
 impl Judge<'_> {
@@ -186,8 +185,9 @@ impl Judge<'_> {
         kind.map(|category| (category, CategorySource::Event))
     }
 
-    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The
-    /// op around a generated kernel is ignored, because the kernel may only prepare values for that op.
+    /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The op
+    /// around a generated kernel is ignored, because the kernel may do nothing but prepare values for that
+    /// op.
     fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         if self.tree.kind(call) != CallKind::Gpu {
             return None;
@@ -205,8 +205,7 @@ impl Judge<'_> {
         best.map(|category| (category, CategorySource::Op))
     }
 
-    /// Classifies a call by the nearest autograd node above the call, or by the innermost module if the
-    /// module is nearer.
+    /// Classifies a call by the nearest autograd node or module above the call.
     fn by_context(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         self.above(call).context
     }
@@ -239,7 +238,7 @@ impl Judge<'_> {
         self.phases.phase(call) == Phase::TrainOptimizer || self.above(call).is_optimizer
     }
 
-    /// Whether a call is part of `zero_grad`, which the profiler counts as part of the optimizer.
+    /// Whether a call is part of `zero_grad`. The profiler attributes `zero_grad` to the optimizer.
     fn clears_gradients(&mut self, call: CallId) -> bool {
         self.above(call).clears_gradients
     }

@@ -1,4 +1,4 @@
-//! Reduces a kernel name to its stem, removing mangling, template arguments, parameters and return type.
+//! Reduces a kernel name to its stem: removes mangling, template arguments, parameters and return type.
 //!
 //! ```text
 //! void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, …)
@@ -7,9 +7,9 @@
 //! aiter::add_rmsnorm_quant_kernel
 //! ```
 //! Template arguments contain types and tile sizes and say little about the work. The exception is a
-//! *launcher*, a kernel that runs whatever functor is passed as a template argument. For launchers, the stems
-//! of the template arguments are used as well (`vectorized_elementwise_kernel<4, GeluFunctor, …>` →
-//! `GeluFunctor`, …).
+//! *launcher*, a kernel that runs whatever functor is passed as a template argument. For a launcher, the
+//! stems of the template arguments are also matched with the rules (`vectorized_elementwise_kernel<4,
+//! GeluFunctor, …>` → `GeluFunctor`, …).
 
 /// Maximum nesting depth of launchers: `elementwise_kernel<gpu_kernel_impl<AUnaryFunctor<…>>>`.
 const DEPTH: usize = 4;
@@ -48,7 +48,7 @@ fn without_arguments(name: &str) -> String {
     let name = name.replace("(anonymous namespace)", "");
     let mut kept = String::new();
     let mut depth = Brackets::default();
-    // Start of the part being copied, which is outside of all angle brackets.
+    // Start of the substring that is being copied, which lies outside of all angle brackets.
     let mut from = 0;
     for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| Brackets::count(byte)) {
         let before = depth.angles;
@@ -101,8 +101,8 @@ fn template_arguments(name: &str) -> Vec<&str> {
 #[derive(Default)]
 struct Brackets {
     angles: usize,
-    /// Number of parentheses and braces opened inside the innermost angle brackets. `saved`
-    /// contains the counts for the enclosing angle brackets.
+    /// Number of parentheses and braces that are open inside the innermost angle brackets. `saved` contains
+    /// the counts for the enclosing angle brackets.
     others: usize,
     saved: Vec<usize>,
 }
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn what_stands_between_the_names_of_a_mangled_one_is_stepped_over() {
         let names = |text: &str| mangled_names(text).collect::<Vec<_>>();
-        // Mangling codes of a literal, a substitution, a two-letter type, bfloat16, half and float.
+        // Mangling codes for a literal, a substitution, a two-letter type, bfloat16, half and float.
         for code in ["Li256E", "S_", "S4_", "S1a_", "Sa", "DF16b", "DF16_", "f"] {
             assert_eq!(names(&format!("{code}3abc")), ["abc"], "{code}");
         }

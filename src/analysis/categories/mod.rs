@@ -1,7 +1,8 @@
 //! Assigns a category to each measured event: gemm, attention, convolution, …
 //!
-//! Kernel names alone are not sufficient: `Kernel2<cutlass_80_tensorop_…>` may be a convolution, and a copy
-//! may be part of a matrix product. The evidence is used in this order (see `docs/concepts/categories.md`):
+//! Kernel names alone do not determine the category: `Kernel2<cutlass_80_tensorop_…>` may be a convolution,
+//! and a copy may be part of a matrix product. The kinds of evidence are tried in this order (see
+//! `docs/concepts/categories.md`):
 //!
 //! 1. the kind of the GPU event: copies, memsets, communication
 //! 2. the list of ops in the name of a compiler-generated pointwise or reduction kernel
@@ -57,7 +58,7 @@ pub enum CategorySource {
     Module,
     /// The category comes from the words in the kernel name.
     KernelName,
-    /// The category comes from the ops above other launches of the same kernel. All of these ops have this
+    /// The category comes from the ops above other launches of the same kernel. All these ops agree on the
     /// category.
     SameKernel,
     /// The category comes from the optimizer step that contains the call.
@@ -67,7 +68,7 @@ pub enum CategorySource {
 }
 
 impl CategorySource {
-    /// The name of the evidence in tables: `event`, `op`, `autograd`, `module`, `kernel_name`,
+    /// The name that tables use for the evidence: `event`, `op`, `autograd`, `module`, `kernel_name`,
     /// `same_kernel`, `optimizer`, `none`.
     pub fn label(self) -> &'static str {
         match self {
@@ -126,8 +127,8 @@ impl Categories {
         Categories::parse(&text, path)
     }
 
-    /// The built-in rules extended by the rules in a TOML string, which take precedence. Error messages refer
-    /// to the string as `path`.
+    /// The built-in rules extended by the rules in a TOML string, which take precedence. Error messages use
+    /// `path` as the file name.
     ///
     /// # Errors
     /// The string is not valid TOML, or contains an invalid rule.
@@ -165,7 +166,7 @@ impl Categories {
         rule.is_some_and(|rule| rule.strength == Strength::Specific)
     }
 
-    /// Whether ops with this name do specific work, rather than auxiliary work for other ops. Returns
+    /// Whether ops with this name do work of their own, rather than auxiliary work for other ops. Returns
     /// `None` for views, allocations and unknown names.
     pub(super) fn work_of(&self, op: &str) -> Option<bool> {
         if names::is_autograd_node(op) {

@@ -5,11 +5,12 @@ use super::rules::{NameKind, Rules};
 use crate::program::Words;
 use crate::tree::ModuleName;
 
-/// Name of the op that marks calls to a communication library; the name has no namespace.
+/// Name of the op that marks calls to a communication library. Unlike other op names, this name has no
+/// namespace.
 const COLLECTIVE_OP: &str = "record_param_comms";
 /// Name prefix of compiler-generated ops and kernels.
 const COMPILED_PREFIX: &str = "triton";
-/// The word in compiler-generated names that precedes the list of fused ops.
+/// In compiler-generated names, the word before the list of fused ops.
 const FUSED: &str = "fused";
 /// Words in the names of compiler-generated pointwise, reduction, foreach and split-scan kernels.
 const GENERATED: [&str; 7] = ["poi", "red", "per", "for", "spl", "unk", FUSED];
@@ -29,7 +30,7 @@ pub(super) enum Role {
     Autograd,
     /// A module.
     Module,
-    /// A kernel that a compiler generated from pointwise ops and reductions. Looking up any other kernel in
+    /// A kernel that a compiler generated from pointwise ops or reductions. A lookup of any other kernel with
     /// this role finds no category.
     Generated,
     /// Any kernel.
@@ -88,9 +89,9 @@ fn is_template(words: &Words) -> bool {
         && words.at(1).is_some_and(|kind| TEMPLATES.contains(&kind))
 }
 
-/// Looks up a generated kernel, which does only pointwise work and reductions. The list of ops in a
-/// generated kernel's name also contains ops that merely produced the kernel's inputs, including
-/// matrix products and attention.
+/// Looks up a generated kernel. Such a kernel does only pointwise work and reductions. The list of ops in a
+/// generated kernel's name also contains ops that merely produced the kernel's inputs, including matrix
+/// products and attention.
 fn of_generated(rules: &Rules, words: &Words) -> Option<usize> {
     let list = words.behind(FUSED).unwrap_or_default();
     rules
@@ -107,9 +108,8 @@ pub(super) fn is_op(name: &str) -> bool {
     namespaced || name.starts_with(COMPILED_PREFIX) || name == COLLECTIVE_OP
 }
 
-/// Whether a name belongs to an autograd node, such as `AddmmBackward0` or
-/// `autograd::engine::evaluate_function: AddmmBackward0`, or to a user-defined autograd function, such as
-/// `FlashAttnFunc` or `LayerNormFn`.
+/// Whether a name belongs to an autograd node (`AddmmBackward0`, `autograd::engine::evaluate_function:
+/// AddmmBackward0`) or to a user-defined autograd function (`FlashAttnFunc`, `LayerNormFn`).
 pub(super) fn is_autograd_node(name: &str) -> bool {
     const ENDINGS: [&str; 4] = ["Backward", "Function", "Func", "Fn"];
     let node = name.trim_end_matches(|c: char| c.is_ascii_digit());

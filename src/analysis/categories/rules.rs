@@ -42,13 +42,13 @@ struct CategoryEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Strength {
-    /// The op launches nothing on the GPU, so its category applies only to its own host time.
+    /// The op launches nothing on the GPU, so the category applies only to the op's own host time.
     Host,
-    /// Ops that may be part of any other op: copies, pointwise work.
+    /// The op may be part of any other op: copies, pointwise work.
     Weak,
-    /// Ops that may run on their own, but are often part of a larger op: reductions, indexing, activations.
+    /// The op may run on its own, but is often part of a larger op: reductions, indexing, activations.
     Generic,
-    /// All work below an op of this strength is part of the op.
+    /// All work below the op is part of the op.
     Specific,
 }
 
@@ -65,7 +65,7 @@ pub(super) enum NameKind {
     Kernel,
     /// The list of ops in the name of a compiler-generated pointwise or reduction kernel.
     Fused,
-    /// Like [`NameKind::Fused`], but the patterns must cover all words in the list of ops.
+    /// Like [`NameKind::Fused`], but every word in the list of ops must be covered by a pattern.
     FusedOnly,
     /// A kernel that a compiler generated from a template: matrix products, convolutions, attention.
     Template,
@@ -128,8 +128,8 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Patterns by their first word. A pattern is identified by the position of its rule and by its position in
-/// the rule.
+/// Patterns by their first word. A pattern is identified by the position of its rule and by the pattern's
+/// position in that rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 
 /// The rules of one file.
@@ -203,7 +203,7 @@ impl Rules {
         Ok(Rule { category, patterns })
     }
 
-    /// Puts the rules in `user` before the rules in `self`, and merges categories with equal names.
+    /// Puts the rules in `user` before the rules in `self`, and merges categories with the same name.
     pub(super) fn extended(mut self, user: Rules) -> Rules {
         let ids: Vec<usize> =
             user.categories.into_iter().map(|category| self.merge(category)).collect();
@@ -246,9 +246,10 @@ impl Rules {
     }
 
     /// The category of a name, from the first rule file with a match. The strongest category wins, because
-    /// names also contain words for auxiliary work (`reshape_and_cache`, `gather_topk`). Among equally strong
-    /// categories, a pattern for the whole name wins, then the longest pattern, then the category that comes
-    /// first in the file. A match inside a longer match is ignored: `clamp_min` does not match `min`.
+    /// the names of ops that do specific work also contain words for auxiliary work (`reshape_and_cache`,
+    /// `gather_topk`). Among equally strong categories, a pattern that matches the whole name wins, then the
+    /// longest pattern, then the category that comes first in the file. A match inside a longer match is
+    /// ignored: `clamp_min` does not match `min`.
     pub(super) fn find(&self, kind: NameKind, name: &Words) -> Option<usize> {
         self.layers.iter().find_map(|layer| self.best(layer, kind, name))
     }

@@ -1,10 +1,10 @@
-//! Assigns a category to kernels without an op above them: the category of kernels that have the same name
-//! and run below known ops.
+//! Assigns a category to kernels that have no op above them: the category of the kernels that have the same
+//! name and run below known ops.
 //!
 //! A graph replay has no ops, a launch before the window has no ops in the trace, and a compiled region has
-//! only the ops in its wrapper. Without a shared rule, one of two matched kernels would be classified by its
-//! ops and the other by its name, and their categories could differ for no reason. If all ops that launch
-//! kernels with one name in either trace agree on a category, that category applies to all kernels with this
+//! only the ops in its wrapper. Without this rule, one of two matched kernels could be classified by its ops
+//! and the other by its name, so the categories could differ for no reason. If all ops that launch kernels
+//! with a given name agree on a category, in both traces, that category applies to all kernels with this
 //! name:
 //!
 //! ```text
@@ -63,7 +63,7 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// The category on which the ops above kernels with this name agree, in both traces. Returns `None` if
+    /// The category on which all ops above kernels with this name agree, in both traces. Returns `None` if
     /// the ops disagree, or if the kernel name indicates pointwise or auxiliary work.
     fn work_of(&self, name: &str, rules: &Rules) -> Option<CategoryId> {
         let id = (*self.known.get(name)?)?;

@@ -1,6 +1,6 @@
 //! Finds the few steps that contain most of a cause's time difference.
 //!
-//! A program that hangs for 60 ms in one of five steps has a different problem than a program that takes 12
+//! A program that hangs for 60 ms in one of five steps has a different problem from a program that takes 12
 //! ms longer in every step. The evidence of a cause distinguishes a hang in one step from a slowdown in every
 //! step.
 
@@ -76,7 +76,7 @@ impl ByStep {
     }
 }
 
-/// Time without a known step may be at most 1/`OTHERS` of the time within steps.
+/// Time that cannot be assigned to a step may be at most 1/`OTHERS` of the time within steps.
 const OTHERS: i64 = 10;
 
 /// The step in which a row's work was launched on one side.

@@ -28,23 +28,23 @@ pub struct Cause {
     /// Positions of the cause's rows in [`Analysis::rows`](crate::analysis::Analysis::rows); empty for idle
     /// time.
     pub rows: Vec<usize>,
-    /// Wall time of the cause over the compared steps. For work launched before the window, the whole time
-    /// counts.
+    /// Wall time that is attributed to the cause in the compared steps. For work that was launched before the
+    /// window, the full time of the work.
     pub time: PerSide<Nanos>,
     /// Number of instances of the op, or number of idle gaps.
     pub count: PerSide<u64>,
-    /// Idle time of the cause in each additional run on each side, over the run's whole window; empty for GPU
-    /// work.
+    /// Idle time that is attributed to the cause in each additional run on each side, over the whole window
+    /// of the run; empty for GPU work.
     pub idle_of_runs: PerSide<Vec<Nanos>>,
     /// Cost of the cause: candidate − baseline per step. The differences of all causes add up to
     /// the wall-time difference.
     pub difference: Nanos,
     /// The counts, times and names that support the reason.
     pub evidence: String,
-    /// The kernels on each side, longest first.
+    /// The kernels on each side, sorted by descending time.
     pub kernels: PerSide<Vec<String>>,
-    /// The few steps that contain most of the difference; `None` if the difference is spread over most steps
-    /// or cannot be assigned to steps.
+    /// The few steps that contain most of the difference; `None` if the difference is spread over most steps,
+    /// or if it cannot be assigned to steps.
     pub few: Option<Few>,
     /// Time of the cause in each step; empty if unknown.
     pub(super) by_step: ByStep,

@@ -8,15 +8,16 @@ use super::scale::Scale;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Maximum difference between the logarithms of a cause's ratio and the common ratio.
+/// Maximum difference between the logarithm of a cause's ratio and the logarithm of the common ratio.
 const WITHIN: f64 = 0.03;
-/// Minimum absolute logarithm at which the common ratio counts as different from 1.
+/// The common ratio is treated as different from 1 if the absolute value of its logarithm is at least this
+/// large.
 const LEAST: f64 = 0.02;
 /// Causes are merged only if at least this many share the ratio.
 const MANY: usize = 4;
 
-/// Merges causes with the same kernels on both sides into one cause, if most of the time in these causes
-/// changed by one common ratio.
+/// Merges causes that have the same kernels on both sides into one cause, if most of the time in these causes
+/// changed by a common ratio.
 pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     let Some(common) = common_ratio(causes, scale) else { return };
     let shares = |cause: &Cause| {
@@ -51,7 +52,7 @@ pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     });
 }
 
-/// Ratio of a cause's times per step, candidate / baseline; `None` unless both sides run the same kernels.
+/// Ratio of the cause's times per step, candidate / baseline; `None` unless both sides run the same kernels.
 fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
     if !matches!(cause.reason, Reason::KernelSlower | Reason::KernelFaster) {
         return None;

@@ -1,4 +1,4 @@
-//! Turns a part of the wall time into a cause with its reason and evidence.
+//! Turns a part of the wall time into a cause with a reason and evidence.
 
 use super::by_step::ByStep;
 use super::cause::{Cause, signed_ms};
@@ -82,7 +82,7 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     }
 }
 
-/// Describes a difference in busy time. Times are per step, like the difference that is printed next to the
+/// Describes a difference in busy time. Times are per step, as is the difference that is printed next to the
 /// evidence. Counts are also per step if they are divisible by the number of steps.
 fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
     let time = part.kernel_time();
@@ -124,8 +124,9 @@ fn unresolved(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> String 
     }
 }
 
-/// Describes how shapes and types such as `[[8, 64]] ["float"]` differ: only the shapes, only the types
-/// after the common shapes, or both.
+/// Describes how two strings of shapes and types, such as `[[8, 64]] ["float"]`, differ. If only the shapes
+/// differ, the result omits the types. If only the types differ, the result contains the common shapes and
+/// the types that differ.
 fn other_arguments(baseline: &str, candidate: &str) -> String {
     let parts = baseline.split_once(" [\"").zip(candidate.split_once(" [\""));
     let Some(((shapes, types), (new_shapes, new_types))) = parts else {
@@ -165,8 +166,8 @@ fn regions(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
     format!("{before} → {after}{behind}")
 }
 
-/// Fusion evidence for kernels that one side runs in fewer launches:
-/// `; fused: aten::addmm, aten::gelu → aten::addmm`.
+/// Fusion evidence for work that one side runs in fewer launches: `; fused: aten::addmm, aten::gelu →
+/// aten::addmm`.
 fn fused(analysis: &Analysis, part: &BusyPart<'_>) -> String {
     let is_here = |row: &&FusionRow| {
         Some(row.first) == part.node && matches!(row.change, KernelChange::FusedIn(..))
@@ -193,7 +194,8 @@ fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     }
 }
 
-/// The longest kernel that only one side runs, for each side, with the words decoded from its name.
+/// For each side, the longest kernel that only this side runs, with the properties decoded from the kernel's
+/// name.
 fn swapped(part: &BusyPart<'_>) -> String {
     let names = PerSide::from_fn(|side| {
         let other = &part.kernels[side.other()];
@@ -225,7 +227,7 @@ fn instead(ops: &PerSide<BTreeMap<&str, u64>>, scale: Scale) -> String {
     format!("{before} → {after}{behind}")
 }
 
-/// The three most frequent names, with their counts divided by `unit`.
+/// The three most frequent names, with counts divided by `unit`.
 fn most(names: &BTreeMap<&str, u64>, unit: u64) -> String {
     if names.is_empty() {
         return "nothing".to_owned();
@@ -299,8 +301,8 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 }
 
 impl Analysis {
-    /// Name of unmatched work below a common node. It consists of each side's call with the most time, and
-    /// the common node.
+    /// Name of unmatched work below a common node. The name consists of the call with the most time on each
+    /// side, and the common node.
     fn one_sided_name(
         &self,
         place: &Place,

@@ -1,5 +1,5 @@
-//! Groups the busy time of rows into parts. A part is an op with its module class and shapes, or the work
-//! of unmatched calls below a common node.
+//! Groups the busy time of rows into parts. A part combines the instances of an op with the same module class
+//! and shapes, or the work of all unmatched calls below a common node.
 
 use super::scale::Scale;
 use crate::analysis::grouped::Grouped;
@@ -26,9 +26,9 @@ pub(super) struct PartKey {
 /// How a part's work is matched between the sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum PartKind {
-    /// The work is attributed to a call that both traces have.
+    /// The work is below a call that both traces have.
     Common,
-    /// The work is in calls that only one side has, below a call that both sides have.
+    /// The work is below calls that only one side has, which are below a call that both sides have.
     Below,
     /// The work is in a compiled region, or in the calls that the region replaced.
     Region,
@@ -239,14 +239,15 @@ fn is_common(analysis: &Analysis, row: &Row) -> bool {
     call.is_some_and(|call| analysis.diff().relation(Side::Baseline, call).is_common())
 }
 
-/// The shapes and types of a row's op. Concrete values are omitted because they differ from step to step.
+/// The shapes and types of a row's op. Concrete values are omitted, because these values differ from step to
+/// step.
 fn arguments(analysis: &Analysis, side: Side, row: &Row) -> String {
     let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
     let text = |id| analysis.tree(side).trace().text(id);
     format!("{} {}", text(dims), text(types)).trim().to_owned()
 }
 
-/// Whether the analysis measures host time, so busy time is host time.
+/// Whether the analysis measures host time; if so, busy time is host time.
 pub(super) fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,

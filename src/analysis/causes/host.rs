@@ -1,9 +1,9 @@
-//! Attributes idle time to the outermost responsible call, so that the data loader is named rather than the
-//! `div`, `cat` and `copy_` inside it.
+//! Attributes idle time to the outermost responsible call, for example to the data loader rather than to
+//! `div`, `cat` and `copy_` inside the data loader.
 //!
-//! A place groups all instances of a call path. It has its own idle time, and a sum that includes the idle
-//! time of all places below. The search goes down from the root and compares these sums to decide which place
-//! is the cause:
+//! A place groups all instances of a call path. Each place has its own idle time, and a sum that also
+//! includes the idle time of all places below. To decide which place is the cause, the search goes down from
+//! the root and compares these sums:
 //!
 //! ```text
 //! the sum is less than 4/5 of the differences below, which cancel out   descend into each part
@@ -28,12 +28,12 @@ pub(super) struct IdlePart {
     pub(super) count: PerSide<u64>,
     /// Idle time of the part in each additional run on each side.
     pub(super) runs: PerSide<Vec<Nanos>>,
-    /// Whether all places below the part's place belong to the part.
+    /// Whether the part includes all places below the part's own place.
     is_whole: bool,
-    /// The innermost calls that the idle time is attributed to, each with its difference, largest difference
-    /// first.
+    /// The innermost calls that the idle time is attributed to, each with the difference in idle time, sorted
+    /// by descending difference.
     pub(super) owners: Vec<(String, i128)>,
-    /// For unmatched calls, the call with the most idle time on each side.
+    /// If the calls are unmatched, the call with the most idle time on each side.
     pub(super) instead: PerSide<Option<String>>,
     pub(super) by_step: ByStep,
 }
@@ -53,7 +53,7 @@ impl IdlePart {
     }
 }
 
-/// Idle time of a place: its own, and its sum with the places below.
+/// Idle time of a place: the place's own idle time, and the sum that includes all places below.
 #[derive(Debug, Clone, Default)]
 struct Amount {
     own: PerSide<Nanos>,
@@ -132,7 +132,8 @@ fn add(
     }
 }
 
-/// Computes the idle time of each place: its own, and its sum with the places below.
+/// Computes the idle time of each place: the place's own idle time, and the sum that includes all places
+/// below.
 fn amounts(owned: &[(PlaceId, &IdleRow)], places: &Places<'_>, scale: Scale) -> Vec<Amount> {
     let mut amounts = vec![Amount::default(); places.all().len()];
     for &(place, row) in owned {
@@ -174,9 +175,9 @@ fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart
     parts
 }
 
-/// Maximum number of nested calls that are reported separately if the difference of the enclosing
-/// call is divided among them. The limit is larger for a plain frame, which is less informative
-/// than the calls it makes.
+/// If at most this many nested calls contain most of a call's difference, the nested calls are reported
+/// instead of the call. The limit is larger for a plain frame, because a frame is less informative than the
+/// calls it makes.
 fn few(places: &Places<'_>, at: usize) -> usize {
     let place = &places.all()[at];
     match place.kind {
@@ -193,8 +194,8 @@ fn few(places: &Places<'_>, at: usize) -> usize {
     }
 }
 
-/// Sets the owners of each part: the innermost calls that the idle time is attributed to, not the enclosing
-/// calls.
+/// Sets the owners of each part. Owners are the innermost calls to which the idle time is attributed, not the
+/// enclosing calls.
 fn name_owners(
     parts: &mut [IdlePart],
     owned: &[(PlaceId, &IdleRow)],
@@ -249,8 +250,8 @@ fn name_owners(
     }
 }
 
-/// Whether the cause is this call, because the differences below it do not cancel out and are not
-/// dominated by a few calls.
+/// Whether this call is the cause: the differences below the call do not cancel out, and are not dominated by
+/// a few nested calls.
 fn is_to_blame(amount: &Amount, amounts: &[Amount], few: usize, scale: Scale) -> bool {
     let sum = scale.difference(amount.time);
     if 5 * sum.abs() < 4 * amount.gross {

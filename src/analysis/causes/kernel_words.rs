@@ -1,4 +1,4 @@
-//! Decodes a kernel name into library, precision, tile, alignment and split-K.
+//! Decodes library, precision, tile, alignment and split-K from a kernel name.
 
 /// Substrings that identify a kernel's library.
 const LIBRARIES: [(&str, &str); 16] = [

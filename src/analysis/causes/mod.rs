@@ -5,12 +5,12 @@
 //! idle time of calls  ─ rolled up to the call ────┼─▶ causes, the largest first
 //! before the window   ────────────────────────────┘
 //! ```
-//! Every nanosecond of the compared steps, and of other work in their windows, belongs to exactly one part;
-//! each part whose time differs is a cause. Without `before_window`, the causes therefore add up exactly to
-//! the wall-time difference of the steps.
+//! Every nanosecond of the compared steps, and of other work in the windows of these steps, is assigned to
+//! exactly one part. Each part whose time differs is a cause. Without `before_window`, the causes therefore
+//! add up exactly to the wall-time difference of the steps.
 //!
-//! If one trace has more steps, the causes cover only the steps with a counterpart: a call's time in two
-//! steps cannot be compared with its time in five steps.
+//! If one trace has more steps, the causes cover only the steps that have a counterpart, because the time of
+//! a call in two steps cannot be compared with its time in five steps.
 
 mod by_step;
 mod cause;
@@ -76,8 +76,9 @@ impl Causes {
         &self.list
     }
 
-    /// Number of steps that the causes cover on each side: all steps or, if one side has more steps, only the
-    /// steps with a counterpart. The number is 1 if the windows are compared as a whole.
+    /// Number of steps that the causes cover on each side. If one side has more steps, only the steps with a
+    /// counterpart are covered; otherwise all steps are. The number is 1 if the windows are compared as a
+    /// whole.
     pub fn steps(&self) -> PerSide<u64> {
         self.scale.steps
     }
@@ -88,8 +89,8 @@ impl Causes {
         self.list.iter().map(|cause| cause.difference).sum()
     }
 
-    /// The causes that a report shows first: the three to seven largest causes, as many as needed to cover
-    /// nine tenths of all differences.
+    /// The causes that a report shows first: at least three and at most seven of the largest causes, as many
+    /// as are needed to cover nine tenths of all differences.
     pub fn leading(&self) -> &[Cause] {
         let gross =
             |list: &[Cause]| -> i64 { list.iter().map(|cause| cause.difference.0.abs()).sum() };
@@ -98,8 +99,8 @@ impl Causes {
         &self.list[..enough.unwrap_or(0).clamp(3, 7).min(self.list.len())]
     }
 
-    /// Whether the causes add up exactly. The causes without `before_window` must add up to the difference
-    /// between the steps, and all causes to the difference between the whole windows.
+    /// Whether the causes add up exactly. The causes except `before_window` must add up to the difference
+    /// between the steps, and all causes together to the difference between the whole windows.
     pub fn is_exact(&self, wall: &Wall) -> bool {
         let scale = self.scale;
         let sum = |is_in: fn(Reason) -> bool| -> i128 {

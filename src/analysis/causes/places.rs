@@ -9,9 +9,9 @@
 //!     ├── aten::mm
 //!     └── >> trace1: aten::add
 //! ```
-//! All unmatched nodes below a common node share one place, whichever side they are on. Work on one side that
-//! replaces work on the other side is therefore a single finding. Matched calls with different names have a
-//! place of their own.
+//! All unmatched nodes below a common node share one place, whichever side they are on. If work on one side
+//! replaces work on the other side, this is therefore reported as a single finding. Matched calls with
+//! different names have a place of their own.
 
 use crate::analysis::{Analysis, REPLACED};
 use crate::diff::{MergedId, MergedNode};
@@ -30,11 +30,11 @@ impl PlaceId {
     }
 }
 
-/// Kind and name id of a node's call, on each side that has the call. Together, kinds and ids determine the
-/// plain name.
+/// Kind and name id of a node's call, on each side that has the call. The kinds and ids together determine
+/// the plain name.
 type NameIds = PerSide<Option<(CallKind, TextId)>>;
 
-/// Ids that determine the name of an owner of idle time. Owners with equal ids have the same name.
+/// Ids that determine the name of an owner of idle time. Owners with the same ids have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct OwnerIds {
     own: NameIds,
@@ -42,7 +42,7 @@ pub(super) struct OwnerIds {
     above: NameIds,
 }
 
-/// Nodes with equal keys and the same enclosing place belong to one place.
+/// Nodes with the same key and the same enclosing place belong to one place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Thread(MergedId),
@@ -123,8 +123,8 @@ impl<'a> Places<'a> {
         self.analysis.owner_ids(node)
     }
 
-    /// Name of the outermost unmatched call at or above a node, on each side that has such a call. Calls that
-    /// a compiled region replaced have a collective name, because the first of these calls is not
+    /// Name of the outermost unmatched call at or above a node, on each side that has such a call. The calls
+    /// that a compiled region replaced share a collective name, because the first of these calls is not
     /// representative.
     pub(super) fn outermost(&self, node: MergedId) -> PerSide<Option<&'a str>> {
         let diff = self.analysis.diff();
@@ -171,7 +171,7 @@ impl<'a> Places<'a> {
         place
     }
 
-    /// Name ids of a call that both traces have; `None` if the ids do not determine the key of the call.
+    /// Name ids of a call that both traces have; `None` if the ids do not determine the call's key.
     fn common_names(&self, node: MergedId) -> Option<NameIds> {
         let diff = self.analysis.diff();
         let MergedNode::Both(a, _) = diff.merged().node(node) else { return None };
@@ -247,7 +247,7 @@ impl Analysis {
         path.take_while(|&at| !self.diff().relation(side, at).is_common()).last()
     }
 
-    /// The matched calls with different names that an unmatched node belongs to or is nested in.
+    /// The matched calls with different names at or above an unmatched node.
     fn renamed(&self, id: MergedId) -> Option<(CallId, CallId)> {
         let (diff, merged) = (self.diff(), self.diff().merged());
         let node = merged.node(id);

@@ -18,9 +18,9 @@ pub enum Reason {
     MoreKernels,
     /// Fewer kernels run for the same op.
     FewerKernels,
-    /// The candidate runs a compiled region or graph instead of several calls in the baseline.
+    /// The candidate runs a compiled region or graph instead of several calls that the baseline makes.
     Compiled,
-    /// The baseline runs a compiled region or graph instead of several calls in the candidate.
+    /// The baseline runs a compiled region or graph instead of several calls that the candidate makes.
     Uncompiled,
     /// The op has different shapes or types, or does a different amount of work.
     MoreWork,
@@ -30,8 +30,8 @@ pub enum Reason {
     Gone,
     /// The device waited for the host.
     Host,
-    /// The device was idle because the host was waiting for earlier device work to finish
-    /// (synchronization) and launched nothing.
+    /// Synchronization: the device was idle because the host, which was waiting for earlier device work to
+    /// finish, launched nothing.
     Sync,
     /// The device waited for work that was being launched.
     Latency,

@@ -8,7 +8,7 @@ use crate::trace::Nanos;
 /// The number of compared steps on each side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analysis) struct Scale {
-    /// Number of compared steps, which is equal on both sides if steps without a counterpart are excluded.
+    /// Number of compared steps. Both sides have the same number if steps without a counterpart are excluded.
     pub(in crate::analysis) steps: PerSide<u64>,
 }
 

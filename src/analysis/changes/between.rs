@@ -5,8 +5,8 @@
 //! candidate  ─ aten::mul ──────────── aten::relu step
 //!                        └─ longer ─┘ before aten::relu
 //! ```
-//! Without Python stacks, a sleep or slow code between two ops is not recorded as a call, but the ops around
-//! it show where it is.
+//! If there are no Python stacks, a sleep or slow code between two ops is not recorded as a call, but the ops
+//! around the gap show where the time was spent.
 
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;
@@ -17,16 +17,17 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The op before which at least half of the difference in time between calls occurs; `None` if the difference
-/// is spread over several ops. `threads` contains the difference on each thread, candidate − baseline, in the
-/// unit of `scale`.
+/// The op before which at least half of the difference in the time between calls occurs; `None` if the
+/// difference is spread over several ops. `threads` contains the difference on each thread, candidate −
+/// baseline, in the unit of `scale`.
 pub(super) fn place(
     analysis: &Analysis,
     scale: Scale,
     threads: &BTreeMap<MergedId, i128>,
 ) -> Option<String> {
     let difference: i128 = threads.values().sum();
-    // Only the most affected thread is examined, because the remaining threads are mostly idle between calls.
+    // Only the thread with the largest difference is examined, because most other threads are idle between
+    // calls.
     let thread = |(_, time): &(&MergedId, &i128)| **time * difference.signum();
     let (&thread, _) = threads.iter().max_by_key(thread)?;
     let mut gaps: BTreeMap<&str, PerSide<Nanos>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Splits the wall-time difference into the costs of changes and the effects of unchanged code that
-//! runs at a different speed.
+//! Splits the wall-time difference into the cost of each change and the cost of unchanged code that runs at a
+//! different speed.
 //!
 //! ```text
 //! busy time of rows    ─ with a fact ─────────────▶ its change
@@ -40,8 +40,8 @@ pub(super) struct Costs {
     pub(super) kernel_speed: i128,
     /// Total time, over the compared steps, of the kernels that contribute to `kernel_speed`.
     pub(super) same_kernels: PerSide<Nanos>,
-    /// Difference in idle time at matched calls: the part of host gaps that the host time of these calls
-    /// explains, and all launch latency, queueing delay, synchronization and final wait.
+    /// Difference in idle time at matched calls. Includes the part of the host gaps that the host time of
+    /// these calls explains, and all launch latency, queueing delay, synchronization and final wait.
     pub(super) host_speed: i128,
     /// Difference in host gaps between recorded calls, by thread.
     pub(super) between_calls: BTreeMap<MergedId, i128>,
@@ -99,8 +99,8 @@ impl Costs {
             .filter(|&at| drafts.resolve(at) == at && CHEAP * cost(&at) < all)
             .collect();
         cheap.sort_by_key(|at| (Reverse(cost(at)), *at));
-        // If versions differ, the environment change absorbs all cheap changes, because different versions of
-        // Python or of a library call different functions.
+        // If versions differ, all cheap changes are combined with the environment change, because different
+        // versions of Python or of a library call different functions.
         let environment = drafts.find(ChangeKind::Environment).first().copied();
         let Some((first, others)) = environment
             .map(|first| (first, cheap.as_slice()))
@@ -155,7 +155,7 @@ impl Costs {
     }
 }
 
-/// Whether the owner of idle time is a thread, which means that no call was running.
+/// Whether the owner of idle time is a thread. A thread is the owner if no call was running.
 fn is_thread(analysis: &Analysis, owner: MergedId) -> bool {
     let (side, call) = either(analysis, owner);
     analysis.tree(side).kind(call) == CallKind::Thread

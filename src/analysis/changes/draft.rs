@@ -23,17 +23,17 @@ pub(super) struct Draft {
     pub(super) nodes: Vec<MergedId>,
     /// The calls of changes that are consequences of this change.
     pub(super) consequences: Vec<MergedId>,
-    /// The names that the change's sentence mentions for each side, with their counts.
+    /// The names that the sentence about the change mentions for each side, with counts.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
     /// Functions whose calls were added or removed.
     pub(super) functions: PerSide<BTreeMap<String, u64>>,
-    /// Pairs of baseline and candidate values, with their counts.
+    /// Pairs of a baseline value and a candidate value, with counts.
     pub(super) pairs: BTreeMap<(String, String), u64>,
     /// Position in the program where the change first occurs.
     pub(super) position: Position,
     /// Number of cheap Python code changes at other positions that were combined with this change.
     pub(super) other_positions: u64,
-    /// Whether the change includes calls in the forward pass. `has_backward` is the same for the backward
+    /// Whether the change includes calls in the forward pass; `has_backward` says this about the backward
     /// pass.
     pub(super) has_forward: bool,
     pub(super) has_backward: bool,
@@ -41,9 +41,9 @@ pub(super) struct Draft {
     pub(super) parameter: Option<&'static str>,
     /// The library setting that changed, if known.
     pub(super) switched: Option<Switched>,
-    /// The purposes that the names of the unmatched calls reveal, for each side.
+    /// What the unmatched calls on each side do, as far as their names reveal it.
     pub(super) marks: PerSide<Marks>,
-    /// The draft that caused this draft, if any.
+    /// The draft of which this draft is a consequence, if any.
     cause: Option<usize>,
 }
 
@@ -64,14 +64,14 @@ impl Draft {
     }
 }
 
-/// All drafts, and the draft that each changed call belongs to.
+/// All drafts, and the draft to which each changed call was added.
 pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Analysis,
     list: Vec<Draft>,
     index: BTreeMap<(ChangeKind, String), usize>,
-    /// The draft that each outermost unmatched call belongs to, indexed by merged node.
+    /// The draft of each outermost unmatched call, indexed by merged node.
     of_root: Vec<u32>,
-    /// The draft that each changed matched op belongs to, indexed by merged node.
+    /// The draft of each changed matched op, indexed by merged node.
     of_site: Vec<u32>,
     /// The forward op of each outermost backward op.
     forward: PerSide<FxHashMap<CallId, CallId>>,
@@ -116,7 +116,8 @@ impl<'a> Drafts<'a> {
         at
     }
 
-    /// The forward op of the backward op at or above `node`, or else of the first backward op below `node`.
+    /// The forward op of the backward op at or above `node`. If there is no such backward op, the forward op
+    /// of the first backward op below `node`.
     pub(super) fn forward_of(&self, node: MergedId) -> Option<MergedId> {
         let found = autograd_node(self.analysis, node);
         let (side, backward) = found.unwrap_or_else(|| either(self.analysis, node));
@@ -168,8 +169,8 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// Adds a matched op to a draft. If several drafts claim the op, the op is a call site of all of these
-    /// drafts, but its cost is attributed to the first draft.
+    /// Adds a matched op to a draft. If the op is added to several drafts, it is a call site of each, but the
+    /// cost of the op is attributed to the first draft.
     pub(super) fn add_site(&mut self, at: usize, node: MergedId) {
         let of_site = &mut self.of_site[node.index()];
         if *of_site == NONE {
@@ -181,7 +182,7 @@ impl<'a> Drafts<'a> {
     }
 
     /// The draft of the innermost module around a node, if this module is unmatched and has no submodules.
-    /// All calls in such a module belong to the module's change, even if some frames in the module are
+    /// All calls in such a module are part of the module's change, even if some frames in the module are
     /// matched.
     pub(super) fn unmatched_module(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
@@ -218,15 +219,15 @@ impl<'a> Drafts<'a> {
         None
     }
 
-    /// The graph change that a matched call belongs to because only one side replays the call from a graph.
+    /// The graph change that includes a matched call because only one side replays the call from a graph.
     pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
         let diff = self.analysis.diff();
         let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));
         is_replayed.then(|| self.find(ChangeKind::Graphs).first().copied()).flatten()
     }
 
-    /// The optimizer change that a matched call in the optimizer belongs to. A call that updates
-    /// one tensor may be matched with a call that updates several tensors.
+    /// The optimizer change that includes a matched call in the optimizer. The matched calls need not do the
+    /// same: one call may update one tensor, and the other several tensors.
     pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {
         let optimizer = self.find(ChangeKind::Optimizer).first().copied()?;
         is_in_optimizer(self.analysis, node).then_some(optimizer)
@@ -248,7 +249,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// Merges a draft into a second draft whose calls changed in the same way.
+    /// Merges a draft into another draft whose calls changed in the same way.
     pub(super) fn merge(&mut self, part: usize, whole: usize) {
         let whole = self.resolve(whole);
         if part == whole || self.list[part].cause.is_some() {
@@ -259,7 +260,7 @@ impl<'a> Drafts<'a> {
         self.fold(part, whole);
     }
 
-    /// Merges a draft into a second draft, which then mentions the names from both drafts.
+    /// Merges a draft into another draft, which then mentions the names from both.
     pub(super) fn merge_named(&mut self, part: usize, whole: usize) {
         let Draft { names, functions, has_forward, has_backward, .. } = &self.list[part];
         let (names, functions) = (names.clone(), functions.clone());

@@ -13,7 +13,7 @@ use crate::tree::{CallId, CallKind};
 pub(super) struct Facts {
     /// Matched ops with different arguments.
     pub(super) arguments: Vec<(MergedId, Vec<Argument>)>,
-    /// Whether there is anything to compare: an op in compared steps, or a row of GPU events.
+    /// Whether there is anything to compare: an op in a compared step, or a row with GPU events.
     pub(super) has_work: bool,
     /// Whether both sides recorded the arguments of a matched op.
     pub(super) has_arguments: bool,
@@ -24,7 +24,8 @@ pub(super) struct Facts {
     /// GPU time in compared steps on both sides, in ns. `firm_time` is the part in firmly matched calls.
     gpu_time: i64,
     firm_time: i64,
-    /// Matched ops whose position among the calls in the enclosing op or module differs between the sides.
+    /// Matched ops that are at a different position among the calls of the enclosing op or module on each
+    /// side.
     pub(super) moved: Vec<MergedId>,
     /// The outermost calls that are not matched to a call with the same name, except compiled regions and
     /// graphs that replaced calls.
@@ -122,7 +123,7 @@ impl Analysis {
 }
 
 /// Whether a GPU event, or the op or frame that launched it, is firmly matched. An op may launch different
-/// kernels on the two sides, so a firm match of the op is sufficient.
+/// kernels on the two sides, so it is sufficient that the op is firmly matched.
 fn is_firm(analysis: &Analysis, side: Side, event: CallId) -> bool {
     let tree = analysis.tree(side);
     let is_host = |&above: &CallId| matches!(tree.kind(above), CallKind::Op | CallKind::Frame);
@@ -168,8 +169,8 @@ fn roots(analysis: &Analysis) -> Vec<MergedId> {
     roots
 }
 
-/// Whether a node consists of matched frames for the same function, whose file is in a different folder on
-/// each side.
+/// Whether a node consists of matched frames that run the same function from the same file, but in a
+/// different folder on each side.
 fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {
@@ -180,8 +181,8 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
         && name(Side::Baseline, a) == name(Side::Candidate, b)
 }
 
-/// Whether the calls of a node are ops, frames, or launches outside of ops, in compared steps and
-/// outside of regions. Launches inside an op are compared by their kernels.
+/// Whether the calls of a node are in compared steps, are not in regions, and are ops, frames, or launches
+/// outside of ops. Launches inside an op are compared by their kernels.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);

@@ -11,7 +11,7 @@ pub enum ChangeKind {
     Graphs,
     /// Inputs have different element types.
     Precision,
-    /// Kernels compute inputs of the same type with a different internal precision.
+    /// Kernels with inputs of the same type compute with a different internal precision.
     MathMode,
     /// Inputs have different sizes.
     Shapes,
@@ -122,7 +122,7 @@ impl ChangeKind {
         }
     }
 
-    /// Whether changes of this kind are read from the trace or inferred.
+    /// Whether changes of this kind are read from the trace or inferred from kernel names.
     pub fn certainty(self) -> Certainty {
         if self == ChangeKind::MathMode { Certainty::Likely } else { Certainty::Certain }
     }

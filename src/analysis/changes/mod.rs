@@ -8,7 +8,8 @@
 //!                                                                  + time between calls
 //!                                                                  + overlap + unexplained = Δ step
 //! ```
-//! Structure, arguments and kernel names carry no noise, so changes are found without looking at times.
+//! Unlike times, the structure of the calls, their arguments and the kernel names are free of noise, so
+//! changes are found without looking at times.
 
 mod between;
 mod cost;
@@ -56,7 +57,7 @@ pub struct Changes {
     firm_share: Option<f64>,
 }
 
-/// A program change: facts of the same kind with the same value, together with their consequences.
+/// A program change: all facts of the same kind with the same value, and the consequences of these facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
@@ -82,8 +83,8 @@ pub struct Change {
 impl Change {
     /// What usually causes such a change; empty if there is no usual cause.
     pub(crate) fn usual(&self) -> &'static str {
-        // A recording change with nodes means that the recordings contain different layers, which has no
-        // usual cause. All other recording changes come from profiler options.
+        // If a recording change has nodes, the recordings contain different layers, and there is no usual
+        // cause. All other recording changes come from profiler options.
         if self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
             ""
         } else {
@@ -103,7 +104,7 @@ pub struct WithoutChange {
     pub cost: Nanos,
 }
 
-/// Removes duplicates: several rows of one op may belong to a change.
+/// Removes duplicates, because a change may contain several rows of one op.
 fn without_repeats<'a>(nodes: impl Iterator<Item = &'a MergedId>) -> Vec<MergedId> {
     let mut known = FxHashSet::default();
     nodes.copied().filter(|&node| known.insert(node)).collect()
@@ -225,27 +226,27 @@ impl Changes {
         self.same_kernels.ratio().map(|ratio| ratio * steps)
     }
 
-    /// Difference per step, candidate − baseline, in the time that the device waits for matched host calls
-    /// that became faster or slower.
+    /// Difference per step, candidate − baseline, in the time that the device waits for matched host calls,
+    /// because these calls became faster or slower.
     pub fn host_speed(&self) -> Nanos {
         self.host_speed
     }
 
     /// Difference per step, candidate − baseline, in the time that the device waits while the host is between
-    /// recorded calls: in Python code that was not recorded, in a sleep, or in the profiler itself.
+    /// recorded calls. The host may then run Python code that was not recorded, sleep, or run the profiler
+    /// itself.
     pub fn between_calls(&self) -> Nanos {
         self.between_calls
     }
 
-    /// The op before which at least half of the [`between_calls`](Changes::between_calls) difference
-    /// occurs, if there is one.
+    /// The op before which at least half of the difference in [`between_calls`](Changes::between_calls)
+    /// occurs, if there is such an op.
     pub fn between_calls_before(&self) -> Option<&str> {
         self.between_place.as_deref()
     }
 
-    /// Difference per step, candidate − baseline, in the time that the device waits at matched calls, as far
-    /// as the host time of these calls does not explain it. For example, GPU work starts or stops filling
-    /// gaps.
+    /// Difference per step, candidate − baseline, in the time that the device waits at matched calls, beyond
+    /// what the host time of these calls explains. For example, GPU work may fill gaps on one side only.
     pub fn overlap(&self) -> Nanos {
         self.overlap
     }

@@ -1,4 +1,4 @@
-//! Phrases in the sentences about changes: counts per step, lists of names, values.
+//! Phrases for the sentences about changes: counts per step, lists of names, values.
 
 use super::draft::Draft;
 use super::place::either;
@@ -76,7 +76,8 @@ pub(super) fn short(ratio: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A list of ops in parentheses after the function that calls the ops: `clip_grad_norm_ (2 × aten::mul, …)`.
+/// The function that calls the ops, followed by a list of the ops in parentheses: `clip_grad_norm_ (2 ×
+/// aten::mul, …)`.
 pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) -> String {
     let list = list(only, 1);
     let mut functions = draft.functions[side].keys();

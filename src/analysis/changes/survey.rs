@@ -44,7 +44,7 @@ pub(super) struct Survey {
     pub(super) marks: Marks,
 }
 
-/// The purposes of frames and ops, as far as the names reveal these purposes.
+/// What frames and ops do, as far as their names reveal it.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
     /// Whether the call runs compiled code.
@@ -80,7 +80,7 @@ impl Marks {
     }
 }
 
-/// Summarizes unmatched calls, and caches the purposes that call names reveal.
+/// Summarizes unmatched calls, and caches what their names reveal about them.
 pub(super) struct Surveyor<'a> {
     analysis: &'a Analysis,
     marks: PerSide<ByName<Marks>>,
@@ -156,8 +156,8 @@ fn is_common(analysis: &Analysis, side: Side, call: CallId) -> bool {
 }
 
 impl Survey {
-    /// Whether the ops are nodes of the backward pass. One exception is allowed, because one op may create
-    /// the first gradient.
+    /// Whether the ops are nodes of the backward pass. One op that is not such a node is allowed, because it
+    /// may create the first gradient.
     pub(super) fn is_backward(&self) -> bool {
         self.backward > 0 && self.ops.len() - self.backward <= 1
     }
@@ -181,8 +181,8 @@ pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
 /// Number of calls to each module class in the compared steps.
 pub(super) struct Modules<'a> {
     of_class: BTreeMap<&'a str, PerSide<u64>>,
-    /// Call counts keyed by the class of the enclosing module (empty for outermost modules) and the
-    /// module's own class.
+    /// Call counts by the class of the enclosing module (empty for outermost modules) and the module's own
+    /// class.
     in_class: BTreeMap<(&'a str, &'a str), PerSide<u64>>,
 }
 
@@ -210,8 +210,8 @@ impl<'a> Modules<'a> {
         self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Whether both sides call modules of `class` inside modules of `around`, but with different call counts,
-    /// both inside `around` and in total.
+    /// Whether both sides call modules of class `class` inside modules of class `around`, and the numbers of
+    /// calls to `class` differ both inside `around` and in total.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
         let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
         let calls = [inside, self.calls(class)];

@@ -204,7 +204,7 @@ fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }
 
-/// Whether the only change is that one side accumulates more gradients.
+/// Whether the change consists only in accumulating more gradients on one side.
 fn counts_gradients(draft: &Draft) -> bool {
     let [one, two] = [&draft.names.baseline, &draft.names.candidate];
     one.is_empty() != two.is_empty()

@@ -12,8 +12,7 @@ pub struct EfficiencyInfo {
     pub peaks_of: Option<String>,
     /// Share of the measured time that models cover, from 0 to 1; `None` if the trace has no measured time.
     pub coverage: Option<f64>,
-    /// Share of the measured time that models cover, from 0 to 1, counting only events whose launch is in the
-    /// trace.
+    /// Like `coverage`, but only for events whose launch is in the trace.
     pub coverage_of_launched: Option<f64>,
     /// The ops furthest from their roofline, sorted by descending possible saving, or by descending time
     /// if the peaks are unknown.
@@ -37,7 +36,7 @@ pub struct FurthestOp {
     pub savable_us: Option<f64>,
     /// Floating-point operations in all calls, in units of 10^9.
     pub gflops: Option<f64>,
-    /// Bytes that all calls must move, in units of 10^6.
+    /// Bytes moved in all calls at least, in units of 10^6.
     pub mbytes: Option<f64>,
     /// Achieved rate in 10^12 operations per second.
     pub tflops_per_s: Option<f64>,

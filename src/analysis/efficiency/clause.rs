@@ -3,7 +3,7 @@
 use super::roofline::{Bound, Efficiency};
 use crate::side::{PerSide, Side};
 
-/// Minimum relative difference in work that counts as a change. Smaller differences are treated as rounding
+/// Minimum relative difference at which work counts as changed. Smaller differences are treated as rounding
 /// errors.
 const SAME_WORK: f64 = 0.01;
 
@@ -13,7 +13,7 @@ const ABOVE_PEAK: &str = "data in a cache, or work overestimated";
 /// How the candidate's work differs from the baseline's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkChange {
-    /// Both sides need equally many operations and bytes, as far as these numbers are known.
+    /// Both sides need the same number of operations and bytes, as far as these numbers are known.
     Same,
     /// The candidate needs more operations or bytes, and not fewer of either.
     More,
@@ -23,8 +23,8 @@ pub enum WorkChange {
     Other,
 }
 
-/// Compares the work per step on both sides. Returns `None` if a side has no events, or events without a
-/// model. Pass 1 as the number of steps to compare whole windows.
+/// Compares the work per step on both sides. Returns `None` if a side has no events, or has events that no
+/// model covers. Pass 1 as the number of steps to compare whole windows.
 pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Option<WorkChange> {
     let per_step = |of: fn(&Efficiency) -> Option<f64>| {
         let [before, after] =
@@ -59,7 +59,7 @@ fn change(before: f64, after: f64) -> i8 {
 pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     let compute = match efficiency.candidate.bound().or(efficiency.baseline.bound()) {
         Some(bound) => bound == Bound::Compute,
-        // If the peaks are unknown, more than 50 operations per byte count as compute bound.
+        // If the peaks are unknown, work with more than 50 operations per byte counts as compute bound.
         None => efficiency.candidate.intensity()? > 50.0,
     };
     let (rate, unit): (fn(&Efficiency) -> Option<f64>, &'static str) = if compute {
@@ -81,8 +81,8 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     Some(format!("{} → {} {unit}{share}", short(before), short(after)))
 }
 
-/// Converts the rates to a unit that is 1000 times smaller if one of the rates would round to zero, which is
-/// common on CPUs.
+/// Converts the rates to a unit that is 1000 times smaller if one of them would round to zero, as often
+/// happens on CPUs.
 fn readable(rates: [f64; 2], unit: &'static str) -> ([f64; 2], &'static str) {
     let rounds_to_zero = |rate: &f64| short(*rate) == "0.00";
     match (rates.iter().any(rounds_to_zero), unit) {
@@ -92,8 +92,8 @@ fn readable(rates: [f64; 2], unit: &'static str) -> ([f64; 2], &'static str) {
     }
 }
 
-/// A clause for a side whose rate exceeds the peak:
-/// `2.1 TB/s → above peak (data in a cache, or work overestimated)`.
+/// A clause that is used if a side's rate exceeds the peak: `2.1 TB/s → above peak (data in a cache, or work
+/// overestimated)`.
 fn above_peak(
     efficiency: &PerSide<Efficiency>,
     rate: fn(&Efficiency) -> Option<f64>,
@@ -110,7 +110,8 @@ fn above_peak(
     Some(format!("{before} → {after} ({ABOVE_PEAK})"))
 }
 
-/// Rounds for display: no decimals from 10 up, one decimal from 1 up, otherwise two: `163`, `5.1`, `0.27`.
+/// Rounds for display: no decimals for numbers from 10, one decimal for numbers from 1, otherwise two
+/// decimals: `163`, `5.1`, `0.27`.
 fn short(figure: f64) -> String {
     let decimals = match figure.abs() {
         large if large >= 10.0 => 0,

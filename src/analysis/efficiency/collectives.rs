@@ -1,9 +1,9 @@
-//! Computes how many bytes the links carry for a communication kernel's message.
+//! Computes how many bytes the links between devices carry for the message of a communication kernel.
 //!
 //! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
-//! message divided by the time. *Bus* bandwidth multiplies algorithm bandwidth by the minimum share of the
-//! message that every rank must send, which makes bus bandwidth comparable with link speed for any number of
-//! ranks. Source: nccl-tests, PERFORMANCE.md.
+//! message divided by the time. *Bus* bandwidth is the algorithm bandwidth multiplied by the share of the
+//! message that each rank must send at least. For any number of ranks, bus bandwidth can therefore be
+//! compared with the speed of a link. Source: nccl-tests, PERFORMANCE.md.
 //!
 //! ```text
 //! all_reduce                             2 · (n − 1) / n     size: the input

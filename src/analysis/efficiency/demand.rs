@@ -1,4 +1,4 @@
-//! The minimum work of an op (its *demand*), and helpers that formulas share to compute it.
+//! The minimum work of an op (its *demand*), and helpers that the formulas share.
 
 use super::dtype::{Dtype, Precision};
 use super::inputs::{Inputs, Tensor};
@@ -30,7 +30,7 @@ impl Demand {
         Demand { flops, bytes, unit: Unit::Matrix, precision: dtype.and_then(|d| d.precision) }
     }
 
-    /// Work on vector units, which compute narrow types in 32 bits.
+    /// Work on vector units, which compute with 32 bits if a type is narrower.
     pub(super) fn vector(flops: f64, bytes: Option<f64>, dtype: Option<Dtype>) -> Demand {
         let wide = dtype.is_some_and(|dtype| dtype.precision == Some(Precision::Fp64));
         let precision = if wide { Precision::Fp64 } else { Precision::Fp32 };
@@ -53,7 +53,7 @@ pub(super) fn written(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::written))
 }
 
-/// The common shape of broadcast shapes; `None` if they are incompatible.
+/// The common shape to which the given shapes are broadcast; `None` if the shapes are incompatible.
 pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [u64]>) -> Option<Vec<u64>> {
     let mut all: Vec<u64> = Vec::new();
     for shape in shapes {

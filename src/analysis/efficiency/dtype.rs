@@ -138,8 +138,8 @@ impl Dtype {
         }
     }
 
-    /// The first type in a kernel's template arguments. For PyTorch kernels over lists of tensors, this is
-    /// the element type: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
+    /// The first type in a kernel's template arguments. In PyTorch kernels that process lists of tensors,
+    /// this is the element type: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
     pub(super) fn of_kernel(name: &str) -> Option<Dtype> {
         const NAMES: [&str; 9] = [
             "c10::BFloat16",

@@ -6,8 +6,8 @@
 //! Concrete Inputs  ["", "", "", "-1"]
 //!                  tensor    list        0-dim      value
 //! ```
-//! An unreadable value (a symbolic size, a list instead of a number) makes only its own argument
-//! unknown. An efficiency model that needs an unreadable argument returns nothing.
+//! If a value is unreadable (a symbolic size, a list instead of a number), only the argument that contains
+//! the value is unknown. An efficiency model that needs an unreadable argument returns nothing.
 
 use super::dtype::Dtype;
 use serde_json::Value;
@@ -27,8 +27,8 @@ impl Tensor {
         product(&self.dims)
     }
 
-    /// Number of distinct tensor elements in memory. A broadcast dimension (stride 0) counts once,
-    /// and overlapping windows count at most the memory that they span.
+    /// Number of distinct tensor elements in memory. A broadcast dimension (stride 0) counts once.
+    /// Overlapping windows count at most as many elements as they span in memory.
     pub(super) fn distinct(&self) -> f64 {
         let Some(strides) = &self.strides else { return self.elements() };
         let pairs = || self.dims.iter().zip(strides);
@@ -39,12 +39,12 @@ impl Tensor {
         if self.elements() == 0.0 { 0.0 } else { moved.min(span + 1.0) }
     }
 
-    /// Bytes moved when the tensor is read once; `None` if the type is unknown.
+    /// Number of bytes moved if the tensor is read once; `None` if the type is unknown.
     pub(super) fn read(&self) -> Option<f64> {
         Some(self.distinct() * f64::from(self.dtype?.bytes))
     }
 
-    /// Bytes moved when all elements of the tensor are written once; `None` if the type is unknown.
+    /// Number of bytes moved if all elements of the tensor are written once; `None` if the type is unknown.
     pub(super) fn written(&self) -> Option<f64> {
         Some(self.elements() * f64::from(self.dtype?.bytes))
     }
@@ -172,8 +172,8 @@ fn input(dims: &Value, dtype: Option<&Value>, strides: Option<&Value>) -> Input 
             .map(|(item, dims)| tensor(dims, at(dtype, item).as_ref(), at(strides, item).as_ref()));
         return tensors.collect::<Option<Vec<Tensor>>>().map_or(Input::Unknown, Input::List);
     }
-    // An empty list means a scalar or an unrecorded list of tensors, unless the type is a tensor type. With a
-    // tensor type, the argument is a tensor without dimensions.
+    // Unless the type is a tensor type, an empty list stands for a scalar or for a list of tensors that was
+    // not recorded. If the type is a tensor type, an empty list stands for a tensor without dimensions.
     if list.is_empty() && Dtype::parse(name).is_none() {
         return if name == "TensorList" { Input::Unknown } else { Input::Value };
     }

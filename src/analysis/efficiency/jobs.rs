@@ -1,8 +1,8 @@
 //! Assigns each measured event to a job, which is the op whose work the event does.
 //!
-//! The job is the nearest op above the event that has a model and sufficient arguments. An op whose work is
-//! done by a nested op is not a job: both `aten::linear` and the `aten::addmm` that it calls have a model,
-//! but the product must be counted once.
+//! The job is the nearest op above the event whose work a model can compute from the op's arguments. An op
+//! whose work is done by a nested op is not a job: both `aten::linear` and the `aten::addmm` that it calls
+//! have a model, but the product must be counted once.
 //!
 //! ```text
 //! aten::linear      a product                 counted below
@@ -12,9 +12,9 @@
 //!     └── aten::copy_                         a separate job: not part of a product
 //!         └── kernel
 //! ```
-//! A copy or communication kernel without a modeled op above it is a job of its own, with the recorded number
-//! of bytes. Ops are found by [`CallTree::ancestors`]. For a kernel that a graph replays, the ancestors
-//! include the ops captured in the graph.
+//! If no modeled op is above a copy or a communication kernel, the copy or kernel is a job of its own, with
+//! the recorded number of bytes. Ops are found by [`CallTree::ancestors`]. For a kernel that a graph replays,
+//! the ancestors include the ops captured in the graph.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -108,8 +108,8 @@ impl Jobs {
     }
 }
 
-/// Whether a copy moves data between device and host, according to the names that the runtimes of both
-/// vendors use.
+/// Whether a copy moves data between device and host. The decision is based on the names that the runtimes of
+/// both vendors use.
 fn crosses_to_the_host(name: &str) -> bool {
     name.contains("HtoD") || name.contains("DtoH") || name.contains("Host")
 }
@@ -126,7 +126,7 @@ struct Finder<'a> {
     models: &'a Models,
     lengths: LengthsOf,
     known: FxHashMap<(TextId, ArgumentsId), Option<(Demand, Weight)>>,
-    /// The minimum work of op calls whose work depends on more than their arguments.
+    /// The minimum work of op calls, if it depends on more than the arguments.
     known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
     /// For each op name, whether there is a model.
     names: FxHashMap<TextId, bool>,
@@ -139,7 +139,7 @@ struct Finder<'a> {
 /// A call at or above the current event.
 #[derive(Debug, Clone, Copy)]
 struct Entered {
-    /// Weight of the call, if it is an op with known minimum work.
+    /// Weight of the call, if the call is an op with known minimum work.
     weight: Option<Weight>,
     /// Largest weight of an op between the call and the events below.
     heaviest_below: Option<Weight>,
@@ -191,7 +191,8 @@ impl<'a> Finder<'a> {
         nearest
     }
 
-    /// The op whose work an event does, the minimum work of this op, and the path of the bytes.
+    /// The op whose work an event does, the minimum work of this op, and the memory or link through which the
+    /// bytes move.
     fn job(&mut self, event: CallId, nearest: Option<CallId>) -> Option<(CallId, Demand, Path)> {
         if let Some(transfer) = self.transfer(event) {
             let demand = Demand::vector(0.0, Some(transfer.message), None);

@@ -1,6 +1,7 @@
 //! Looks up the peak rates of a device by name: operations per second by precision, and bytes per second.
 //!
-//! Peak rates are never guessed. Ops on an unknown device have achieved rates, but no share of a peak rate.
+//! Peak rates are never guessed. On an unknown device, the achieved rate of an op is known, but not its share
+//! of the peak rate.
 
 use super::demand::Unit;
 use super::dtype::Precision;
@@ -27,7 +28,7 @@ pub struct DevicePeaks {
     pub name: String,
     /// Substrings that identify the device's name in a trace.
     names: Vec<String>,
-    /// Substrings that identify different devices whose names also contain one of `names`.
+    /// Substrings in the names of other devices whose names also contain an entry of `names`.
     #[serde(default)]
     except: Vec<String>,
     /// Range of memory sizes, if several devices share a name.
@@ -123,7 +124,7 @@ impl Peaks {
                 .iter()
                 .enumerate()
                 .filter_map(|(at, peaks)| Some((peaks.fits(device)?, at)));
-            // If several matches are equally long, the first device wins.
+            // If several matches have the same length, the first device wins.
             fitting.max_by_key(|&(length, at)| (length, std::cmp::Reverse(at))).map(|(_, at)| at)
         };
         let (own, others) = self.devices.split_at(self.own);

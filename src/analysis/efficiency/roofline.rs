@@ -33,7 +33,7 @@ impl Bound {
 }
 
 /// The work of a group of events, and how far the group is from the device's peak rates. The minimum work of
-/// an op is split among its events in proportion to their times, so the work adds up in any grouping.
+/// an op is split among the op's events in proportion to their times, so the work adds up in any grouping.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Efficiency {
     /// Total time of the group's events that have a model.
@@ -48,12 +48,13 @@ pub struct Efficiency {
     pub bytes: f64,
     /// Bytes that links to other devices must carry.
     pub bus_bytes: f64,
-    /// Number of modeled events with unknown bytes, weighted by their share of an op.
+    /// Number of modeled events for which the number of bytes is unknown; each event counts with its share of
+    /// the op.
     unknown_bytes: f64,
     /// Time at the roofline in µs, separately for compute-bound and memory-bound events.
     compute_us: f64,
     memory_us: f64,
-    /// Total time of the events with a roofline.
+    /// Total time of the events with a known roofline.
     roofed: Nanos,
 }
 
@@ -118,7 +119,7 @@ impl Efficiency {
         (self.time > Nanos::ZERO).then(|| self.modelled.0 as f64 / self.time.0 as f64)
     }
 
-    /// 10^9 floating-point operations; `None` unless all of the time has a model.
+    /// 10^9 floating-point operations; `None` unless models cover all of the time.
     pub fn gflops(&self) -> Option<f64> {
         self.is_modelled().then_some(self.flops / 1e9)
     }
@@ -140,7 +141,7 @@ impl Efficiency {
     }
 
     /// Whether the events took less time than the roofline allows, because their data was in a cache or the
-    /// model overestimates the work. Rates above the roofline say nothing about the device.
+    /// model overestimates the work. A rate above the roofline says nothing about the device.
     pub fn is_above_peak(&self) -> bool {
         self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }
@@ -151,12 +152,12 @@ impl Efficiency {
         sent.then(|| self.bus_bytes / 1e3 / self.time.as_micros())
     }
 
-    /// Time at the roofline, in µs; `None` unless all of the time has a roofline.
+    /// Time at the roofline, in µs; `None` unless a roofline is known for all of the time.
     pub fn roofline_us(&self) -> Option<f64> {
         (self.is_modelled() && self.roofed == self.time).then_some(self.compute_us + self.memory_us)
     }
 
-    /// The bound that covers most of the time at the roofline.
+    /// The bound that accounts for most of the time at the roofline.
     pub fn bound(&self) -> Option<Bound> {
         self.roofline_us()?;
         Some(if self.compute_us > self.memory_us { Bound::Compute } else { Bound::Memory })
@@ -189,8 +190,8 @@ impl Efficiency {
     }
 }
 
-/// The share of an op's minimum work that is attributed to an event. Shares are proportional to the events'
-/// times, or equal if all times are zero.
+/// The share of an op's minimum work that is attributed to an event. Shares are proportional to the times of
+/// the op's events. If all times are zero, all events have the same share.
 fn part(time: Nanos, job: &Job) -> f64 {
     match job.time {
         Nanos::ZERO => 1.0 / f64::from(job.events),

@@ -141,7 +141,8 @@ impl Models {
 
 impl Models {
     /// The minimum work of an op, given its name and its arguments in a trace. Returns `None` if the op has
-    /// no model or its arguments are insufficient. The request `lengths` matter only for paged attention.
+    /// no model, or if its arguments do not determine the work. The request `lengths` matter only for paged
+    /// attention.
     pub fn demand(
         &self,
         name: &str,

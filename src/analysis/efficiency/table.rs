@@ -1,10 +1,10 @@
 //! Lists the ops of an [`Analysis`] by name and shapes on both sides, with the maximum possible saving for
 //! each op.
 //!
-//! If models cover an attribution row completely, the row is grouped with rows that have the same name and
-//! shapes, and each group contains both sides. If models cover only part of a row, such as a compiled region
-//! with its own kernels, the modeled ops in the row are grouped individually, and equal ops on both sides are
-//! combined.
+//! An attribution row that models cover completely is grouped with rows that have the same name and shapes.
+//! Each such group contains both sides. If models cover only part of a row, such as a compiled region with
+//! its own kernels, the modeled ops in the row are grouped individually. Ops with the same name and shapes on
+//! both sides then share a group.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
@@ -67,7 +67,7 @@ impl Analysis {
             table.add(row);
         }
         let mut rows: Vec<EfficiencyRow> = table.groups.into_sorted().map(|(_, row)| row).collect();
-        // The sort is stable: ties stay in order of name, shapes and types.
+        // The sort is stable, so ties stay in the order of name, shapes and types.
         rows.sort_by(|a, b| {
             let saved =
                 |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us().unwrap_or(-1.0);

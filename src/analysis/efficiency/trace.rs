@@ -35,7 +35,8 @@ pub struct OpEfficiency {
 }
 
 impl TraceEfficiency {
-    /// Computes the minimum work of all ops in a tree. If the trace has no GPU events, host time is used.
+    /// Computes the minimum work of all ops in a tree. If the trace has no GPU events, host time is used as
+    /// the measured time.
     pub fn new(tree: impl Into<Arc<CallTree>>, models: &Models, peaks: &Peaks) -> TraceEfficiency {
         let tree = tree.into();
         let has_gpu = tree.roots().any(|root| tree.is_gpu_path(root));
@@ -101,7 +102,7 @@ impl TraceEfficiency {
             group.efficiency.add(self.measure.time(&self.tree, event), Some(job), self.peaks());
         }
         let mut ops: Vec<OpEfficiency> = groups.into_values().collect();
-        // The sort is stable: ties stay in order of name, shapes and types.
+        // The sort is stable, so ties stay in the order of name, shapes and types.
         ops.sort_by(|a, b| {
             let saved = |op: &OpEfficiency| op.efficiency.savable_us().unwrap_or(-1.0);
             let time = |op: &OpEfficiency| Reverse(op.efficiency.time);

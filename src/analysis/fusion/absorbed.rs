@@ -1,5 +1,5 @@
-//! Finds matched ops that absorbed adjacent kernels: on one side, the op also does the work of kernels that only
-//! the other side has.
+//! Finds matched ops that absorbed adjacent kernels: on one side, the op also does the work that separate
+//! kernels do on the other side.
 //!
 //! ```text
 //! trace1                    trace2
@@ -89,8 +89,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     found
 }
 
-/// Compares the unmatched kernels that the two sides run between the same two matched pairs, at any depth. One
-/// side fused the kernels of the other side if there is evidence for a fusion.
+/// Compares the unmatched kernels that the two sides run between the same two matched pairs, at any depth. If
+/// there is evidence for a fusion, one side fused the kernels of the other side.
 fn facing(
     pieces: &Pieces<'_>,
     runs: &[OneSided],
@@ -140,8 +140,8 @@ fn by_shapes(
     let is_like = |leaf: &&Leaf<'_>| leaf.is_same_op(own);
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
-    // Prefer splits with more calls before the pair, because calls after the pair may belong to the next pair of
-    // the same ops.
+    // Prefer splits with more calls before the pair, because calls after the pair may be part of the next
+    // pair of the same ops.
     let splits =
         (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
     let mut fitting = splits.filter(|&(first, last)| first <= before.len() && last <= behind.len());
@@ -175,7 +175,7 @@ fn with(
     (kernels, KernelChange::FusedIn(side.other(), evidence), taken)
 }
 
-/// The kernels of a row, the row's leaves on this side, and the row's leaves on the other side.
+/// The kernels of a row, and the row's leaves on this side and on the other side.
 type OfRow<'a> = (PerSide<Vec<CallId>>, Vec<Leaf<'a>>, Vec<Leaf<'a>>);
 
 /// Looks up a row; `None` unless both sides have kernels in the row.
@@ -192,7 +192,7 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     })
 }
 
-/// Whether names on the other side mention the op, but names on this side do not.
+/// Whether the names on the other side mention the op, but the names on this side do not.
 fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
     said(there) && !said(here)

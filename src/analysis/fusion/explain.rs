@@ -10,7 +10,8 @@
 //!   present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules;
 //! - its shapes: one op with the same name takes inputs that are shared or add up (`mm [8, 64] [64, 192]` ← three
 //!   `mm [8, 64] [64, 64]`);
-//! - its position: one op with one kernel replaces several ops and takes the external inputs of these ops.
+//! - its position: one op with one kernel replaces several ops, and the inputs of this one op are the
+//!   external inputs of the replaced ops.
 //!
 //! Copies need no explanation, because fusion is expected to remove copies.
 
@@ -29,7 +30,7 @@ pub enum FusionEvidence {
     Kinds,
     /// One op takes the combined inputs of several ops with the same name.
     Shapes,
-    /// One op with one kernel replaces several ops and takes the external inputs of these ops.
+    /// One op with one kernel replaces several ops and takes their external inputs.
     Place,
 }
 
@@ -45,7 +46,7 @@ impl FusionEvidence {
     }
 }
 
-/// The side with fewer kernels; the candidate if both have the same number.
+/// The side with fewer kernels; the candidate if both sides have the same number.
 pub(super) fn short_side(kernels: &PerSide<Vec<CallId>>) -> Side {
     if kernels.baseline.len() < kernels.candidate.len() { Side::Baseline } else { Side::Candidate }
 }
@@ -91,8 +92,8 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     takes_place(short, long).then_some(FusionEvidence::Place)
 }
 
-/// Whether one op with one kernel replaces several ops and takes the external inputs of these ops. Each input of
-/// the op must be an input of a replaced op. The first tensor of the first replaced op must be an input of the op.
+/// Whether one op with one kernel replaces several ops and takes their external inputs. Each input of the op
+/// must be an input of a replaced op. The first tensor of the first replaced op must be an input of the op.
 /// No replaced op may have the name of the new op.
 fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
@@ -118,8 +119,9 @@ fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -
     of_short == 0 || of_long <= of_short
 }
 
-/// Whether the side with more kernels runs one op several times on inputs that the other side processes at once.
-/// Each input must be shared by all calls, or be as large as the corresponding inputs of all calls together.
+/// Whether the side with more kernels runs one op several times on inputs that the other side processes at
+/// once. Each input on the other side must be an input that all the calls share, or must be as large as the
+/// corresponding inputs of all the calls together.
 pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };

@@ -23,7 +23,7 @@ pub(super) struct Instance<'a> {
     /// Minimum number of agreeing instances required to accept the change.
     pub(super) enough: usize,
     /// Kernel names on the side with fewer kernels, without details that vary between runs. Only set directly
-    /// below a thread, where the op names may be equal for unrelated work.
+    /// below a thread, where unrelated work may have the same op names.
     pub(super) told_apart_by: Vec<&'a str>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Directly below a thread, adjacent work may be unrelated, so a different kernel count proves nothing.
+        // Directly below a thread, adjacent work may be unrelated, so different kernel counts prove nothing.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
             let told_apart_by = if is_bare { short_names(analysis, &kernels) } else { Vec::new() };
@@ -128,8 +128,8 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     nodes
 }
 
-/// For each call, the number of its earlier siblings that have GPU work and a counterpart below the same node. The
-/// counterparts may be in a different order on the other side.
+/// For each call, the number of earlier siblings that have GPU work and a counterpart below the same node.
+/// The counterparts may be in a different order on the other side.
 ///
 /// ```text
 /// forward
@@ -226,7 +226,7 @@ impl Paths<'_> {
         }
         let (baseline, candidate) = match diff.merged().node(node) {
             MergedNode::Both(baseline, candidate) => (baseline, candidate),
-            // A compiled region also represents the calls that the region replaced on the other side.
+            // A compiled region also stands for the calls that the region replaced on the other side.
             MergedNode::Only(side, call) => return Some(diff.plain_name(side, call)),
         };
         let names = [

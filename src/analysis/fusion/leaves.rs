@@ -24,9 +24,9 @@ pub(super) struct Leaf<'a> {
 pub(super) struct Traits<'a> {
     /// Words of the op's name without its namespace, or of the kernel's name if there is no op.
     pub(super) op: Words,
-    /// An id for `op`, for fast comparisons: equal words have equal ids.
+    /// An id for `op` that makes comparisons fast: two leaves have the same id if their words are the same.
     pub(super) op_number: u32,
-    /// Words of the names of the op and its kernels.
+    /// Words in the names of the op and its kernels.
     pub(super) all: Words,
     /// The names that a compiler may use for the op: the names of the op and of the enclosing ops, without library
     /// words.
@@ -55,12 +55,12 @@ impl<'a> Deref for Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    /// Whether both leaves have the same op: the words of the op names are equal.
+    /// Whether both leaves have the same op: the op names consist of the same words.
     pub(super) fn is_same_op(&self, other: &Leaf<'_>) -> bool {
         self.op_number == other.op_number
     }
 
-    /// Whether both leaves take inputs of the same sizes; true if either side did not record the sizes.
+    /// Whether both leaves take inputs of the same sizes; true if the sizes are unknown for either leaf.
     pub(super) fn shapes_agree(&self, other: &Leaf<'_>) -> bool {
         match (&self.tensors, &other.tensors) {
             // Inputs that only one op has are ignored: a matrix product with a preallocated output records the
@@ -137,7 +137,7 @@ impl Numbers {
     }
 }
 
-/// Key of the trait cache: leaves with equal keys have the same traits.
+/// Key of the cache for traits: leaves with the same key have the same traits.
 #[derive(PartialEq, Eq, Hash)]
 struct Likeness {
     side: Side,

@@ -1,17 +1,17 @@
 //! Finds nodes where one side needs fewer kernels than the other.
 //!
-//! Only structure counts. All kernels with the same lowest common node are compared, separately for
-//! each interval between two common children unless the node is an op. Copies and memsets are
-//! ignored, since libraries and profilers differ in them arbitrarily.
+//! Only structure counts. All kernels with the same lowest common node are compared, separately for each
+//! interval between two common children unless the node is an op. Copies and memsets are ignored, because
+//! they differ arbitrarily between libraries and between profilers.
 //!
 //! ```text
 //! Block                       Block
 //! ├── >> aten::mul            └── << triton_poi_fused_add_mul_0   1 kernel
 //! └── >> aten::add   2 kernels                                    fused in trace2
 //! ```
-//! A *fusion* is reported if both sides have the node, one side has fewer ops and fewer kernels there, and the ops
-//! on that side explain every op on the other side (see `explain`). At least two instances must agree. If the
-//! kernel counts differ for any other reason, a change of the kernel count is reported.
+//! A *fusion* is reported if both sides have the node, one side has fewer ops and fewer kernels there, and
+//! the ops on that side explain every op on the other side (see `explain`). At least two instances must
+//! agree. If the kernel counts differ but there is no fusion, a *change of the kernel count* is reported.
 
 mod absorbed;
 mod explain;
@@ -47,7 +47,8 @@ pub enum KernelChange {
 /// Nodes that share a path and have the same change of the kernel count.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusionRow {
-    /// Modules and ops from the thread down to the node, without instance numbers, then the node itself.
+    /// The modules and ops between the thread and the node, followed by the node, all without instance
+    /// numbers.
     pub path: String,
     /// How the kernel count changed.
     pub change: KernelChange,
@@ -74,7 +75,7 @@ impl FusionRow {
     }
 }
 
-/// The path and the launching ops on each side, which all instances in a row share.
+/// The path and the launching ops on each side. All instances in a row share both.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 /// Instances agree if they share a [`Place`], the kernel counts and the change.

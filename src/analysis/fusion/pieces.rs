@@ -16,12 +16,13 @@ use crate::trace::{ByName, Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
 
-/// The pieces of work on both sides. The lists of op pieces are empty if GPU time is compared,
-/// since every piece is then a kernel.
+/// The pieces of work on both sides. The lists of op pieces are empty if GPU time is compared, because every
+/// piece is a kernel in this case.
 pub(super) struct Pieces<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) leaves: Leaves<'a>,
-    /// For each call, the number of op pieces before the call in preorder; the final entry is the total number.
+    /// For each call, the number of op pieces before the call in preorder; the last entry is the number of
+    /// all op pieces.
     ops_before: PerSide<Vec<u32>>,
 }
 
@@ -77,8 +78,8 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
     std::iter::once(0).chain(counts).collect()
 }
 
-/// Marks the innermost ops that do specific work. Also marks outermost ops with auxiliary work, unless such an op
-/// contains an op with specific work or is inside one.
+/// Marks the innermost ops that do specific work. Also marks the outermost ops that do auxiliary work, except
+/// ops that contain an op with specific work or are inside one.
 fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
     let mut known = ByName::new(tree.trace());

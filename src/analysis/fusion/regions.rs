@@ -4,13 +4,13 @@
 //! trace1    mm [a]   add   mul   mm [b]   mean   pow
 //! trace2    mm [a]   fused_add_mul    mm [b]   fused_mean_pow
 //! ```
-//! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two aligned
-//! pairs, the ops that the region still calls are aligned by op alone if both sides call them equally often. Each
-//! op between two aligned pairs is assigned to the first kernel that may contain the op, in order. A remaining op
-//! is assigned to a later kernel, since a compiler defers the ops that it fuses. If enough later kernels remain,
-//! each of these kernels gets one op. A kernel without ops is joined to another kernel if its name contains an op
-//! of that kernel: a two-step reduction has a small second kernel. Ops and kernels without a match by name stay
-//! unassigned, on both sides.
+//! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two
+//! aligned pairs, these ops are aligned by op alone if both sides call them equally often. Each op between
+//! two aligned pairs is assigned to the first kernel that may contain the op, in order. A remaining op is
+//! assigned to a later kernel, since a compiler defers the ops that it fuses. If enough later kernels remain,
+//! one op is assigned to each of these kernels. A kernel without ops is joined to another kernel if the name
+//! of the kernel without ops contains an op of the other kernel. For example, a reduction in two steps has a
+//! small second kernel. Ops and kernels without a match by name stay unassigned, on both sides.
 
 use super::KernelChange;
 use super::explain::FusionEvidence;
@@ -22,10 +22,11 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Maximum product of the lengths of two lists that are aligned; longer lists are matched greedily, in order.
+/// Maximum product of the lengths of two lists to align. If the product is larger, the lists are matched
+/// greedily, in order.
 const LONGEST: usize = 4_000_000;
 
-/// A kernel of a region with its ops, or all unassigned kernels and ops of a region.
+/// A kernel of a region with the ops assigned to the kernel, or all unassigned kernels and ops of a region.
 pub(super) struct Part {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
@@ -159,9 +160,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Matches equally named ops that the region still calls, but with different shapes (attention on fewer heads).
-/// The ops are matched in order if both sides have equally many ops with this name and the region calls no other
-/// ops in the gap.
+/// Matches ops with the same name that the region still calls, but with different shapes (attention on fewer
+/// heads). The ops are matched in order if both sides have the same number of ops with this name, and the
+/// region calls no other ops in the gap.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -174,8 +175,8 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     }
 }
 
-/// Assigns remaining ops with equal names to one kernel each, in order, if there are enough kernels without an op
-/// of that name.
+/// Assigns each of the remaining ops with the same name to a different kernel, in order, if there are enough
+/// kernels without an op of that name.
 fn one_each(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -219,7 +220,8 @@ fn one_each(
     }
 }
 
-/// Joins each kernel without ops to a nearby kernel if the name of the former contains the ops of the latter.
+/// Joins each kernel that has no ops to a nearby kernel, if the name of the kernel without ops contains the
+/// ops of the nearby kernel.
 fn joined(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],

@@ -16,7 +16,8 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum share of unclassified time to report, in percent; a smaller share would be shown as 0.00%.
+/// Unclassified time is reported if its share is at least this many percent. A smaller share would be shown
+/// as 0.00%.
 const LEAST_SHARE: f64 = 0.005;
 
 /// Panic message if a call of a tally has no slot.
@@ -88,7 +89,7 @@ impl Analysis {
                 tally,
             })
             .collect();
-        // The sort is stable: equal times stay in order of name, op and category.
+        // The sort is stable, so rows with the same time stay in the order of name, op and category.
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         rows
     }
@@ -104,7 +105,8 @@ impl Analysis {
         time
     }
 
-    /// Tests tallies that together contain every measured event exactly once.
+    /// Tests the time difference of each tally. Together, the tallies contain every measured event exactly
+    /// once.
     pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
         let mut groups = PerSide::from_fn(|side| vec![u32::MAX; self.slots(side)]);
         for (at, tally) in tallies.iter().enumerate() {
@@ -149,7 +151,7 @@ impl Analysis {
                     self.time_of(side, event);
             }
         }
-        // If several categories have equal times, the first category wins.
+        // If several categories have the same time, the first category wins.
         let most = times.into_iter().max_by_key(|&(id, time)| (time, Reverse(id)));
         most.map_or("", |(id, _)| self.options().categories.name(id))
     }

@@ -1,5 +1,6 @@
-//! Finds the kernels that both sides run under a matched op with equal kernel names. Kernels with one name run the
-//! same code, so a difference in time comes from clocks, memory, the machine, or different shapes.
+//! Finds the kernels that both sides run below a matched op, with the same kernel name on both sides. Kernels
+//! with one name run the same code, so a difference in time comes from clocks, memory, the machine, or
+//! different shapes.
 
 use super::most_time_first;
 use crate::analysis::shared_texts::SharedTexts;
@@ -23,18 +24,18 @@ pub struct SameKernelRow {
 }
 
 impl SameKernelRow {
-    /// Sort key for rows with equal times.
+    /// Sort key for rows with the same time.
     fn texts(&self) -> [&str; 4] {
         [&self.op, &self.kernel, &self.shapes.baseline, &self.shapes.candidate]
     }
 }
 
-/// The kernels that both sides run under matched ops, and all other events.
+/// The kernels that both sides run below matched ops, and all other events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernels {
     /// The rows, sorted by descending total time of both sides.
     pub rows: Vec<SameKernelRow>,
-    /// All events that are in no row; these events and the rows add up to the totals.
+    /// All events that are in no row; the rows and these events add up to the totals.
     pub others: Tally,
 }
 
@@ -52,7 +53,7 @@ type Key = (u32, u32, PerSide<TextId>);
 type Named = (u32, Side, CallId);
 
 impl Analysis {
-    /// The kernels that both sides run under matched ops, computed on first use.
+    /// The kernels that both sides run below matched ops, computed on first use.
     pub fn same_kernels(&self) -> &SameKernels {
         self.cached.same_kernels.get_or_init(|| self.find_same_kernels())
     }
@@ -84,7 +85,7 @@ impl Analysis {
                 }
             }
         }
-        // The second sort is stable: rows with equal times stay in the order of their names and shapes.
+        // The second sort is stable, so rows with the same time stay in the order of their names and shapes.
         rows.sort_unstable_by(|a, b| a.texts().cmp(&b.texts()));
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         SameKernels { rows, others }
@@ -98,7 +99,7 @@ impl Analysis {
                 row.events[side].iter().map(|&event| (texts.of_event(side, event), side, event)),
             );
         }
-        // The sort is stable: events with equal names stay in order.
+        // The sort is stable, so events with the same name stay in order.
         events.sort_by_key(|event| event.0);
         events
     }

@@ -1,8 +1,8 @@
 //! Collects the distinct Python stacks from which measured events were launched.
 //!
-//! A stack is the Python stack at *launch* time on the launching thread. It contains the frames above the launch
-//! in the call tree, not what Python does while the GPU runs the kernel. Traces from 2021 have no frames; instead,
-//! each op records a string that lists the frames, innermost first.
+//! A stack is the Python stack at *launch* time on the launching thread. It contains the frames above the
+//! launch in the call tree, not what Python does while the GPU runs the kernel. Traces from 2021 have no
+//! frames; instead, they contain a string for each op that lists the frames, innermost first.
 //!
 //! Stacks that differ only in object addresses and module instance numbers are treated as one.
 
@@ -58,7 +58,7 @@ impl Analysis {
 
 /// The distinct Python stacks of a trace, and the stack of each measured event.
 ///
-/// Stacks share their outer frames: each stack is an enclosing stack plus one frame.
+/// Stacks share their outer frames: each stack consists of another stack and one more frame.
 #[derive(Debug, Clone, Default)]
 pub(in crate::analysis) struct Stacks {
     /// For each stack, the number of the enclosing stack and the number of the innermost frame's name.

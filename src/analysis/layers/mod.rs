@@ -1,4 +1,4 @@
-//! Matches the layers of both sides, and computes the time of each layer and the ops of an average layer.
+//! Matches the layers of the two sides, and computes the time of each layer and the ops of an average layer.
 
 mod ops;
 mod pairs;

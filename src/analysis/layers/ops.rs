@@ -1,8 +1,8 @@
 //! Computes `layer_ops.csv`: the ops of an average layer on both sides of an [`Analysis`].
 //!
-//! A line combines attribution rows that have the same name and the same index in their layer, such as the second
-//! `aten::addmm` of each layer. Each layer in each step is one sample of the line. In a graph replay, a line
-//! combines kernels instead of rows, because one row contains the whole graph.
+//! A line combines attribution rows that have the same name and the same index in their layer, such as the
+//! second `aten::addmm` of each layer. Each layer in each step is one sample of the line. For graph replays,
+//! a line combines kernels instead of rows, because a row contains a whole graph.
 
 use super::{LayerPairs, PlacePair};
 use crate::analysis::Analysis;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One op of a layer, over all layers of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerOpRow {
-    /// A layer that identifies the layer stack, or work outside of layers.
+    /// A layer that stands for its layer stack, or work outside of layers.
     pub place: PlacePair,
     /// The phase of the op.
     pub phase: Phase,
@@ -71,7 +71,7 @@ type Sample = (usize, u32);
 /// A name, represented by a position in the sorted list of names.
 type Name = u32;
 
-/// Key of an op in a layer; pieces of work with equal keys belong to the same op.
+/// Key of an op in a layer; pieces of work with the same key are part of the same op.
 type OpKey = (Group, Name, u32);
 
 /// Time and number of events of one op, in one sample on one side.
@@ -174,14 +174,14 @@ struct Piece {
     time: Nanos,
 }
 
-/// Distinguishes ops with equal names within a layer.
+/// How ops with the same name within a layer are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Within {
-    /// Ops with equal names are distinguished by attribution row, which both sides share.
+    /// Ops with the same name are distinguished by attribution row, which both sides share.
     Row(usize),
-    /// Ops with equal names are distinguished by event, which exists on only one side.
+    /// Ops with the same name are distinguished by event, which exists on only one side.
     Graph(CallId),
-    /// Ops with equal names are not distinguished: outside of layers, each name has a single line.
+    /// Ops with the same name are not distinguished: outside of layers, each name has a single line.
     Nothing,
 }
 
@@ -195,8 +195,8 @@ impl Piece {
     }
 }
 
-/// For each unit of work, its index among the equally named units of the sample, and its index among all units of
-/// the sample.
+/// Two indices for each unit of work: the index among the sample's units with the same name, and the index
+/// among all units of the sample.
 fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u32)> {
     let unit = |(side, piece): &(Side, Piece)| (piece.group, piece.sample, piece.unit(*side));
     let mut units: Vec<(Group, Sample, Unit)> = pieces.iter().map(unit).collect();

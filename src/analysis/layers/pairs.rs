@@ -1,8 +1,8 @@
 //! Matches the layers of the two traces.
 //!
-//! Layers are matched greedily: the two layers with the most matched calls between them are matched first. Two
-//! stacks may have no matched calls at all, such as graph replays on two platforms that share no kernel names.
-//! Such stacks are matched by class, and their layers by position.
+//! Layers are matched greedily, beginning with the two layers that have the most matched calls between them.
+//! Two stacks may have no matched calls at all, for example graph replays on two platforms that share no
+//! kernel names. Such stacks are matched by class, and their layers by position.
 
 use crate::analysis::Analysis;
 use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub enum PlacePair {
     /// The work before the first layer of a step.
     Pre,
-    /// A layer; `None` on a side without a counterpart.
+    /// A layer; `None` on a side that has no counterpart.
     Layer {
         /// Index of the pair of layer stacks that contains the layer.
         stack: u32,

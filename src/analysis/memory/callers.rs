@@ -32,7 +32,7 @@ impl<'t> Callers<'t> {
         Callers { tree, calls }
     }
 
-    /// The innermost call of `thread` at `time`; `None` outside of all calls.
+    /// The innermost call on `thread` at `time`; `None` if no call was open.
     pub(super) fn at(&self, thread: ThreadId, time: Nanos) -> Option<CallId> {
         let calls = self.calls.get(&thread)?;
         let before = calls.partition_point(|&(start, _)| start <= time);

@@ -1,9 +1,10 @@
 //! Finds memory that grows from step to step, and the calls that keep it.
 //!
-//! A call leaks if it allocates blocks in each step that are still live when the last step ends, while the live
-//! bytes of the device grow in each step. Blocks from the last step do not count, because a program may keep the
-//! results of a step until the next step. A program that replaces a block by a larger block (a concatenated cache)
-//! also grows. But such a program frees the blocks from earlier steps, so none of its calls leaks.
+//! A call leaks if it allocates blocks in each step that are still live when the last step ends, while the
+//! live bytes of the device grow in each step. Blocks that were allocated in the last step do not count,
+//! because a program may keep the results of a step until the next step. The memory of a program also grows
+//! if the program replaces a block by a larger block, as with a cache that is extended by concatenation. But
+//! such a program frees the block from the previous step, so none of the program's calls leaks.
 
 use super::device::MemoryPlace;
 use super::usage::DeviceUsage;
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 /// Minimum number of steps needed to show growth: two steps that keep memory, and one step after them.
 const FEWEST_STEPS: usize = 3;
 
-/// Finds the first node with each name. This node represents the equally named calls in all steps.
+/// Finds the first node with each name. This node represents the calls with that name in all steps.
 struct FirstOfName<'a> {
     analysis: &'a Analysis,
     nodes: FxHashMap<(Side, TextId), MergedId>,
@@ -50,7 +51,7 @@ pub(crate) struct Leak {
 }
 
 impl Analysis {
-    /// The leaks of a side.
+    /// The leaks on a side.
     pub(crate) fn leaks(&self, side: Side) -> Vec<Leak> {
         let devices = self.memory(side).devices();
         devices.filter_map(|(place, usage)| self.leak(side, place, usage)).collect()
@@ -60,8 +61,8 @@ impl Analysis {
     /// be tracked.
     pub(crate) fn shows_leaks(&self, side: Side, place: MemoryPlace) -> bool {
         let steps = self.steps(side).spans();
-        // Steps that were detected by repetition may be layers, which keep their activations for the backward
-        // pass.
+        // Steps that were detected by repetition may be layers. Layers keep their activations for the
+        // backward pass.
         let is_recorded = steps.iter().all(|step| step.origin == StepOrigin::Recorded);
         let usage = self.memory(side).device(place);
         is_recorded && steps.len() >= FEWEST_STEPS && usage.is_some_and(DeviceUsage::has_addresses)

@@ -1,8 +1,8 @@
 //! Computes the live memory on both sides at the peak of a device, by module and matched op.
 //!
 //! The two sides often reach their peaks in different calls, and live sets from different moments are not
-//! comparable. Therefore the peak of one side is compared with the largest live set of the other side during the
-//! counterpart of the call that reaches the peak.
+//! comparable. Therefore, one side's live set at the peak is compared with the other side's largest live set
+//! during the counterpart of the call that reaches the peak.
 
 use super::device::MemoryPlace;
 use super::rows::MemorySource;
@@ -22,8 +22,9 @@ pub struct LiveSet {
     pub place: MemoryPlace,
     /// The side that is at its peak.
     pub peak_of: Side,
-    /// Name of the innermost matched op or frame in which this side reaches the peak. Empty if the peak is at the
-    /// start or outside of matched calls; the other side is then at its own peak.
+    /// Name of the innermost matched op or frame in which this side reaches the peak. Empty if the peak is at
+    /// the start or outside of matched calls. In this case, the live memory of the other side is taken at
+    /// that side's own peak.
     pub call: String,
     /// Total live bytes; `None` on a side without events for the device or without addresses.
     pub bytes: PerSide<Option<i64>>,
@@ -40,7 +41,7 @@ pub struct LiveRow {
     pub node: Option<MergedId>,
     /// The source of the memory.
     pub source: MemorySource,
-    /// Live bytes; `None` as in [`LiveSet::bytes`].
+    /// Live bytes; `None` under the same conditions as [`LiveSet::bytes`].
     pub bytes: PerSide<Option<i64>>,
 }
 

@@ -53,7 +53,7 @@ pub struct MemoryRow {
     pub place: MemoryPlace,
     /// The op that allocated the memory, or why no op is known.
     pub source: MemorySource,
-    /// The memory figures on each side; `None` on a side that records nothing for the device.
+    /// The byte counts on each side; `None` if a side records nothing for the device.
     pub figures: PerSide<Option<MemoryFigures>>,
 }
 
@@ -70,8 +70,9 @@ impl MemorySource {
 }
 
 impl Analysis {
-    /// The memory of each device by matched op, outermost op and shapes, sorted by descending live bytes at the
-    /// peak of either side. On each side, the live bytes of all rows at the peak add up to the peak of the device.
+    /// The memory of each device by matched op, outermost op and shapes, sorted by descending live bytes at
+    /// the peak of either side. On each side, the rows' live bytes at the peak add up to the peak of the
+    /// device.
     pub fn memory_rows(&self) -> Vec<MemoryRow> {
         let mut found: BTreeMap<(MemoryPlace, MemorySource), PerSide<Option<MemoryFigures>>> =
             BTreeMap::new();
@@ -181,7 +182,7 @@ impl Analysis {
 }
 
 impl MemoryFigures {
-    /// The figures for a source without allocations, on a device that has events.
+    /// The byte counts for a source without allocations, on a device that has events.
     fn none(usage: &DeviceUsage) -> MemoryFigures {
         let zero = usage.has_addresses().then_some(0);
         MemoryFigures { temporary: zero, at_peak: zero, at_end: zero, ..MemoryFigures::default() }

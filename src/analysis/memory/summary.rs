@@ -9,8 +9,8 @@ use serde::Serialize;
 pub struct MemorySummary {
     /// `gpu 0`, or `cpu`.
     pub device: String,
-    /// Maximum number of bytes allocated at one time; excludes bytes that were allocated before the first event if
-    /// their number is unknown.
+    /// Maximum number of bytes allocated at one time. If it is unknown how many bytes were allocated before
+    /// the first event, these bytes are not included.
     pub peak_bytes: i64,
     /// Bytes that were allocated before the first event; `None` if unknown.
     pub before_bytes: Option<i64>,

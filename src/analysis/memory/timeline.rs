@@ -15,7 +15,7 @@ pub struct MemoryTimelineRow {
     pub place: MemoryPlace,
     /// The matched step; `None` for the whole recording.
     pub step: Option<PerSide<Option<StepId>>>,
-    /// The memory on each side; `None` on a side without the step or without events for the device.
+    /// The memory on each side; `None` if a side lacks the step, or has no events for the device.
     pub spans: PerSide<Option<MemorySpan>>,
 }
 
@@ -41,7 +41,8 @@ pub struct MemorySpan {
 }
 
 impl Analysis {
-    /// The memory timeline of each device: the whole recording, then each step; empty without memory events.
+    /// The memory timeline of each device: the whole recording, then each step. Empty if there are no memory
+    /// events.
     pub fn memory_timeline(&self) -> Vec<MemoryTimelineRow> {
         let places: BTreeSet<MemoryPlace> = Side::BOTH
             .into_iter()

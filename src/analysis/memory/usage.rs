@@ -16,17 +16,17 @@ pub struct MemoryUsage {
 
 /// The allocations and frees of one device.
 ///
-/// The allocated bytes are `Total Allocated` where the trace records it, otherwise the sum of
-/// `Bytes` since the first event, relative to the bytes that were live at that event.
+/// If the trace records `Total Allocated`, this is the number of allocated bytes. Otherwise, the number is
+/// the sum of `Bytes` since the first event, and excludes bytes that were live before that event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceUsage {
-    /// Memory events sorted by time, and by `Ev Idx` for equal times.
+    /// Memory events sorted by time; events at the same time are sorted by `Ev Idx`.
     events: Vec<MemoryEvent>,
     /// Allocated bytes after each event.
     allocated: Vec<i64>,
     blocks: Vec<Block>,
-    /// Frees of blocks that were allocated before the first event: the position of each event, and the number of
-    /// bytes.
+    /// Frees of blocks that were allocated before the first event. Each free consists of the position of the
+    /// event and the number of bytes.
     earlier: Vec<(usize, i64)>,
     before: i64,
     has_totals: bool,
@@ -144,14 +144,15 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include memory that was live before the first event. Such memory is not
-    /// included on the host, where the profiler counts from 0, nor in traces without `Total Allocated`.
+    /// Whether the allocated bytes include memory that was live before the first event. The allocated bytes
+    /// of the host do not include such memory, because the profiler counts from 0 there; nor do they in
+    /// traces without `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host
     }
 
-    /// Whether all events have an address, so frees can be matched with allocations.
+    /// Whether all events have an address, which is needed to match frees with allocations.
     pub fn has_addresses(&self) -> bool {
         self.has_addresses
     }
@@ -189,31 +190,31 @@ impl DeviceUsage {
         self.peak_event().map_or(self.before, |at| self.allocated[at])
     }
 
-    /// Allocated bytes just before `time`, excluding events at exactly that time.
+    /// Allocated bytes just before `time`, that is, excluding events at exactly that time.
     pub fn allocated_at(&self, time: Nanos) -> i64 {
         let before = self.events.partition_point(|event| event.time < time);
         before.checked_sub(1).map_or(self.before, |at| self.allocated[at])
     }
 
-    /// Positions of the events from `start` to before `end`.
+    /// Positions of the events in `start..end`.
     pub(super) fn within(&self, (start, end): (Nanos, Nanos)) -> Range<usize> {
         let at = |time: Nanos| self.events.partition_point(|event| event.time < time);
         at(start)..at(end).max(at(start))
     }
 
-    /// Maximum of the allocated bytes from `start` to before `end`.
+    /// Maximum number of allocated bytes in `start..end`.
     pub fn peak_within(&self, span: (Nanos, Nanos)) -> i64 {
         let within = &self.allocated[self.within(span)];
         within.iter().copied().max().unwrap_or(i64::MIN).max(self.allocated_at(span.0))
     }
 
-    /// Number of allocations from `start` to before `end`.
+    /// Number of allocations in `start..end`.
     pub fn allocations_within(&self, span: (Nanos, Nanos)) -> u64 {
         self.events[self.within(span)].iter().filter(|event| event.bytes > 0).count() as u64
     }
 
-    /// Bytes of blocks that were allocated before the first event and are live after the event
-    /// `at`; if `at` is `None`, before all events.
+    /// Bytes of blocks that were allocated before the first event and are live after the event `at` (or, if
+    /// `at` is `None`, before all events).
     pub fn earlier_at(&self, at: Option<usize>) -> i64 {
         let freed = self.earlier.iter().filter(|(freed, _)| at.is_some_and(|at| *freed <= at));
         freed.fold(self.before, |live, (_, bytes)| live.saturating_sub(*bytes))
@@ -221,7 +222,7 @@ impl DeviceUsage {
 }
 
 impl Block {
-    /// Whether the block is live after the event `at`; if `at` is `None`, before all events.
+    /// Whether the block is live after the event `at` (or, if `at` is `None`, before all events).
     pub fn is_live(&self, at: Option<usize>) -> bool {
         at.is_some_and(|at| self.allocated <= at && self.freed.is_none_or(|freed| freed > at))
     }

@@ -25,7 +25,8 @@ const CROSSING_TOLERANCE: f64 = 0.05;
 const UNLAUNCHED: f64 = 0.5;
 /// The code of the note which says that the sides run different programs.
 const OTHER_PROGRAM: &str = "DIFFERENT_ARCHITECTURE";
-/// Factors by which GPU work is scaled to see whether small differences change the critical path.
+/// Factors by which the durations of GPU work are scaled to see whether small differences change the critical
+/// path.
 const NEAR: [f64; 3] = [0.98, 1.0, 1.02];
 
 /// The effect of a change, or of any other part of a program, on the step time.
@@ -39,7 +40,7 @@ pub struct Effect {
     pub last: Nanos,
 }
 
-/// How well a side's replay reproduces its recording, per step.
+/// How well the replay of a side reproduces the recording, in times per step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Check {
     /// The step time in the recording.
@@ -91,13 +92,13 @@ impl Limit {
 pub struct PathRange {
     /// The time of each part of the critical path, with GPU work as recorded.
     pub time: [Nanos; PathPart::ALL.len()],
-    /// The smallest time of each part if GPU work is 2% faster, as recorded, or 2% slower.
+    /// The smallest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
     pub least: [Nanos; PathPart::ALL.len()],
-    /// The largest time of each part if GPU work is 2% faster, as recorded, or 2% slower.
+    /// The largest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
     pub most: [Nanos; PathPart::ALL.len()],
 }
 
-/// The dependency graphs of both sides, whose replays were checked to reproduce the recordings.
+/// The dependency graphs of both sides. A check has shown that their replays reproduce the recordings.
 #[derive(Debug)]
 pub struct Replays {
     recorded: PerSide<Recorded>,
@@ -151,7 +152,8 @@ impl Replays {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
     }
 
-    /// The effect of the items for which `is_taken` is true, including the GPU events that these items launch.
+    /// The effect of taking the items for which `is_taken` is true from the other side, with the GPU events
+    /// that these items launch.
     pub fn effect_of(&self, diff: &TraceDiff, is_taken: impl Fn(Side, &Item) -> bool) -> Effect {
         let change = |side: Side, item: &Item| is_taken(side, item).then_some(0);
         let items: PerSide<Vec<ItemChange>> = PerSide::from_fn(|side| {
@@ -205,8 +207,8 @@ impl Recorded {
         if worst.abs() > tolerance { Err(Reason::NotReproduced(worst)) } else { Ok(()) }
     }
 
-    /// How much the replay differs from the recording, as a share of the recorded time: first for the whole
-    /// window, then for each step relative to the mean step, without the first step.
+    /// How much the replay differs from the recording: first for the whole window, as a share of the recorded
+    /// time, then for each step except the first, as a share of the mean step time.
     pub fn errors(&self, steps: &[i64], end: i64) -> Vec<f64> {
         let all = self.measured.end.max(1) as f64;
         let mean = all / self.measured.steps.len().max(1) as f64;
@@ -229,10 +231,10 @@ pub struct Effects {
     /// The effect of differences in the host times of matched calls, which are due to noise or a
     /// different host.
     pub host: Effect,
-    /// The effect of differences in the kernel durations at matched calls that run the same
-    /// kernels, which are due to noise, clocks or a different device.
+    /// The effect of different kernel durations at matched calls that run the same kernels. Such differences
+    /// are due to noise, clocks or a different device.
     pub kernels: Effect,
-    /// How well each side's replay reproduces its recording.
+    /// How well the replay of each side reproduces the recording.
     pub checks: PerSide<Check>,
     /// The lower bounds of the step time on both sides, in the order of [`Limit::ALL`].
     pub limits: [PerSide<Nanos>; Limit::ALL.len()],

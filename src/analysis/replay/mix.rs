@@ -1,4 +1,5 @@
-//! Builds a dependency graph that is one side's graph with some parts replaced by the other side's.
+//! Builds a dependency graph that combines parts of both sides: one side's graph, in which some parts are
+//! replaced by the corresponding parts of the other side.
 //!
 //! ```text
 //! matched points, in order   ──┬────────┬─────────────────┬────
@@ -6,9 +7,9 @@
 //! candidate between them       │  gap   │ gap  op b  gap  │
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
-//! The starts and ends of matched calls that are in the same order on both sides divide both host lines into
-//! segments. If a change is taken from the other side, the segments that contain the change's calls are taken too,
-//! and so are the GPU events in the change's rows at matched launches.
+//! Both host lines are divided into segments at the starts and ends of matched calls, as far as these are in
+//! the same order on both sides. To take a change from the other side means to take the segments that contain
+//! the change's calls, and the GPU events in the change's rows at matched launches.
 
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
@@ -28,7 +29,8 @@ pub(super) struct Taken {
     pub(super) changes: Vec<bool>,
     /// Whether the host times of matched calls are taken from the other side.
     pub(super) host: bool,
-    /// Whether GPU events of matched launches that belong to no change are taken from the other side.
+    /// Whether the GPU events of matched launches are taken from the other side, unless they belong to a
+    /// change.
     pub(super) works: bool,
 }
 
@@ -53,7 +55,8 @@ pub(super) struct Mix<'r> {
     works: PerSide<Vec<Option<u32>>>,
 }
 
-/// The items on both sides up to and including a matched point; the last segment ends without a matched point.
+/// The items on both sides up to and including a matched point. The last segment does not end with a matched
+/// point.
 #[derive(Debug, Clone)]
 struct Segment {
     items: PerSide<Range<usize>>,
@@ -197,8 +200,8 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds a matched point, and for each GPU event launched there the version on this side or on the other side,
-    /// depending on the event's change.
+    /// Adds a matched point. For each GPU event launched there, the event's change determines whether the
+    /// event is taken from this side or from the other side.
     fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
         let start = program.works.len() as u32;
         let range = |item: Item| match item.action {
@@ -228,9 +231,9 @@ impl<'r> Mix<'r> {
         program.step(&own);
     }
 
-    /// Builds the baseline's graph with the candidate's durations, which a replay should reproduce if the
-    /// programs are equal. GPU events without a counterpart share the time during which the candidate's
-    /// events were busy.
+    /// Builds the baseline's graph with the candidate's durations. If the programs have the same structure, a
+    /// replay of this graph should reproduce the candidate's step time. The time during which the candidate's
+    /// events were busy is divided among GPU events without a counterpart.
     pub(super) fn transferred(&self) -> Program<'r> {
         let PerSide { baseline, candidate } = self.sides;
         let mut program = Program { before: baseline.before.clone(), ..Program::default() };
@@ -278,7 +281,7 @@ impl<'r> Mix<'r> {
         program
     }
 
-    /// Sets the typical latencies and gaps of a GPU event to the candidate's.
+    /// Sets the typical latencies and gaps of a GPU event to those of the candidate.
     fn retune(&self, work: &mut PlayWork<'r>) {
         work.typical = &self.sides.candidate.typical;
         work.is_apart = !self.sides.baseline.is_crossing;

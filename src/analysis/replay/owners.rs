@@ -42,7 +42,7 @@ impl<'a> Owners<'a> {
         }
         let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
         let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
-        // Calls inside an op or inside an unmatched call belong to the change of the enclosing call.
+        // Calls inside an op or inside an unmatched call are part of the enclosing call's change.
         let mut of_node = vec![None; merged.len()];
         for (id, node) in merged.nodes() {
             let own = claimed[id.index()]
@@ -62,9 +62,9 @@ impl<'a> Owners<'a> {
         Owners { analysis, of_node, of_row, graphs }
     }
 
-    /// Whether the start and end of a call become points of the graph, because the call launches work, waits for
-    /// the GPU, or is part of a change. For all other calls only the host time matters, and it stays in the host
-    /// line.
+    /// Whether the start and end of a call become points of the graph, because the call launches work, waits
+    /// for the GPU, or is part of a change. For all other calls, only the host time matters, and this time
+    /// stays in the host line.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
         let is_known = match tree.kind(call) {
@@ -82,9 +82,9 @@ impl<'a> Owners<'a> {
         self.of_node[self.analysis.diff().merged().of(side, call).index()]
     }
 
-    /// The change to which a call's host time belongs. The host time of a matched call belongs to no change, with
-    /// two exceptions: host time is measured, or a graph replays the call on one side, where it then takes no host
-    /// time.
+    /// The change to which a call's host time belongs. The host time of a matched call belongs to no change
+    /// unless host time is measured, or a graph replays the call on one side, so that the call takes no host
+    /// time there.
     fn host(&self, side: Side, call: CallId) -> Option<u32> {
         match (self.analysis.diff().partner(side, call), self.analysis.measure()) {
             (None, _) => self.call(side, call),

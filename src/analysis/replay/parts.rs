@@ -15,7 +15,7 @@ pub enum Point {
     Step(StepId),
 }
 
-/// What happens at a point of the host line.
+/// What happens at a point on the host line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// The point has no effect on the GPU.
@@ -26,14 +26,14 @@ pub enum Action {
     Wait(u32),
 }
 
-/// A point of the host line, and the host time before it.
+/// A point on the host line, and the host time before this point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
     /// The point.
     pub point: Point,
     /// Host time since the previous point in ns, excluding time in which the host waited for the GPU.
     pub time: i64,
-    /// The innermost call that was open before the point, or the root of the thread outside of all calls.
+    /// The innermost call that was open before the point; the root of the thread if no call was open.
     pub owner: Option<CallId>,
     /// Whether `owner` is a runtime call.
     pub in_call: bool,
@@ -48,7 +48,7 @@ pub struct Work {
     pub call: CallId,
     /// Duration, in ns.
     pub time: i64,
-    /// The part of the duration during which no GPU event with an earlier start ran, in ns.
+    /// The part of the duration, in ns, during which no GPU event ran that had started earlier.
     pub busy: i64,
     /// The event's stream, as a position in `Recorded::streams`.
     pub stream: usize,

@@ -30,7 +30,7 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
-    /// Whether only the part of the gap before the event counts in which no other stream runs an event.
+    /// Whether the gap before the event counts only as far as no other stream runs an event during the gap.
     pub(super) is_apart: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) trait Speed {
     fn waits(&self, call: CallId) -> bool;
 }
 
-/// Replays with the recorded durations.
+/// No replacement: the replay uses the recorded durations.
 pub(super) struct AsRecorded;
 
 impl Speed for AsRecorded {
@@ -159,7 +159,8 @@ impl<'r> Program<'r> {
         self.play_with(&mut |_| {})
     }
 
-    /// Replays the program, and calls `seen` with each part and with the reason why the part started when it did.
+    /// Replays the program. Calls `seen` with each part, and with the reason why the part started when it
+    /// did.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
         let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];

@@ -6,9 +6,10 @@
 //!                      ╰latency╮    ╰latency╮                    ╭return latency
 //! stream                       ├─ kernel ─┤gap├──── kernel ──────┤
 //! ```
-//! Threads that take turns, such as the main thread and the autograd thread, share one line. Host gaps and GPU
-//! event durations are as recorded. Latencies and gaps between kernels are typical values for the trace. With the
-//! recorded value of each latency and gap, a replay would agree with its recording even if the model were wrong.
+//! Threads that take turns, such as the main thread and the autograd thread, share one line. Host gaps and
+//! GPU event durations are as recorded. Latencies and gaps between kernels are typical values for the trace.
+//! If a replay used the recorded value of each latency and gap, the replay would agree with the recording
+//! even if the model were wrong.
 
 use super::parts::{
     Action, Behind, CLOCK, Draft, Item, Point, Replayed, Wait, Waiting, Work, WorkKind, span,
@@ -53,8 +54,8 @@ impl Recorded {
         Recorded::with_points(tree, steps, &|_| true)
     }
 
-    /// Like [`Recorded::of`], but omits the starts and ends of unwanted calls. The host time of these calls is
-    /// kept.
+    /// Like [`Recorded::of`], but without points for the starts and ends of unwanted calls. The host time of
+    /// these calls is kept.
     pub(super) fn with_points(
         tree: &CallTree,
         steps: &Steps,
@@ -92,7 +93,7 @@ struct Builder<'t> {
     drafts: Vec<Draft>,
     streams: Vec<i64>,
     before: Vec<i64>,
-    /// Pairs of consecutive GPU events on a stream in which the second event has no launch.
+    /// Pairs of consecutive GPU events on a stream, if the launch of the second event is not in the trace.
     followers: Vec<(CallId, CallId)>,
     unlaunched: f64,
 }
@@ -120,7 +121,8 @@ impl<'t> Builder<'t> {
         Some((stream.device, stream.number))
     }
 
-    /// Assigns all GPU events to streams, and finds events launched before the window and events without a launch.
+    /// Assigns all GPU events to streams, and finds the events that were launched before the window or have
+    /// no launch in the trace.
     fn find_streams(&mut self) -> Result<(), Reason> {
         let tree = self.tree;
         let mut works: Vec<(i64, CallId, i64, bool)> = Vec::new();
@@ -249,8 +251,8 @@ impl<'t> Builder<'t> {
         })
     }
 
-    /// Adds the GPU events that a call launches, and the events without a launch that follow them on the same
-    /// streams.
+    /// Adds the GPU events that a call launches, and the events that follow them on the same streams and have
+    /// no launch in the trace.
     fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
         let mut gpu: Vec<CallId> = match tree.kind(call) {

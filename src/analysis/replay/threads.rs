@@ -1,7 +1,7 @@
 //! Merges the host threads of a trace into one line of points in time.
 //!
-//! Threads take turns if at most one of them is busy at any time. A thread that overlaps with other threads is
-//! left out of the line; if such a thread launches GPU work, the trace cannot be replayed.
+//! Threads take turns if at most one of them is busy at any time. A thread that is busy at the same time as
+//! other threads is left out of the line. If such a thread launches GPU work, the trace cannot be replayed.
 
 use super::parts::{Point, span};
 use super::reason::Reason;
@@ -16,8 +16,7 @@ pub(super) struct Line {
     pub(super) root: Option<CallId>,
 }
 
-/// Maximum share of a thread's busy time that overlaps with other threads, for the thread to count as taking
-/// turns.
+/// A thread counts as taking turns if at most this share of its busy time overlaps with other threads.
 const OVERLAP: f64 = 0.02;
 
 struct Thread {

@@ -12,8 +12,8 @@ pub struct Typical {
     latency: i64,
     /// Median time from the end of the awaited events until a waiting call returns, by API.
     returns: BTreeMap<u32, i64>,
-    /// Mean time between two consecutive events on a stream if the second event was launched early enough, by the
-    /// kinds of the two events.
+    /// Mean time between two consecutive events on a stream, by the kinds of the two events. Only counts if
+    /// the second event was launched early enough.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
     /// Mean part of the gap between two consecutive events during which no other stream runs an event.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
@@ -21,16 +21,17 @@ pub struct Typical {
     crossings: [i64; 2],
 }
 
-/// Minimum time in ns from the earliest possible start (launch plus latency) to the end of the previous event, for
-/// the launch to count as early.
+/// A launch counts as early if the launch time plus the latency is at least this many ns before the end of
+/// the previous event.
 const EARLY: i64 = 1_000;
-/// Maximum gap in ns between two events; a longer gap is a wait for something that the trace does not show.
+/// Maximum gap in ns between two events. A longer gap is assumed to be a wait for something that the trace
+/// does not show.
 const LONG_GAP: i64 = 50_000;
 /// Maximum time in ns from the end of an event to the start of a waiting event of a different stream.
 const SOON: i64 = 20_000;
-/// Gap between kernels in ns, for traces that show no gap.
+/// Gap between kernels in ns that is assumed if a trace shows no gap.
 const USUAL_GAP: i64 = 1_000;
-/// Launch latency in ns, for traces that show no latency.
+/// Launch latency in ns that is assumed if a trace shows no latency.
 const USUAL_LATENCY: i64 = 5_000;
 
 fn median(mut times: Vec<i64>) -> Option<i64> {
@@ -67,8 +68,8 @@ impl Typical {
         self.returns.get(&api).copied().unwrap_or(0)
     }
 
-    /// Computes the typical latencies and gaps of a trace, and removes the time in which the host waited from the
-    /// host times.
+    /// Computes the typical latencies and gaps of a trace, and subtracts the time in which the host waited
+    /// from the host times.
     pub(super) fn of(
         drafts: &[Draft],
         busy_before: i64,
@@ -217,9 +218,9 @@ fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     drafts.iter().enumerate().map(of).collect()
 }
 
-/// The event on a different stream for which this event apparently waited: this event could have started earlier,
-/// but started right after the other event ended. A graph's first event on a stream waits for an earlier event of
-/// the graph, however long ago the earlier event ended.
+/// The event on a different stream for which a given event apparently waited: the given event could have
+/// started earlier, but started right after the other event ended. A graph's first event on a stream waits
+/// for an earlier event of the graph, however long ago the earlier event ended.
 fn other_streams(
     drafts: &[Draft],
     by_end: &[(i64, usize)],

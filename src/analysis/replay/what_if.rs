@@ -69,7 +69,7 @@ pub struct StepTimes {
 }
 
 impl WhatIf {
-    /// Multiplies the time of the GPU work at and below the calls that a query finds.
+    /// Multiplies, by a factor, the time of the GPU work at and below the calls that a query finds.
     ///
     /// # Errors
     /// The factor is not a number from 0 to 1000000.
@@ -79,7 +79,7 @@ impl WhatIf {
         Ok(self)
     }
 
-    /// Multiplies all host times; 0 gives a lower bound.
+    /// Multiplies all host times by a factor; factor 0 gives a lower bound of the step time.
     ///
     /// # Errors
     /// The factor is not a number from 0 to 1000000.

@@ -1,9 +1,9 @@
 //! Aligns additional runs on a side with the median run, and determines the time of the median run's events in
 //! each additional run.
 //!
-//! The rows of a report describe the median runs. The time of each measured event in an additional run is assigned
-//! to the event's counterpart in the median run or, without a counterpart, to the row of the lowest common op. If
-//! the median run has no such row, the time is summed separately.
+//! The rows of a report describe the median runs. The time of each measured event in an additional run is
+//! assigned to the event's counterpart in the median run. If there is no counterpart, the time is assigned to
+//! the row of the lowest common op. If the median run has no such row, the time is added up separately.
 
 mod per_step;
 mod variation;
@@ -31,12 +31,12 @@ pub struct Run {
     pub evidence: Evidence,
     /// Time of events for which the median run has no row.
     pub elsewhere: Nanos,
-    /// Mean times per step or, without steps, total times in the window.
+    /// Mean times per step; total times in the window if there are no steps.
     means: (WallBasis, StepMeans),
     variation: Variation,
     /// For each step of the median run, the time of the matching step in this run.
     steps_of: Vec<Option<StepTime>>,
-    /// For each measured event of the median run, its time in this run, by slot.
+    /// For each measured event of the median run, by slot, the time of its counterpart in this run.
     times: Vec<Nanos>,
     idle: IdleTimes,
 }
@@ -45,8 +45,8 @@ pub struct Run {
 type IdleTimes = BTreeMap<(IdleKind, Part, Option<CallId>), Nanos>;
 
 impl Run {
-    /// Extracts the figures of a run from an analysis whose baseline is the median run and whose candidate
-    /// is this run.
+    /// Extracts the times of a run from an analysis whose baseline is the median run and whose candidate is
+    /// this run.
     fn of(analysis: &Analysis) -> Run {
         let mut run = Run {
             name: analysis.tree(Side::Candidate).trace().source().to_owned(),
@@ -69,7 +69,7 @@ impl Run {
         run
     }
 
-    /// Number of points at which the call tree of this run differs from the median run.
+    /// Number of points at which the call tree of this run differs from that of the median run.
     pub fn variable(&self) -> usize {
         self.variation.points
     }
@@ -81,7 +81,7 @@ impl Run {
         compared.map(|(&(kind, _, call), &time)| (kind, call, time))
     }
 
-    /// Time in this run of the event that matches a measured event of the median run.
+    /// The time of an event in this run, given the matching measured event of the median run.
     fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
     }
@@ -96,7 +96,7 @@ pub struct StepTime {
     pub wall_us: f64,
 }
 
-/// Assigns the idle time of the candidate to calls of the baseline. Idle time is skipped if neither its owner nor
+/// Assigns the idle time of the candidate to calls of the baseline. Skips idle time if neither the owner nor
 /// the lowest common node above the owner is a call of the baseline.
 fn idle_times(analysis: &Analysis) -> IdleTimes {
     let merged = analysis.diff().merged();
@@ -178,7 +178,7 @@ pub struct RunFigures {
 }
 
 impl RunFigures {
-    /// Computes the figures from the values of all runs, in µs.
+    /// Computes median and spread from the values of all runs, in µs.
     pub fn of(times: &[f64]) -> RunFigures {
         RunFigures {
             runs: times.len(),
@@ -201,7 +201,8 @@ pub struct RunNoise {
     pub time: RunFigures,
     /// Wall time (busy + idle) per step over the runs; `None` if some runs have steps and others do not.
     pub wall: Option<RunFigures>,
-    /// Largest number of points at which the call tree of any run differs from the median run.
+    /// Number of points at which a run's call tree differs from that of the median run; the maximum over all
+    /// runs.
     pub variable: usize,
 }
 
@@ -214,12 +215,12 @@ impl Analysis {
         Run::of(&analysis)
     }
 
-    /// The runs on a side, excluding the median run, which the tables describe.
+    /// The additional runs on a side: all runs except the median run, which the tables describe.
     pub fn runs(&self, side: Side) -> &[Run] {
         &self.runs[side]
     }
 
-    /// Whether both sides have several runs. If so, verdicts are based on runs.
+    /// Whether both sides have several runs. If both sides have several runs, verdicts are based on runs.
     pub fn has_runs(&self) -> bool {
         Side::BOTH.into_iter().all(|side| !self.runs[side].is_empty())
     }
@@ -267,7 +268,7 @@ impl Analysis {
         self.has_one_basis(side).then(all)
     }
 
-    /// Whether all runs on a side have the same basis: either all are compared by steps, or none is.
+    /// Whether the runs on a side are comparable: either all runs are compared by steps, or none.
     fn has_one_basis(&self, side: Side) -> bool {
         self.runs[side].iter().all(|run| run.means.0 == self.wall().basis())
     }
@@ -289,8 +290,8 @@ impl Analysis {
         .collect()
     }
 
-    /// Time per step of the given events of the median run, over all runs on the same side. If one side has more
-    /// steps and all given events are in compared steps, only compared steps count.
+    /// Time per step of the given events of the median run, over all runs on the same side. If one side has
+    /// more steps and all given events are in compared steps, only the compared steps count.
     pub fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
         let scope = self.scope_of(side, events);
         RunFigures::of(&self.times_of_runs(side, events, scope))
@@ -310,7 +311,7 @@ impl Analysis {
     pub fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
         let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
         let key = match owner {
-            // A call that a side does not have causes no idle time in any run on that side.
+            // If a side does not have the call, the call causes no idle time in any run on that side.
             Some(None) => None,
             Some(Some(call)) => Some((row.kind, row.part, Some(call))),
             None => Some((row.kind, row.part, None)),

@@ -21,7 +21,7 @@ pub(in crate::analysis) enum StepScope {
 }
 
 impl StepScope {
-    /// The scope of idle time in a part of the wall time.
+    /// The scope for idle time in a part of the wall time.
     pub(super) fn of_part(part: Part) -> StepScope {
         match part {
             Part::Window => StepScope::Compared,
@@ -31,7 +31,7 @@ impl StepScope {
     }
 }
 
-/// Step counts of a run, in terms of the steps of the median run.
+/// Step counts of a run, by how the steps match the steps of the median run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedSteps {
     /// Number of steps that match a step of the median run.

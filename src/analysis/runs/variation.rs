@@ -7,21 +7,21 @@ use crate::side::Side;
 use crate::tree::CallId;
 use std::collections::HashSet;
 
-/// Structural differences between the median run and a second run of the same side.
+/// Structural differences between the median run and a second run on the same side.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Variation {
     /// Outermost calls of the median run that the second run lacks.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the second run has: the lowest common call above, as a call of the median run,
-    /// and the name of the outermost call.
+    /// Outermost calls that only the second run has. Each is given by the lowest common call above it, as a
+    /// call of the median run, and by its name.
     extra: HashSet<(Option<CallId>, String)>,
     /// Number of points at which the two runs differ.
     pub(super) points: usize,
 }
 
 impl Variation {
-    /// Collects the variation from an analysis whose baseline is the median run and whose candidate
-    /// is a second run of the same side.
+    /// Collects the variation from an analysis whose baseline is the median run and whose candidate is a
+    /// second run on the same side.
     pub(super) fn of(analysis: &Analysis) -> Variation {
         let diff = analysis.diff();
         let differences = diff.differences();
@@ -51,8 +51,8 @@ fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Opti
 }
 
 impl Analysis {
-    /// Whether a difference between the sides also occurs among the runs on one side: a run on the same side lacks
-    /// the call, or a run on the other side has an equally named call at this point.
+    /// Whether a difference between the sides also occurs among the runs on one side: a run on the same side
+    /// lacks the call, or a run on the other side has a call with the same name at this point.
     pub fn varies_among_runs(&self, difference: &Difference) -> bool {
         let node = self.diff().merged().node(difference.node);
         let has_call = |side: &Side| node.call(*side).is_some();
@@ -67,8 +67,8 @@ impl Analysis {
         })
     }
 
-    /// The differences between the sides that do not vary among the runs on a side, and the number of differences
-    /// that do.
+    /// The differences between the sides, except differences that also occur among the runs on one side, and
+    /// the number of these exceptions.
     pub fn settled_differences(&self) -> (Vec<Difference>, usize) {
         let all = self.diff().differences();
         let count = all.len();

@@ -1,4 +1,5 @@
-//! For inference engines, lists which steps are compared and why, and computes figures for each class of batches.
+//! Lists which steps of an inference engine are compared and why, and computes the times of each class of
+//! batches.
 
 use super::{Figures, StepName, StepPlace};
 use crate::analysis::Analysis;
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 /// The evidence for comparing two steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StepEvidence {
-    /// The annotations of both steps record the same phase and equal numbers of requests and tokens.
+    /// The annotations of both steps record the same phase and the same numbers of requests and tokens.
     SameBatch,
     /// The annotations of both steps record the same phase and similar numbers of requests or tokens.
     BatchClass,
@@ -34,11 +35,11 @@ impl StepEvidence {
 /// Two steps that are compared, or a step without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepPairRow {
-    /// The step on each side; `None` on a side without a counterpart.
+    /// The step on each side; `None` on a side that has no counterpart.
     pub steps: PerSide<Option<StepName>>,
     /// The class of each step's batches, if known.
     pub classes: PerSide<Option<BatchClass>>,
-    /// Why the two steps are compared; `None` without a counterpart.
+    /// Why the two steps are compared; `None` if the step has no counterpart.
     pub evidence: Option<StepEvidence>,
 }
 
@@ -49,7 +50,7 @@ pub struct BatchClassRow {
     pub class: BatchClass,
     /// Number of steps with this class in each trace.
     pub steps: PerSide<u64>,
-    /// Figures of the compared steps in this class.
+    /// Times and counts of the compared steps in this class.
     pub figures: PerSide<Figures>,
 }
 
@@ -70,7 +71,7 @@ impl Analysis {
         .collect()
     }
 
-    /// All classes of batches in either trace, by phase and size, with figures for the compared steps. Empty
+    /// All classes of batches in either trace, by phase and size, with the times of the compared steps. Empty
     /// unless the engine annotated the batches.
     pub fn batch_class_rows(&self) -> Vec<BatchClassRow> {
         let mut rows: BTreeMap<BatchClass, BatchClassRow> = BTreeMap::new();
@@ -114,7 +115,7 @@ impl Analysis {
 }
 
 impl Figures {
-    /// Adds the figures of a second group.
+    /// Adds the times and counts of a second group.
     fn include(&mut self, other: &Figures) {
         let tokens = if self.steps == 0 { Some(0) } else { self.tokens };
         self.tokens = tokens.zip(other.tokens).map(|(one, two)| one + two);

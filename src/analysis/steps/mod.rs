@@ -1,4 +1,4 @@
-//! Computes the figures of each step and phase on both sides: GPU time, wall, busy and idle time.
+//! Computes the times of each step and phase on both sides: GPU time, wall, busy and idle time.
 
 mod batches;
 mod overlap;
@@ -15,7 +15,7 @@ pub use overlap::{Overlap, OverlapRow};
 pub(super) use pairs::StepPairs;
 use timeline::{Activity, Occupied};
 
-/// Figures for the measured events in one group (a step or a phase) on one side.
+/// Times and counts of the measured events in one group (a step or a phase) on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Figures {
     /// Number of measured events in the group.
@@ -24,11 +24,11 @@ pub struct Figures {
     pub launches: u64,
     /// Total time of the group's events. The times of all groups add up to the totals.
     pub time: Nanos,
-    /// Time covered by the group's events but not by any earlier event. The busy times of all groups add up to the
-    /// union of all events.
+    /// Time that is covered by the group's events, but not by any earlier event. The busy times of all groups
+    /// add up to the union of all events.
     pub busy: Nanos,
-    /// Time of the gaps that an event of this group ended. The group of the last event also includes the time
-    /// after that event.
+    /// Time of the gaps that end with an event of this group. For the group of the last event, this includes
+    /// the time after that event.
     pub idle: Nanos,
     /// Part of `time` in copies and memsets.
     pub copies: Nanos,
@@ -76,9 +76,9 @@ pub enum StepPlace {
 pub struct StepRow {
     /// Whether the row is a step or work outside of steps.
     pub place: StepPlace,
-    /// The step on each side; `None` on a side without a counterpart.
+    /// The step on each side; `None` on a side that has no counterpart.
     pub steps: PerSide<Option<StepName>>,
-    /// Figures for the step on each side.
+    /// Times and counts for the step on each side.
     pub figures: PerSide<Figures>,
 }
 
@@ -98,16 +98,16 @@ pub struct StepName {
 pub struct PhaseRow {
     /// The phase.
     pub phase: Phase,
-    /// Figures for the work in the phase.
+    /// Times and counts for the work in the phase.
     pub figures: PerSide<Figures>,
     /// The verdict on the time of the phase, with its evidence.
     pub judgement: Judgement,
 }
 
 impl Analysis {
-    /// The steps of both sides, followed by the work outside of steps. The times of all rows add up to the totals
-    /// on both sides. If one side has more steps, matched steps share a row; otherwise steps with equal positions
-    /// share a row.
+    /// The steps of both sides, followed by the work outside of steps. The times of all rows add up to the
+    /// totals on both sides. If one side has more steps, matched steps share a row. Otherwise, steps at the
+    /// same position share a row.
     pub fn step_rows(&self) -> Vec<StepRow> {
         self.cached.step_rows.get_or_init(|| self.find_step_rows()).clone()
     }
@@ -169,8 +169,8 @@ impl Analysis {
             .collect()
     }
 
-    /// Figures of each step, followed by the figures of work outside of steps and of events without a
-    /// recorded launch.
+    /// Times and counts of each step, then of the work outside of steps, then of the events whose launch was
+    /// not recorded.
     fn step_figures(&self, side: Side, steps: &Steps) -> Vec<Figures> {
         let (tree, count) = (self.tree(side), steps.len());
         let group = |call: CallId| match steps.step(call) {
@@ -199,8 +199,8 @@ impl Analysis {
         figures
     }
 
-    /// The figures of each of `count` groups of measured calls. The function `group` maps a
-    /// measured call to its group.
+    /// Times and counts for each of `count` groups of measured calls. The function `group` maps a measured
+    /// call to its group.
     fn group_figures(
         &self,
         side: Side,
@@ -222,8 +222,8 @@ impl Analysis {
     }
 }
 
-/// The figures of `count` groups of measured `calls` in one tree. The function `group` maps a call to its
-/// group.
+/// Times and counts for `count` groups of measured `calls` in one tree. The function `group` maps a call to
+/// its group.
 pub(crate) fn group_figures(
     (program, measure): (&Program, Measure),
     steps: &Steps,
@@ -266,7 +266,7 @@ pub(crate) fn group_figures(
     figures
 }
 
-/// Work that the device ran from `begin` to `end` although the user did not select it, as a separate group.
+/// Work that the user did not select, but that the device ran from `begin` to `end`, as a separate group.
 fn unselected(
     tree: &CallTree,
     begin: Nanos,

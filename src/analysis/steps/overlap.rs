@@ -1,4 +1,4 @@
-//! Measures how much GPU work of a step runs concurrently: on several streams, and computation during
+//! Measures how much GPU work of a step runs concurrently: work on several streams, and computation during
 //! communication.
 
 use super::{Activity, activity};
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 pub struct OverlapRow {
     /// The matched step; `None` for all GPU work of the traces.
     pub step: Option<PerSide<Option<StepId>>>,
-    /// Concurrency figures on each side; `None` on a side without the step or without GPU events.
+    /// The concurrency on each side; `None` if a side lacks the step or has no GPU events.
     pub figures: PerSide<Option<Overlap>>,
 }
 
@@ -42,7 +42,7 @@ struct Running {
 }
 
 impl Analysis {
-    /// The concurrency of all GPU work, followed by one row for each step. Empty without GPU events.
+    /// The concurrency of all GPU work, followed by one row for each step. Empty if there are no GPU events.
     pub fn overlap_rows(&self) -> Vec<OverlapRow> {
         if self.measure() != Measure::GpuTime {
             return Vec::new();

@@ -5,10 +5,10 @@
 //!                 ├─ c ────┤
 //! └─ idle: a ─┘└busy a┘└ busy c ┘└ b ┘└─ idle: b ───┘
 //! ```
-//! Each moment between begin and end goes to exactly one group. A busy moment goes to the group of the event that
-//! covered the moment first. A gap goes to the group of the event that ends the gap, which is the event that the
-//! device waited for. The time after the last event goes to the group of that event. The wall times of all groups
-//! therefore add up to the whole span.
+//! Each moment between begin and end is attributed to exactly one group. A busy moment is attributed to the
+//! group of the event that covered the moment first. A gap is attributed to the group of the event that ends
+//! the gap, which is the event that the device waited for. The time after the last event is attributed to the
+//! group of that event. The wall times of all groups therefore add up to the whole span.
 
 use crate::trace::Nanos;
 
@@ -27,17 +27,17 @@ pub(super) enum Activity {
 pub(super) struct Occupied {
     pub(super) start: Nanos,
     pub(super) end: Nanos,
-    /// The group that the event belongs to.
+    /// The group that contains the event.
     pub(super) group: usize,
     pub(super) activity: Activity,
 }
 
-/// The part of the timeline that belongs to one group.
+/// The part of the timeline that is attributed to one group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Share {
     pub(super) busy: Nanos,
     pub(super) idle: Nanos,
-    /// Time in which communication runs but no computation.
+    /// Time in which communication runs, but no computation does.
     pub(super) exposed: Nanos,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn divide(
     shares
 }
 
-/// Adds the communication time that no computation overlaps.
+/// Adds the communication time during which no computation runs.
 fn expose(events: &[Occupied], shares: &mut [Share]) {
     let computing = union(events.iter().filter(|event| event.activity == Activity::Compute));
     let mut reached = Nanos(i64::MIN / 2);

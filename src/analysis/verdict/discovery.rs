@@ -1,16 +1,17 @@
 //! Controls the false discovery rate: corrects the probabilities of many tests for the number of tests.
 //!
-//! By chance, about five in a hundred unchanged call sites have p < 0.05. The share of false findings among all
-//! call sites whose probability is at most p is about p · tests / found (Benjamini and Hochberg, *Controlling the
-//! false discovery rate*, Journal of the Royal Statistical Society B 57 (1995) 289–300).
+//! By chance, about five in a hundred unchanged call sites have p < 0.05. If `found` call sites have a
+//! probability of at most p, the share of false findings among them is about p · tests / found (Benjamini and
+//! Hochberg, *Controlling the false discovery rate*, Journal of the Royal Statistical Society B 57 (1995)
+//! 289–300).
 
 /// The probabilities and false discovery rates of a family of tests.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Discoveries {
     /// The probabilities in ascending order.
     probabilities: Vec<f64>,
-    /// The false discovery rate at each probability: the minimum of the rates for this probability and for all
-    /// larger probabilities.
+    /// The false discovery rate at each probability, that is, the minimum of the rates at this probability
+    /// and at all larger probabilities.
     rates: Vec<f64>,
 }
 
@@ -29,9 +30,9 @@ impl Discoveries {
         Discoveries { probabilities, rates }
     }
 
-    /// The smallest false discovery rate at which a test with the given probability counts as a finding. Tests
-    /// outside the family are rated on the same scale as tests in the family, so equal probabilities always have
-    /// equal rates.
+    /// The smallest false discovery rate at which a test with the given probability counts as a finding. A
+    /// test outside the family is rated on the same scale as the tests in the family, so the same probability
+    /// always has the same rate.
     pub(super) fn rate(&self, p: f64) -> f64 {
         let up_to = self.probabilities.partition_point(|&other| other <= p);
         let own = p * self.probabilities.len().max(1) as f64 / up_to.max(1) as f64;

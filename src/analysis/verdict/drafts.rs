@@ -1,10 +1,10 @@
 //! Groups the rows of an [`Analysis`](crate::analysis::Analysis) into call sites with their samples,
 //! before the call sites are tested.
 //!
-//! A call site consists of the rows that share a name, shapes, types and a module instance. Without repeats, rows
-//! in all instances of a module class form one call site. Backward work belongs to the module of its forward op. A
-//! row that only one side has is treated as an additional call of the same op: it joins the call site whose rows
-//! have the same properties on that side. Steps without a counterpart are not samples.
+//! A call site consists of the rows that share a name, shapes, types and a module instance. Without repeats,
+//! rows in all instances of a module class form one call site. Backward work is assigned to the module of the
+//! forward op. A row that only one side has is treated as an additional call of the same op: it joins the
+//! call site whose rows have the same properties on that side. Steps without a counterpart are not samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -47,8 +47,8 @@ type Key<'a> = (u32, [Option<Look<'a>>; 2]);
 /// A row that only one side has: position, name, side and look (shapes, types and module).
 type Alone<'a> = (usize, u32, usize, Look<'a>);
 
-/// Rows grouped by name and by look (shapes, types and module) on each side, in the order of the first row in each
-/// group.
+/// Rows grouped by name and by look (shapes, types and module) on each side; the groups are in the order of
+/// their first rows.
 #[derive(Default)]
 struct Groups<'a> {
     numbers: FxHashMap<Key<'a>, usize>,
@@ -191,7 +191,7 @@ impl<'a> Sampler<'a> {
                 .any(|(a, b)| texts.number(Side::Baseline, a) != texts.number(Side::Candidate, b))
         };
         match (events.baseline.is_empty(), events.candidate.is_empty()) {
-            // Steps without a counterpart are not samples, and they contain all work of this call site.
+            // All work of this call site is in steps without a counterpart, which are not samples.
             (true, true) => Work::Same,
             (true, false) | (false, true) => Work::OneSided,
             (false, false) if rows.iter().any(&mut has_other_arguments) => Work::Changed,

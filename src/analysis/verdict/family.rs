@@ -1,5 +1,5 @@
-//! Builds a scale of evidence from the samples of many call sites, and applies this scale to any samples to form a
-//! [`Judgement`].
+//! Builds a scale of evidence from the samples of many call sites. The scale can then be applied to any
+//! samples to form a [`Judgement`].
 //!
 //! A sample is the time in one repeat, which is a step or a run. Times are compared by their logarithms, since
 //! noise grows with the time. The test statistic is the difference of the means divided by a spread, which is
@@ -15,7 +15,7 @@
 //! rate or, if the work changed, at that probability
 //! otherwise, or if the clock does not resolve the difference   within noise
 //! ```
-//! Test results depend only on the samples, so the same events have bit-identical results in all tables.
+//! A test result depends only on the samples, so a group of events has bit-identical results in all tables.
 
 use super::discovery::Discoveries;
 use super::distributions::two_tails;
@@ -30,14 +30,14 @@ use crate::trace::Nanos;
 pub struct Question {
     /// Time of the call site in each repeat, in µs.
     pub samples: PerSide<Vec<f64>>,
-    /// Total time, which is compared if there are no repeats.
+    /// Total time. If there are no repeats, this time is compared.
     pub time: PerSide<Nanos>,
     /// `Same` unless different work explains the time difference.
     pub work: Work,
     /// Whether the repeats are runs or steps.
     pub of: Repeats,
-    /// The smallest difference that the clock resolves, in µs: one tick per event in a repeat. Times are rounded
-    /// to ticks, and if the program is unchanged, rounding is the same in all repeats.
+    /// The smallest difference that the clock resolves, in µs: one tick per event in a repeat. Times are
+    /// rounded to ticks. If the program is unchanged, the rounding is the same in all repeats.
     pub resolution_us: f64,
 }
 
@@ -72,8 +72,9 @@ impl Family {
         let contrast = question.contrast();
         let p = contrast.map(|contrast| contrast.probability(&self.prior, self.of));
         let q = p.map(|p| self.discoveries.rate(p));
-        // One call site among hundreds has a small p by chance. If the work of the call site is known to have
-        // changed, the correction does not apply, because the call site was not picked from hundreds by its p.
+        // One call site among hundreds has a small p by chance. The correction does not apply if the work of
+        // the call site is known to have changed, because the call site was then not picked from hundreds
+        // because of its p.
         let chance = match question.work {
             Work::Same => q,
             Work::Changed | Work::OneSided => p,
@@ -113,7 +114,7 @@ impl Question {
         (self.of != Repeats::OtherOptions).then(|| Contrast::of(&self.samples)).flatten()
     }
 
-    /// Whether both sides have repeats that count, and at least one repeat has a nonzero time.
+    /// Whether both sides have repeats that count, and the time in at least one repeat is not zero.
     fn has_repeats(&self) -> bool {
         self.of != Repeats::OtherOptions
             && Side::BOTH.into_iter().all(|side| self.samples[side].len() > 1)
@@ -173,9 +174,9 @@ struct Contrast {
     fewest: usize,
 }
 
-/// Minimum number of runs per side for borrowing degrees of freedom from other call sites. With only two runs per
-/// side, about one call site in a hundred seems free of noise by chance, because the calls in a run share the
-/// state of the machine.
+/// Minimum number of runs per side required to borrow degrees of freedom from other call sites. With only two
+/// runs per side, about one call site in a hundred seems free of noise by chance, because the calls in a run
+/// share the state of the machine.
 const ENOUGH_RUNS: usize = 3;
 
 impl Contrast {

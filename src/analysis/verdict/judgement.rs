@@ -11,7 +11,7 @@ const TOLD_SHARE: f64 = 0.001;
 /// The minimum difference that counts, and the required certainty of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
-    /// The minimum relative difference: 0.02 means 2% more, or the inverse.
+    /// The minimum relative difference: 0.02 means that one time is 2% longer than the other.
     pub relative: f64,
     /// The minimum time difference per repeat. If `None`, tests have no absolute threshold, and
     /// [`Thresholds::least`] uses a share of the total.
@@ -86,7 +86,7 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Work {
     #[default]
-    /// The ops, arguments and kernels are the same, with equal kernel counts per step.
+    /// The ops, arguments and kernels are the same, and so are the kernel counts per step.
     Same,
     /// The arguments or kernels differ.
     Changed,
@@ -115,8 +115,8 @@ pub enum Repeats {
     Steps,
     /// There are no repeats: the time of a single step may be chance.
     None,
-    /// Repeats exist but do not count: the two sides were recorded with different options, and the times include
-    /// the overhead of these options.
+    /// Repeats exist but do not count, because the two sides were recorded with different options and the
+    /// times include the overhead of these options.
     OtherOptions,
 }
 
@@ -165,7 +165,7 @@ pub struct Judgement {
     /// p-value of the moderated t test; `None` if the test was not applied because there are no repeats or the
     /// time in a repeat is zero.
     pub p: Option<f64>,
-    /// The false discovery rate among all call sites if `p` counts as a finding.
+    /// The false discovery rate over all call sites if tests with this `p` count as findings.
     pub q: Option<f64>,
     /// Whether the difference exceeds the rounding of the clock: one tick per event.
     pub is_resolved: bool,

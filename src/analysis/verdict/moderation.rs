@@ -1,14 +1,14 @@
-//! Improves the estimate of the spread of each call site by borrowing from the spreads of all other
-//! call sites.
+//! Improves the estimate of each call site's spread by taking the spreads of all other call sites into
+//! account.
 //!
-//! With three repeats per side, the spread of one call site is known to a factor of two at best, and a test based
-//! only on that spread finds nothing. All call sites together show the usual spread and how far individual spreads
-//! depart from the usual spread. Each variance is therefore drawn toward the usual variance, as if the usual
-//! variance had been measured in additional repeats. This is an empirical Bayes method after Smyth, *Linear models
-//! and empirical Bayes methods for assessing differential expression in microarray experiments*, Statistical
-//! Applications in Genetics and Molecular Biology 3 (2004) 3. The times of short kernels have a larger relative
-//! spread than the times of long kernels, so the usual variance is a function of the time (Law and others, *voom*,
-//! Genome Biology 15 (2014) R29: "limma-trend").
+//! If there are three repeats per side, the spread of one call site is known only to within a factor of two,
+//! and a test based only on that spread finds nothing. All call sites together show the usual spread, and how
+//! far the spreads of individual call sites depart from it. Each variance is therefore drawn toward the usual
+//! variance, as if the usual variance had been measured in additional repeats. This is an empirical Bayes
+//! method after Smyth, *Linear models and empirical Bayes methods for assessing differential expression in
+//! microarray experiments*, Statistical Applications in Genetics and Molecular Biology 3 (2004) 3. The times
+//! of short kernels have a larger relative spread than the times of long kernels, so the usual variance is a
+//! function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
 //!
 //! ```text
 //! s²  variance of a call site, d degrees of freedom  log s² = log s0²(time) + noise of d + noise of d0
@@ -23,8 +23,8 @@ use super::trend::Trend;
 /// any spread, and the logarithm of a zero spread would outweigh all other call sites.
 const LEAST_SHARE: f64 = 1e-5;
 
-/// Absolute lower limit for variances: the square of a relative difference of 1 in 100,000, which no clock
-/// resolves.
+/// Absolute lower limit for variances: the square of a relative difference of 1 in 100,000. No clock resolves
+/// such a difference.
 const LEAST: f64 = 1e-10;
 
 /// Minimum number of call sites from which the usual spread is estimated.
@@ -48,8 +48,8 @@ pub(super) struct Prior {
     usual: Option<Trend>,
     /// Correction added to the trend, because the mean of logarithms is less than the logarithm of the mean.
     correction: f64,
-    /// Degrees of freedom that give the weight of the usual variance; infinite if all call sites have the same
-    /// spread.
+    /// Weight of the usual variance, as a number of degrees of freedom; infinite if all call sites have the
+    /// same spread.
     degrees: f64,
     /// Total degrees of freedom of all call sites; an upper limit for the degrees of freedom of a moderated
     /// spread.
@@ -93,8 +93,9 @@ impl Prior {
         Spread { mean: spread.mean, variance, degrees }
     }
 
-    /// Like [`Prior::moderate`], but the result has at least the usual variance. A machine may stall in some runs
-    /// but not in others, so if the few runs on a side agree at a call site, this says little about the next run.
+    /// Like [`Prior::moderate`], but the result has at least the usual variance. A machine may stall in some
+    /// runs but not in others. If the few runs on a side agree at a call site, this therefore says little
+    /// about the next run.
     pub(super) fn moderate_runs(&self, spread: &Spread) -> Spread {
         let moderated = self.moderate(spread);
         let usual = self
@@ -106,8 +107,8 @@ impl Prior {
 }
 
 impl Spread {
-    /// The point to which the trend is fitted: the mean, and the log variance. The log variance is corrected for
-    /// the bias due to few degrees of freedom.
+    /// A point to which the trend is fitted: the mean log time and the log variance of a call site. The log
+    /// variance is corrected for the bias that few degrees of freedom cause.
     fn point(&self, least: f64) -> (f64, f64) {
         let half = self.degrees / 2.0;
         (self.mean, self.variance.max(least).ln() - digamma(half) + half.ln())

@@ -41,8 +41,8 @@ impl Verdicts {
         })
     }
 
-    /// The call sites where the sides did different work, regardless of the times, largest difference first. No
-    /// repeats are needed to find changed work.
+    /// The call sites where the sides did different work, regardless of the times, largest difference first.
+    /// Changed work can be found without repeats.
     pub fn other_work(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| site.work != Work::Same)
     }
@@ -66,7 +66,8 @@ impl Analysis {
         let mut sites: Vec<Site> =
             drafts.into_iter().map(|draft| draft.judged(&family, thresholds)).collect();
         sites.sort_by_key(|site| {
-            // Compare whole picoseconds, because means of equal sums differ slightly in floating point.
+            // Compare whole picoseconds, because means that should be equal may differ slightly in floating
+            // point.
             let judged = (1e6 * site.judgement.difference_us()).round() as i64;
             (Reverse(judged), Reverse(site.time.difference().abs()), site.first_row())
         });

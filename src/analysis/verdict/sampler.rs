@@ -1,5 +1,5 @@
-//! Forms the samples of a group of measured events: the time of the events in each repeat or, if there are no
-//! steps to compare, their total time.
+//! Forms the samples of a group of measured events: the time of the events in each repeat. If there are no
+//! steps to compare, forms the total time of the events.
 
 use super::family::Question;
 use super::judgement::{Repeats, Work};
@@ -48,9 +48,9 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// The samples of a group of events: one per repeat; 0 µs if the repeat contains none of the events. Work
-    /// outside of steps is in no sample, and steps without a counterpart are skipped. `works` says for each row
-    /// whether the work changed; rows beyond the end of `works` count as unchanged.
+    /// The samples of a group of events, one per repeat. If a repeat contains none of the events, the sample
+    /// is 0 µs. Work outside of steps is not in any sample, and steps without a counterpart are skipped.
+    /// `works` says for each row whether the work changed; rows beyond the end of `works` count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
         let counted = PerSide::from_fn(|side| {
             let events = events[side].iter().copied();
@@ -101,7 +101,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Time of the events in each step on a side that counts as a repeat.
+    /// Time of the events on a side, in each step that counts as a repeat.
     fn in_steps(
         &self,
         side: Side,
@@ -148,14 +148,15 @@ struct Sums {
     time: Nanos,
 }
 
-/// Mean of the candidate minus mean of the baseline. The mean of no samples is 0.
+/// Mean of the candidate minus mean of the baseline. If a side has no samples, the mean is taken as 0.
 fn difference_of_means(samples: &PerSide<&[f64]>) -> f64 {
     let mean = |side: Side| samples[side].iter().sum::<f64>() / samples[side].len().max(1) as f64;
     mean(Side::Candidate) - mean(Side::Baseline)
 }
 
-/// Whether changed work explains a difference: it must account for at least half of the difference, in the same
-/// direction. Without this condition, a small change of the work could turn unrelated noise into a verdict.
+/// Whether changed work explains a difference. The changed work must account for at least half of the
+/// difference, in the same direction. Without this condition, a small change of the work could turn unrelated
+/// noise into a verdict.
 fn explains(part: f64, whole: f64) -> bool {
     part * whole > 0.0 && 2.0 * part.abs() >= whole.abs()
 }

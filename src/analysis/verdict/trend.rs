@@ -1,11 +1,12 @@
-//! Fits a smooth curve to points. The curve models how the spread of times depends on the length of the time.
+//! Fits a smooth curve to points. The curve models how the spread of a call site's times depends on the
+//! length of these times.
 //!
 //! At each of several positions, a straight line is fitted to the nearest half of the points; closer points have
 //! larger weights (Cleveland, *Robust locally weighted regression and smoothing scatterplots*, Journal of the
 //! American Statistical Association 74 (1979) 829–836, without its second pass). The curve is linear between the
 //! positions and constant beyond the outermost positions.
 
-/// Share of the points to which each line is fitted. With this share, the curve is about as flexible as a spline
+/// Share of the points to which each line is fitted. This share makes the curve about as flexible as a spline
 /// with four parameters.
 const SHARE: f64 = 0.5;
 

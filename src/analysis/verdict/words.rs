@@ -1,4 +1,4 @@
-//! Describes a [`Judgement`] in words: what was tested, and with which result.
+//! Describes a [`Judgement`] in words: what was tested, and what the result is.
 
 use super::judgement::{Judgement, Repeats, Verdict};
 use crate::side::PerSide;
@@ -50,8 +50,8 @@ impl Judgement {
         self.few_words().map_or_else(String::new, |words| format!("; {words}"))
     }
 
-    /// The false discovery rate that supports a change, such as `, q 0.002`. If the work changed, the uncorrected
-    /// probability is sufficient and is shown instead.
+    /// The false discovery rate that supports a change, such as `, q 0.002`. If the work changed, no
+    /// correction is needed, so the uncorrected probability is shown instead.
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),

@@ -6,9 +6,9 @@
 //!                 └───────── gap ──────────┘
 //!                 └─ of step 1 ───┘└─ of 2 ┘
 //! ```
-//! A gap belongs to the work that ends it. If that work is in a step that is not compared, the gap is cut at the
-//! end of the preceding compared step. The time before the cut belongs to the compared step, because the device
-//! would have waited in any case.
+//! A gap is attributed to the work that ends the gap. If that work is in a step that is not compared, the gap
+//! is cut at the end of the preceding compared step. The time before the cut is attributed to the compared
+//! step, because the device would have waited in any case.
 
 use super::part::Part;
 use crate::analysis::Analysis;
@@ -50,8 +50,8 @@ impl Boundaries {
         Boundaries(boundaries.collect())
     }
 
-    /// Cuts a gap that starts at `from` and ends with work in `part` that was launched at `launched`. Returns the
-    /// time of the cut, and the part to which the time before the cut belongs.
+    /// Cuts a gap that starts at `from` and ends with work in `part` that was launched at `launched`. Returns
+    /// the time of the cut, and the part to which the time before the cut is attributed.
     pub(super) fn cut(&self, from: Nanos, launched: Nanos, part: Part) -> Option<(Nanos, Part)> {
         let is_inside = |b: &&Boundary| from < b.at && b.at <= launched && b.after == part;
         self.0.iter().rev().find(is_inside).map(|boundary| (boundary.at, boundary.before))

@@ -6,8 +6,9 @@
 //! autograd            ├─ op b ─┤
 //!            └─ busy: a ─┘└ b ─┘└busy: c─┘
 //! ```
-//! If ops run on two threads at once, the moment counts once, for the outermost op that covered the moment first.
-//! Time outside of all ops is attributed to the host, call by call on the thread of the op that follows.
+//! If ops run on two threads at the same moment, the moment counts once, for the outermost op that covered
+//! the moment first. Time outside of all ops is attributed to the host, call by call on the thread of the op
+//! that follows.
 
 use super::boundaries::Boundaries;
 use super::part::Part;
@@ -16,8 +17,8 @@ use super::window::Window;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The outermost ops, sorted by start. The function `part` returns the part of the wall time to which an op
-/// belongs.
+/// The outermost ops, sorted by start. The function `part` returns the part of the wall time to which the
+/// time of an op is attributed.
 fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied> {
     let mut ops = Vec::new();
     let mut next = 0;
@@ -78,7 +79,7 @@ struct Walk<'t, 'l, L> {
 }
 
 impl<L: Ledger> Walk<'_, '_, L> {
-    /// Attributes a gap to the calls on the thread of `op`; without an op, the gap has no owner.
+    /// Attributes a gap to the calls on the thread of `op`; if there is no `op`, the gap has no owner.
     fn gap(&mut self, from: Nanos, until: Nanos, op: Option<&Occupied>, kind: IdleKind) {
         self.gap += 1;
         let (gap, part) = (self.gap, op.map_or(Part::Window, |op| op.part));
@@ -103,8 +104,8 @@ impl<L: Ledger> Walk<'_, '_, L> {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
                 Some(op) => ledger.busy(Some(op), part, time),
-                // The ends of ops and of gaps come from two clocks, so `until` may be slightly later than the end
-                // of the op.
+                // The end of an op and the end of a gap come from two clocks, so `until` may be slightly
+                // later than the end of the op.
                 None => {
                     let (kind, owner) = (IdleKind::Host, Some(call));
                     ledger.idle(Idle { kind, part, owner, gap, time, before: None });

@@ -1,24 +1,25 @@
-//! Splits the wall time of each side into busy + idle + before + alone, exact to the nanosecond, and
-//! attributes busy and idle time.
+//! Splits the wall time of each side into busy, idle, before and alone, which add up exactly to the
+//! nanosecond, and attributes the busy and idle time.
 //!
-//! A moment of the window is *busy* if a measured event ran. A busy moment is attributed to the row of the event
-//! that covered the moment first. All other moments are *idle* and belong to an [`IdleRow`], according to the rule
-//! in `sweep.rs`.
+//! A moment of the window is *busy* if a measured event was running. A busy moment is attributed to the row
+//! of the event that covered the moment first. All other moments are *idle* and are attributed to an
+//! [`IdleRow`] by the rule in `sweep.rs`.
 //!
-//! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy if any device
-//! runs anything on any stream. A gap is a time in which all devices wait. A gap belongs to the event that ends
-//! it, regardless of the device. If two devices run at the same time, the moment counts once, for the event that
-//! started first.
+//! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy if any
+//! device runs anything on any stream. A gap is a time in which all devices wait. A gap is attributed to the
+//! event that ends the gap, regardless of the device. If two devices run at the same time, the moment counts
+//! once, for the event that started first.
 //!
-//! **Selections.** A device is not idle while it runs work from steps or phases that were not selected. Unselected
-//! work and the gaps before such work are neither busy nor idle time but *before*, like work that was launched
-//! before the window.
+//! **Selections.** A device is not idle while it runs work from steps or phases that were not selected. The
+//! time of unselected work, and of the gaps before such work, is neither busy nor idle time but *before*,
+//! like the time of work that was launched before the window.
 //!
 //! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle time; their time
 //! is *alone*.
 //!
-//! **Clock skew.** If a GPU event starts before its launch, the whole gap is host time, without
-//! launch latency. The note `GPU_BEFORE_LAUNCH` counts events that start before their launch.
+//! **Clock skew.** If a GPU event starts before its launch, the whole gap before the event counts as host
+//! time, and none of it as launch latency. The note `GPU_BEFORE_LAUNCH` counts events that start before their
+//! launch.
 //!
 //! **Traces without GPU events.** Host time is measured: busy time is the time in ops (`host.rs`).
 
@@ -96,7 +97,7 @@ impl WallTotals {
         sum.as_millis() / self.steps.max(1) as f64
     }
 
-    /// Share of idle time in busy + idle time, from 0 to 1; `None` if both are zero.
+    /// Idle time as a share of busy + idle time, from 0 to 1; `None` if both are zero.
     pub fn idle_share(&self) -> Option<f64> {
         (self.own() > Nanos::ZERO).then(|| self.idle.0 as f64 / self.own().0 as f64)
     }
@@ -158,7 +159,7 @@ impl Wall {
         Wall { basis, windows, pairs, busy, busy_alone, busy_before, idle, totals, notes }
     }
 
-    /// Whether the windows span steps or all events.
+    /// What the windows span: steps, or all events.
     pub fn basis(&self) -> WallBasis {
         self.basis
     }
@@ -183,8 +184,8 @@ impl Wall {
         self.windows
     }
 
-    /// Busy time of each row in [`Analysis::rows`], by position: the moments that the row's events covered first.
-    /// Counts only work launched in the compared steps.
+    /// Busy time of each row in [`Analysis::rows`], by position. A busy moment is attributed to the row whose
+    /// event covered the moment first. Counts only work launched in the compared steps.
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy
     }
@@ -243,8 +244,9 @@ impl Analysis {
     }
 }
 
-/// The measured events on a side and the work that was not selected, sorted by start. The function `within`
-/// returns the part of the wall time to which an event launched in the window belongs.
+/// The measured events on a side and the work that was not selected, sorted by start. For an event launched
+/// in the window, the function `within` returns the part of the wall time to which the event's time is
+/// attributed.
 fn occupied(
     of: Recorded<'_>,
     window: Window,

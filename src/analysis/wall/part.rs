@@ -4,7 +4,7 @@
 /// window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// The work was launched in a compared step of the window. Per-step figures cover only this part.
+    /// The work was launched in a compared step of the window. Times per step cover only this part.
     Window,
     /// The work was launched in the window, but in a step without a counterpart, because the traces have different
     /// numbers of steps. Causes do not cover this part.

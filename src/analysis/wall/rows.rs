@@ -31,8 +31,8 @@ pub struct IdleRow {
     pub time: PerSide<Nanos>,
     /// Number of gaps.
     pub count: PerSide<u64>,
-    /// For `sync`: the GPU event that the host waited for in the longest gap, which is the last event before this
-    /// gap.
+    /// For `sync`: the GPU event that the host waited for in the longest gap, that is, the last event before
+    /// this gap.
     pub waited_for: PerSide<Option<CallId>>,
 }
 
@@ -73,8 +73,8 @@ impl<'a> Collector<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Self {
         let rows = analysis.rows().len();
         let nodes = analysis.diff().merged().len();
-        // Reserve enough memory to avoid the fragmentation that reallocation causes. Reserved pages cost nothing
-        // until they are touched.
+        // Reserve enough memory to avoid the fragmentation that reallocation causes. Reserved memory pages
+        // cost nothing until they are accessed.
         let room = nodes / 2;
         Collector {
             analysis,

@@ -1,13 +1,14 @@
-//! Attributes each moment of the window on one side, in a sweep over the events in the order of their starts.
+//! Attributes each moment of the window on one side, in a sweep over the events in the order of their start
+//! times.
 //!
 //! ```text
 //! host    ├─ a ───────────┤├─ launch ─┤
 //! GPU     ├─ k ──┤                ├─ k ──┤         │ window
 //!         └─busy─┘└ host: a┘└lat.─┘└busy─┘└─ tail ─┘
 //! ```
-//! A gap belongs to the event that ends it. The time until the launch of that event is host time and is attributed
-//! call by call. The time after the launch is launch latency. If the event was launched before the gap began, the
-//! event was queued while the device waited.
+//! A gap is attributed to the event that ends the gap. The time until the launch of that event is host time
+//! and is attributed call by call. The time after the launch is launch latency. If the event was launched
+//! before the gap began, the event was queued while the device waited.
 
 use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
@@ -20,7 +21,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 /// The reason why a device was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleKind {
-    /// The host had not yet launched the event that ended the gap, because it was busy in the owner.
+    /// The host had not yet launched the event that ended the gap, because the host was busy in the owner.
     Host,
     /// The owner waited for the GPU, although the GPU had nothing to do because the host had launched nothing.
     Sync,
@@ -83,8 +84,8 @@ pub(super) struct Idle {
 
 /// Receives the result of a sweep.
 pub(super) trait Ledger {
-    /// Receives a `time` within the window that `event` was the first to cover; `event` is `None` for work that
-    /// was not selected.
+    /// Receives an amount of time within the window that `event` was the first to cover; `event` is `None`
+    /// for work that was not selected.
     fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
     /// Receives the next piece of a gap, with its kind and owner.
     fn idle(&mut self, piece: Idle);
@@ -177,7 +178,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });
         }
         self.skewed += u64::from(launched > event.start);
-        // The clocks may differ, so an event may start before its launch. Such an event has no launch latency.
+        // The host and GPU clocks may differ, so an event may start before its launch. Such an event has no
+        // launch latency.
         let launched = launched.min(until);
         self.host(from, launched, launch, piece);
         if until > launched {
@@ -200,8 +202,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         });
     }
 
-    /// Attributes the time from the last event to a cut or to the end of the window, call by call on the thread
-    /// that launched this event.
+    /// Attributes the time from the last event to a cut or to the end of the window, call by call, to the
+    /// thread that launched this event.
     fn tail(&mut self, from: Nanos, until: Nanos, part: Part, last: Option<&Occupied>) {
         self.gaps += 1;
         let piece = Idle {

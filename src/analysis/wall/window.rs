@@ -5,14 +5,15 @@
 //! GPU    ├─ earlier ─┤ ├─ work ─┤ ├─ work ────────┤
 //!            └────────── window ────────────────┘
 //! ```
-//! The window starts with the first step. The window ends with the last step or with the last GPU event that was
-//! launched in a step, whichever is later. Thus a step includes the work that the GPU finishes after the host. If
-//! a side has no steps, the window spans from the first measured event to the last.
+//! The window starts with the first step. The window ends at the end of the last step, or at the end of the
+//! last GPU event that was launched in a step, whichever is later. Thus a step includes the work that the GPU
+//! finishes after the host. If a side has no steps, the window spans from the first measured event to the
+//! last.
 //!
-//! The launch of a GPU event decides whether the event was launched *before* the window. If the launch is not in
-//! the trace, the order on the stream decides: the event was launched before the window if it runs before the
-//! first event on its stream that was launched in the window. If there is no such event on the stream, the first
-//! event on any stream that was launched in the window decides.
+//! The launch of a GPU event decides whether the event was launched *before* the window. If the launch is not
+//! in the trace, the order on the stream decides. An event counts as launched before the window if it runs
+//! before the first event on the same stream that was launched in the window. If no event on the stream was
+//! launched in the window, the first event on any stream that was launched in the window decides.
 
 use crate::analysis::Analysis;
 use crate::program::{Measure, Steps};
@@ -23,9 +24,10 @@ use crate::tree::{CallId, CallTree};
 /// What a window spans: steps or events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WallBasis {
-    /// The steps of both sides; figures are per step.
+    /// The windows span the steps of both sides; times are given per step.
     Steps,
-    /// All measured events, if a side has no steps; figures are for the whole window.
+    /// The windows span all measured events, because a side has no steps; times are given for the whole
+    /// window.
     Events,
 }
 
@@ -186,7 +188,8 @@ pub(super) fn everything_that_ran(of: Recorded<'_>, window: Window, basis: WallB
             call: None,
             is_before: true,
         }));
-        // Both inputs are sorted and the sort is stable, so on a tie the selected event comes first.
+        // Both inputs are sorted and the sort is stable, so if two events start at the same time, the
+        // selected event comes first.
         all.sort_by_key(|ran| (ran.start, ran.end));
     }
     all

@@ -1,5 +1,5 @@
-//! Formats the terms that add up to each side's time, to the nanosecond: one line per side or, if the lines are too
-//! wide, one line per term.
+//! Formats each side's time as a sum of terms that is exact to the nanosecond. The terms of a side are on one line
+//! or, if the lines would be too wide, on one line each.
 
 use super::super::columns::pad;
 use tracetree::report::Width;
@@ -7,7 +7,7 @@ use tracetree::report::Width;
 /// Labels of the terms that add up to a side's time, and the label of the total.
 const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];
 
-/// A title, and each side's name and time terms.
+/// A title, and the name and the formatted terms of each side.
 pub(super) struct Account {
     pub(super) title: String,
     pub(super) sides: [(String, [String; 4]); 2],

@@ -30,7 +30,7 @@ const NARROW: usize = 80;
 const SHORT_SIDE_NAME: usize = 10;
 /// Maximum number of contributing ops to show per difference.
 const PARTS: usize = 2;
-/// Minimum terminal width at which the evidence for a cause is a single line, aligned with its call site.
+/// Minimum terminal width at which the evidence for a cause is printed on a single line, aligned with the call site.
 const WIDE: usize = 100;
 
 const BOLD: Style = Style::new().bold();
@@ -179,7 +179,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// Ends an unfinished line, and writes all further lines below that line, indented.
+    /// Writes the first line at the end of the unfinished line, and all further lines below it, indented.
     fn hanging(&mut self, indent: usize, lines: &[String]) -> io::Result<()> {
         for (at, line) in lines.iter().enumerate() {
             let indent = if at == 0 { 0 } else { indent };
@@ -192,7 +192,7 @@ impl Screen<'_> {
         self.names.iter().map(|name| name.chars().count()).max().unwrap_or_default()
     }
 
-    /// Writes the terms that add up to each side's time, to the nanosecond.
+    /// Writes each side's time as a sum of terms that is exact to the nanosecond.
     fn account(&mut self) -> io::Result<()> {
         let totals = self.analysis.account().totals;
         let title = if self.is_gpu_time() { "GPU time" } else { "host self time of ops" };
@@ -256,7 +256,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes the lowest common node, and the ops below that node at which the traces diverge.
+    /// Writes the lowest common node, and the ops below it at which the traces diverge.
     fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
         let columns = self.width.columns();
         let mut texts = Vec::new();

@@ -17,14 +17,14 @@ pub(super) enum Extent {
     Whole,
 }
 
-/// Limits on the number of lines written for each layer of the narrative.
+/// Limits on how much is written for each layer of the narrative.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     /// Maximum number of changes to show.
     changes: usize,
     /// Maximum number of lines below each change.
     details: usize,
-    /// Maximum number of entries in each layer other than the list of changes.
+    /// Maximum number of parts to show in each of the other layers.
     others: usize,
 }
 

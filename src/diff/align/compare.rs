@@ -6,10 +6,10 @@ use std::ops::Range;
 /// Two sequences whose elements are compared by position.
 pub(super) trait Compare {
     fn lengths(&self) -> (usize, usize);
-    /// Whether two elements are certainly equal. Equal elements at the ends of the sequences are matched without a
-    /// search.
+    /// Whether two elements are known to be identical. Identical elements at the ends of the sequences are
+    /// matched without a search.
     fn equal(&mut self, a: usize, b: usize) -> bool;
-    /// The score for aligning two elements opposite each other; 0 without any evidence for a match.
+    /// The score for aligning two elements opposite each other; 0 if there is no evidence for a match.
     fn score(&mut self, a: usize, b: usize) -> i64;
     /// A cheap upper bound of [`Compare::score`], found without comparing the contents of the
     /// elements.
@@ -21,8 +21,8 @@ pub(super) trait Compare {
     fn scores(&mut self, a: usize, b: usize) -> bool {
         self.score(a, b) > 0
     }
-    /// Whether either element belongs to a run of layers that is longer on one side. At the end of such a run, equality
-    /// is not enough for a match.
+    /// Whether either element belongs to a run of layers that is longer on one side. At the end of such a
+    /// run, two elements are not matched only because they are identical.
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }
@@ -30,8 +30,8 @@ pub(super) trait Compare {
     /// wrapper around it are not a match, but they must be aligned opposite each other so that the
     /// gap includes both.
     fn is_pair(&self, a: usize, b: usize) -> bool;
-    /// Whether two equal elements also agree in every exact name, including volatile parts. Exact names decide between
-    /// several possible positions of an inserted run.
+    /// Whether two identical elements also have the same exact names, including volatile parts. If an
+    /// inserted run could be at several positions, exact names decide between these positions.
     fn same_to_the_letter(&mut self, _a: usize, _b: usize) -> bool {
         true
     }
@@ -39,7 +39,7 @@ pub(super) trait Compare {
     fn begins_step(&self, _side: Side, _at: usize) -> bool {
         false
     }
-    /// Whether a run of elements equals the entire contents of an unmatched thread on the opposite
+    /// Whether a run of elements is identical to the entire contents of an unmatched thread on the opposite
     /// side.
     fn is_a_thread(&self, _side: Side, _first: usize, _length: usize) -> bool {
         false
@@ -49,5 +49,5 @@ pub(super) trait Compare {
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens>;
 }
 
-/// One token per element, for the baseline's and the candidate's elements.
+/// One token per element: a list for the baseline's elements, and a list for the candidate's.
 pub(super) type Tokens = (Vec<u64>, Vec<u64>);

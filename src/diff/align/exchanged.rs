@@ -19,18 +19,18 @@ use std::hash::{Hash, Hasher};
 /// The degrees of similarity by which swapped calls are matched, strongest first.
 #[derive(Debug, Clone, Copy)]
 enum Likeness {
-    /// The whole subtree is equal, in order.
+    /// The whole subtrees are identical, with all calls in the same order.
     Whole,
-    /// The whole subtree is equal, in any order.
+    /// The whole subtrees contain the same calls, in any order.
     Content,
-    /// Key and arguments are equal. A call without arguments is compared by the arguments of the first nested call that
-    /// has arguments.
+    /// Both calls have the same key and the same arguments. A call without arguments is compared by the
+    /// arguments of the first nested call that has arguments.
     Itself,
 }
 
 impl Aligner<'_> {
-    /// Matches calls in the lists that swapped places. `unlike` contains pairs of unmatched calls that are aligned
-    /// opposite each other.
+    /// Matches calls that swapped places within the two lists. `unlike` contains pairs of unmatched calls
+    /// that are aligned opposite each other.
     pub(super) fn pair_exchanged(&mut self, lists: PerSide<&[u32]>, unlike: &[(u32, u32)]) {
         if lists.baseline.len() < 2 || lists.candidate.len() < 2 {
             return;
@@ -75,7 +75,8 @@ impl Aligner<'_> {
             let (true, (Some(&twin), Some(&other))) = (differ(&(a, b)), twins) else {
                 return true;
             };
-            // Equal subtrees are stronger evidence than instance numbers, which only reflect the order of creation.
+            // Identical subtrees are stronger evidence than instance numbers, which only reflect the order of
+            // creation.
             let is_exchange = self.is_equal(other, twin) && !self.is_equal(a, twin);
             let is_renumbered =
                 !is_exchange && self.hold_the_same(a, twin) && self.hold_the_same(other, b);
@@ -133,8 +134,8 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// Whether each side has a second unmatched call that may be similar to a call in one of the pairs. Only calls with
-    /// equally many tokens can have the same contents.
+    /// Whether each side has a second unmatched call that may be similar to a call in one of the pairs. Only
+    /// calls with the same number of tokens can have the same contents.
     fn may_exchange(
         &self,
         likeness: Likeness,

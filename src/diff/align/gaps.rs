@@ -1,13 +1,13 @@
-//! Opens the wrappers and matches the renamed calls in a gap between two matched siblings.
+//! Expands the wrappers and matches the renamed calls in a gap between two matched siblings.
 //!
 //! ```text
 //! trace1   z(…)            trace2   W(z(…))        W is a wrapper: z is matched one level deeper
 //! trace1   miopen(k k)     trace2   cudnn(k k)     renamed: same position, same work below
 //! ```
 //!
-//! A call is opened if opening the call matches more tokens than keeping it. The contents of an opened call can match
-//! everything on the opposite side of the gap. The contents of a kept call can match only the contents of its best
-//! counterpart under a different name.
+//! A call is expanded if expanding it matches more tokens than keeping it. The contents of an expanded call
+//! can match everything on the opposite side of the gap. The contents of a kept call can match only the
+//! contents of one call with a different name: its best counterpart.
 
 use super::inner::first_arguments;
 use super::renames::{Renames, are_out_of_proportion};
@@ -30,7 +30,7 @@ pub(super) struct Gap<'a, 'b> {
     pub(super) runs: PerSide<&'b [u32]>,
 }
 
-/// The calls of a run and their contents.
+/// The calls in a run and their contents.
 struct Held {
     bag: Bag,
     /// For each key, the positions of the calls in the run that may wrap a call with this key.
@@ -42,8 +42,8 @@ struct Held {
 impl<'a, 'b> Gap<'a, 'b> {
     /// Replaces each wrapper in the runs with its children; returns `None` if there is no wrapper.
     ///
-    /// A call with a gain of 0 is opened only if no call in the gap has a larger gain, because the call may find a
-    /// match once other calls are opened.
+    /// A call with a gain of 0 is expanded only if no call in the gap has a larger gain, because the call may
+    /// find a match once other calls are expanded.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let runs = self.runs;
         let mut held = PerSide::from_fn(|side| Held {
@@ -67,8 +67,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         }))
     }
 
-    /// The gain of opening a call: how many more tokens match if the call is opened than if it is matched as renamed.
-    /// `None` if the call must not be opened.
+    /// The gain from expanding a call: how many more tokens match if the call is expanded than if it is
+    /// matched as renamed. `None` if the call must not be expanded.
     fn gain_of_opening(
         &mut self,
         side: Side,
@@ -98,8 +98,8 @@ impl<'a, 'b> Gap<'a, 'b> {
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
-        // Opening a call must match at least half of its contents or half of the opposite run,
-        // because unrelated calls share less than half by chance. An inner op that has the same
+        // Expanding a call must match at least half of the call's contents or half of the opposite run,
+        // because unrelated calls rarely share half of their tokens by chance. An inner op that has the same
         // name as an op on the opposite side is evidence as well.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
         if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
@@ -127,8 +127,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
-    /// Whether a call wraps a query: one of the call's children is the same query as a call of the opposite run, and no
-    /// call of the opposite run may be a rename of this call.
+    /// Whether a call wraps a query: one of the call's children is a query that is also in the opposite run,
+    /// and no call in the opposite run could be the same call under a different name.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         let is_there = |query: u32| {
@@ -149,9 +149,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         wrappers
     }
 
-    /// Whether most of a call's contents is inside an op with the same name as `other`, and both the call and `other`
-    /// launch GPU work. An example is a `conv2d` that casts its inputs and calls `convolution`. Which kernels
-    /// `convolution` runs does not matter.
+    /// Whether most of a call's contents are inside an op with the same name as `other`, and both the call
+    /// and `other` launch GPU work. An example is a `conv2d` that casts its inputs and calls `convolution`.
+    /// Which kernels `convolution` runs does not matter.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
@@ -173,7 +173,7 @@ impl<'a, 'b> Gap<'a, 'b> {
             && others.iter().filter(named).any(|&other| self.holds_by_name(side, call, other))
     }
 
-    /// Whether a call of the opposite run contains a call with the same name as `call`. If so, the opposite call is a
+    /// Whether a call in the opposite run contains a call with the same name as `call`. If so, the opposite call is a
     /// wrapper around `call`.
     fn is_wrapped_by_name(&mut self, side: Side, at: usize, call: u32, others: &Held) -> bool {
         let key = self.outlines[side].keys[call as usize];
@@ -186,8 +186,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// Whether `call` shares more tokens with the contents of a single call in the opposite run than opening `call`
-    /// would match.
+    /// Whether `call` shares more tokens with the contents of a single call in the opposite run than
+    /// expanding `call` would match.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
@@ -198,7 +198,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// The positions in the opposite run that correspond approximately to position `at` in its own run.
+    /// The positions in the opposite run that approximately correspond to position `at` in the run on `side`.
     fn near(&self, side: Side, at: usize) -> Range<usize> {
         let others = self.runs[side.other()].len();
         let middle = at * others / self.runs[side].len();
@@ -206,9 +206,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         from..(from + PARTNERS).min(others)
     }
 
-    /// Pairs of calls that are variants of one op, such as `miopen_convolution` and `cudnn_convolution`, in order. A
-    /// call inside one variant may be a sibling of the opposite variant, as with a bias add. Both variants are
-    /// therefore opened, and their contents are aligned with the rest of the gap.
+    /// Pairs of calls that are variants of one op, such as `miopen_convolution` and `cudnn_convolution`, in
+    /// order. A call inside one variant may be a sibling of the opposite variant, as with a bias add. Both
+    /// variants are therefore expanded, and their contents are aligned with the rest of the gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
         let works = PerSide::from_fn(|side| self.working_ops(side));
         let as_many = works.baseline.len() == works.candidate.len();
@@ -238,8 +238,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         run.filter(|(_, call)| works(call)).map(|(at, _)| at).collect()
     }
 
-    /// Whether two calls have related names and also agree in contents, arguments or position. Equal positions count as
-    /// evidence only if both sides of the gap have equally many ops that launch GPU work.
+    /// Whether two calls have related names and also agree in contents, arguments or position. The same
+    /// position counts as evidence only if both sides of the gap have the same number of ops that launch GPU
+    /// work.
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);

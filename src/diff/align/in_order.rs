@@ -45,9 +45,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Swaps the counterparts of equal calls and returns whether any counterparts were swapped. `alone` contains pairs
-    /// of unmatched calls that may become matches by such a swap; if `alone` is not empty, only groups that contain one
-    /// of these pairs are considered.
+    /// Swaps the counterparts of equal calls and returns whether any counterparts were swapped. `alone`
+    /// contains pairs of unmatched calls that such a swap may turn into matches; if `alone` is not empty,
+    /// only groups that contain one of these pairs are considered.
     fn turn_equal(
         &mut self,
         lists: &[PerSide<Vec<u32>>],
@@ -58,7 +58,7 @@ impl Aligner<'_> {
         let calls = lists.iter().flat_map(|lists| lists.baseline.iter().copied());
         let partners = calls.filter_map(|a| Some((a, links.partner(Side::Baseline, a)?)));
         let mut pairs: Vec<(u32, u32)> = partners.chain(alone.iter().copied()).collect();
-        // An unmatched call occurs twice: in its own list, and in the list with the opened wrappers.
+        // An unmatched call occurs twice: in its own list, and in the list with the expanded wrappers.
         pairs.sort_unstable();
         pairs.dedup();
         let mut row = Row::new(&pairs, |a| match self.is_free(Side::Baseline, a) {
@@ -77,9 +77,9 @@ impl Aligner<'_> {
             let groups = self
                 .groups(&row, |a, b| both_are(exact(Side::Baseline, a), exact(Side::Candidate, b)));
             row.keep_in_order(&groups, |_, _| 0, of_one_op);
-            // Calls of one side that equal each other share equally many tokens with any counterpart, so they may swap
-            // counterparts too. The contents of opened variants are already matched, so pairs with children qualify
-            // only if they are still pending.
+            // Identical calls on one side share the same number of tokens with any counterpart, so they may
+            // swap counterparts too. The contents of expanded variants are already matched, so pairs with
+            // children qualify only if they are still pending.
             let waiting: FxHashSet<u32> = self.pending[first..].iter().map(|&(a, _)| a).collect();
             let is_open = |a: u32, b: u32| self.have_children(a, b) && !waiting.contains(&a);
             for side in Side::BOTH {
@@ -111,9 +111,9 @@ impl Aligner<'_> {
         !turned.is_empty()
     }
 
-    /// Pairs of calls of the same kind whose whole subtrees are unmatched. Only kinds with equally many such calls on
-    /// both sides are included. If the matches in a row of equal calls are shifted by one, these pairs are the
-    /// leftovers at the two ends.
+    /// Pairs of calls of the same kind whose whole subtrees are unmatched. Only kinds with the same number of
+    /// such calls on both sides are included. If the matches in a run of equal calls are shifted by one,
+    /// these pairs are the leftovers at the two ends.
     fn lone_twins(&self, lists: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let mut of_kinds: BTreeMap<(u64, &str), PerSide<Vec<u32>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -136,7 +136,7 @@ impl Aligner<'_> {
         row: &Row<'_>,
         kind: impl Fn(u32, u32) -> Option<Kind<'k>>,
     ) -> Vec<Vec<usize>> {
-        // The calls include the contents of opened wrappers, so the parent may be unmatched.
+        // The calls include the contents of expanded wrappers, so the parent may be unmatched.
         let around = |side: Side, call: u32| {
             let mut above = self.trees[side].ancestors(CallId(call));
             above.find(|above| !self.is_free(side, above.0))
@@ -174,7 +174,7 @@ enum Standing {
     Alone,
 }
 
-/// Pairs in baseline order, and which of these pairs are in candidate order too.
+/// Pairs in baseline order, with a record of which pairs are also in candidate order.
 struct Row<'a> {
     pairs: &'a [(u32, u32)],
     /// The calls of the candidate, in preorder.

@@ -15,11 +15,11 @@ pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
         .unwrap_or(0)
 }
 
-/// Whether one of two calls with the same name equals a call inside the other, as when `aten::view`
+/// Whether one of two calls with the same name is the same as a call inside the other, as when `aten::view`
 /// calls `aten::view`. If so, the outer call is a wrapper.
 ///
-/// Returns false if the outer call has the same arguments and no other contents. In that case the other side may just
-/// as well lack the inner call, so the two calls are matched.
+/// Returns false if the outer call has the same arguments and no other contents. In that case, the opposite
+/// side may simply lack the inner call, so the two calls are matched.
 pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
     let same_arguments =
         outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];
@@ -31,7 +31,7 @@ pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u3
             let equal = |at: usize| mine.keys[at] == key && mine.exact[at] == exact;
             mine.each_child(call).any(|below| equal(below as usize))
         };
-        // From the outer call, goes down at each level to the first child with the same name.
+        // Starts at the outer call and, at each level, descends to the first child with the same name.
         let next =
             |call: &u32| mine.each_child(*call).find(|&below| mine.keys[below as usize] == key);
         mine.weight(outer) > theirs.weight(inner)

@@ -4,9 +4,10 @@
 //! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide
 //! trace2   L₀ L₁′ L₂ L₃        the changed layer (′) among the new ones
 //! ```
-//! A layer without an equal counterpart scores less than other layers, whichever layer it is matched with. Adding the
-//! missing amount to all scores of such a layer makes leaving it unmatched as costly as leaving any other layer
-//! unmatched. The choice of unmatched layers then depends only on instance numbers and on the number of holes.
+//! A layer without an identical counterpart scores less than other layers, no matter which layer it is
+//! matched with. The missing amount is therefore added to all scores of such a layer, so leaving it unmatched
+//! costs as much as leaving any other layer unmatched. The choice of unmatched layers then depends only on
+//! instance numbers and on the number of holes.
 
 use crate::diff::keys::Key;
 use crate::diff::weights::{LAYER_CELLS, LAYERS};
@@ -31,8 +32,8 @@ pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec
 }
 
 /// For each element of a run, the difference between the element's best score and the full score of its best
-/// counterpart. The difference is `None` if the best score is so low that the element is a different layer. `full`
-/// contains the score that each element would have with an equal counterpart.
+/// counterpart. `None` if the best score is so low that the two elements must be different layers. `full`
+/// contains the score that each element would have with an identical counterpart.
 pub(super) fn lacking(
     row: &Row,
     full: PerSide<&[i64]>,

@@ -1,14 +1,15 @@
 //! Finds an exact longest common subsequence of two lists of tokens.
 //!
-//! Lists of moderate length are solved 64 cells at a time. In the table of lengths `L(i, j)`, the length increases by 0
-//! or 1 from column to column, so one bit per column describes a row: the bit is 0 where the length increases. If `V`
-//! is a row and `M` marks the columns that contain the token of the next row, then the next row is
-//! `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation revisited*, 2004). All rows are kept, and
-//! the matches are found by tracing back through the rows.
+//! For lists of moderate length, the table is computed 64 cells at a time. In the table of lengths `L(i, j)`,
+//! the length increases by 0 or 1 from column to column, so one bit per column describes a row: the bit is 0
+//! where the length increases. If `V` is a row and `M` marks the columns that contain the token of the next
+//! row, then the next row is `(V + (V & M)) | (V & !M)` (Hyyrö, *Bit-parallel LCS-length computation
+//! revisited*, 2004). All rows are kept, and the matches are found by tracing back through the rows.
 //!
-//! Longer lists are solved match by match if their tokens are rare (Hunt and Szymanski, *A fast algorithm for computing
-//! longest common subsequences*, 1977). For each length, the algorithm keeps the common subsequence that ends earliest.
-//! A new match extends the longest of these subsequences that ends before the match.
+//! For longer lists with rare tokens, the subsequence is built match by match (Hunt and Szymanski, *A fast
+//! algorithm for computing longest common subsequences*, 1977). For each length, the algorithm keeps the
+//! common subsequence that ends earliest. A new match extends the longest of these subsequences that ends
+//! before the match.
 
 use crate::diff::weights::{LCS_MATCHES, LCS_WORDS};
 use rustc_hash::FxHashMap;
@@ -125,8 +126,9 @@ struct Columns {
     of: FxHashMap<u64, Standing>,
 }
 
-/// The columns that contain a given token, as a list of positions or, if the bits of a row are shorter, as bits. The
-/// columns of all tokens together therefore need at most a few times as much memory as the list of tokens.
+/// The columns that contain a given token, as a list of positions or, if that takes less memory, as the bits
+/// of a row. The columns of all tokens together therefore need at most a few times as much memory as the list
+/// of tokens.
 enum Standing {
     Seldom(Vec<usize>),
     Often(Vec<u64>),

@@ -21,8 +21,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Aligner<'_> {
-    /// Matches unmatched ops and frames with equal keys whose children are matched with each other,
-    /// innermost first.
+    /// Matches unmatched ops and frames that have the same key and whose children are matched with each
+    /// other, innermost first.
     pub(super) fn pair_around_partners(&mut self) {
         let baseline = self.outlines.baseline;
         for a in (0..baseline.len() as u32).rev() {
@@ -99,7 +99,7 @@ impl Aligner<'_> {
         above.find(|&above| !self.outlines[side].is_hidden(above))
     }
 
-    /// The calls of a gap whose keys occur exactly once on each side.
+    /// The calls in a gap whose keys occur exactly once on each side.
     fn alone_of_their_key(&self, gap: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let of_keys = PerSide::from_fn(|side| {
             let mut of_keys: FxHashMap<Key, Vec<u32>> = FxHashMap::default();
@@ -118,9 +118,9 @@ impl Aligner<'_> {
         alone.collect()
     }
 
-    /// Marks matched calls with equal keys as moved if their nearest matched callers do not match each other. Most
-    /// moved calls are marked when they are matched. The exception is a wrapper that was matched after it was opened,
-    /// so its former contents have been matched elsewhere.
+    /// Marks two matched calls with the same key as moved if their nearest matched callers do not match each
+    /// other. Most moved calls are marked when they are matched. The exception is a wrapper that was matched
+    /// after it was expanded, because its former contents have been matched elsewhere.
     pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {
@@ -129,8 +129,8 @@ impl Aligner<'_> {
             let above = [self.caller(Side::Baseline, a), self.caller(Side::Candidate, b)];
             let stays = match above {
                 [Some(one), Some(two)] => links.partner(Side::Baseline, one) == Some(two),
-                // The work of one thread may be split over two threads, so a call may change
-                // threads without being moved.
+                // The work of one thread may be split over two threads, so a call may be on a different thread without
+                // counting as moved.
                 [None, None] => true,
                 [_, _] => false,
             };

@@ -1,4 +1,4 @@
-//! Stores the matching during the alignment, shared by all threads that align parts of the traces.
+//! Stores the matches found so far. All threads that align parts of the traces share this store.
 //!
 //! While a pair is being aligned, only one aligner writes the matches of calls below the pair. The result therefore
 //! does not depend on the order in which threads and pieces (see `apart`) are aligned. The columns are atomic so that
@@ -97,7 +97,7 @@ impl Links {
         self.cut_blocks.fetch_add(count, Relaxed);
     }
 
-    /// Counts threads that were not compared with all threads of the other side.
+    /// Counts threads that were not compared with all threads on the other side.
     pub(super) fn add_cut_threads(&self, count: u64) {
         self.cut_threads.fetch_add(count, Relaxed);
     }

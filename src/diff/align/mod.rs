@@ -94,11 +94,11 @@ struct Both<'a> {
 
 /// The calls below a matched pair that the alignment of siblings left unmatched.
 struct LeftOver<'s> {
-    /// The lists that were aligned: first the children, then the contents of opened wrappers.
+    /// The lists that were aligned: first the children, then the contents of expanded wrappers.
     lists: &'s [PerSide<Vec<u32>>],
     /// The runs of unmatched calls between two matches.
     gaps: &'s [PerSide<Vec<u32>>],
-    /// The calls of all gaps.
+    /// The calls in all gaps.
     calls: &'s PerSide<Vec<u32>>,
 }
 
@@ -122,9 +122,9 @@ struct Aligner<'a> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: Bags<'a>,
     pass: Pass,
-    /// Stack of matched pairs whose children are still to be aligned; the last pair is next.
+    /// Stack of matched pairs whose children are still to be aligned; the last pair on the stack is aligned next.
     pending: Vec<(u32, u32)>,
-    /// The results for earlier pairs, which are copied to later pairs that are equal.
+    /// The results for earlier pairs, which are copied to later pairs with identical calls.
     recurring: Recurring,
     /// The subtrees whose children are being aligned, without their roots.
     scope: PerSide<Range<u32>>,
@@ -132,7 +132,7 @@ struct Aligner<'a> {
     siblings: usize,
     /// Preorder positions of the calls in the baseline's list.
     row: Vec<u32>,
-    /// For each unmatched call of the lists, the number of siblings in its gap. Both maps are empty
+    /// For each unmatched call in the lists, the number of siblings in its gap. Both maps are empty
     /// if no gap is crowded.
     crowds: PerSide<FxHashMap<u32, usize>>,
 }
@@ -196,7 +196,7 @@ impl<'a> Aligner<'a> {
         self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b)
     }
 
-    /// `Same` if the keys are equal, otherwise `Renamed`.
+    /// `Same` if both calls have the same key, otherwise `Renamed`.
     fn pair_in_place(&mut self, a: u32, b: u32) {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let same = x.keys[a as usize] == y.keys[b as usize];
@@ -207,7 +207,7 @@ impl<'a> Aligner<'a> {
     fn align_below(&mut self, a: u32, b: u32) {
         let is_identical = self.run(Pass::Identical, |me| me.pair_identical(a, b));
         if !is_identical && !self.pair_as_before(a, b) {
-            // A call that was matched late as moved may contain calls that already have counterparts.
+            // A call that a late pass matched as moved may contain calls that already have counterparts.
             let lists = self.free_of(&self.children(a, b));
             self.scope = PerSide::new(
                 a + 1..self.outlines.baseline.end(a),
@@ -274,14 +274,14 @@ impl<'a> Aligner<'a> {
         let mut work = vec![lists];
         while let Some(lists) = work.pop() {
             let found = self.align_siblings(lists.as_ref().map(Vec::as_slice));
-            // Swaps are detected before wrappers are opened, because a call that swapped places with its neighbor is
-            // not a wrapper.
+            // Swaps are detected before wrappers are expanded, because a call that swapped places with its
+            // neighbor is not a wrapper.
             self.note_crowds(&found);
             self.run(Pass::Neighbours, |me| me.pair_moved(&joined(&found), Likeness::Beside));
             for gap in found {
                 let gap = self.free_of(&gap);
                 match self.opened(&gap) {
-                    // Calls inside a wrapper that was opened earlier may already be matched.
+                    // Calls inside a wrapper that was expanded earlier may already be matched.
                     Some(opened) => work.push(self.free_of(&opened)),
                     None => gaps.push(gap),
                 }
@@ -298,7 +298,7 @@ impl<'a> Aligner<'a> {
         self.bags.tidy();
     }
 
-    /// The calls of a gap that are still unmatched.
+    /// The calls in a gap that are still unmatched.
     fn free_of(&self, gap: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         PerSide::from_fn(|side| {
             gap[side].iter().copied().filter(|&call| self.is_free(side, call)).collect()
@@ -308,7 +308,7 @@ impl<'a> Aligner<'a> {
     /// Matches the siblings that keep their order; returns the runs of unmatched calls between the
     /// matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
-        // Order is evidence only for GPU events of the same launch.
+        // Order is evidence only for GPU events from the same launch.
         let together = !self.stand_below_no_launch(lists);
         let mut siblings = score::Siblings::new(&self.both, &mut self.bags, lists, together);
         let aligned = sequence::align(&mut siblings);
@@ -367,7 +367,7 @@ impl<'a> Aligner<'a> {
         first.is_some_and(|call| tree.launch(call).is_none())
     }
 
-    /// Matches variants of the same op and returns the gap with all variants opened.
+    /// Matches variants of the same op and returns the gap with all variants expanded.
     fn pair_variants(
         &mut self,
         gap: &PerSide<Vec<u32>>,
@@ -388,8 +388,8 @@ impl<'a> Aligner<'a> {
         })
     }
 
-    /// Opens calls of a gap, one level deep. If the gap contains variants of the same op, they are matched and opened;
-    /// otherwise wrappers are opened. `None` if nothing opens.
+    /// Expands calls in a gap, one level deep. If the gap contains variants of the same op, the variants are matched
+    /// and expanded; otherwise, wrappers are expanded. `None` if no call is expanded.
     fn opened(&mut self, gap: &PerSide<Vec<u32>>) -> Option<PerSide<Vec<u32>>> {
         if gap.baseline.is_empty() || gap.candidate.is_empty() {
             return None;
@@ -417,10 +417,11 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Matches the launches in a gap, separately for each kind of launch. If both sides have equally many launches,
-    /// they are matched in order. If one side has a single launch and the opposite side has several, as when a matrix
-    /// product is split, the single launch is matched with the launch of the longest kernel. The matched calls around
-    /// the gap are sufficient evidence, so kernel names do not matter.
+    /// Matches the launches in a gap, separately for each kind of launch. If both sides have the same number
+    /// of launches, they are matched in order. If one side has a single launch and the opposite side has
+    /// several, as when a matrix product is split, the single launch is matched with the launch of the
+    /// longest kernel. The matched calls around the gap are enough evidence for these matches, so kernel
+    /// names do not matter.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {
@@ -432,8 +433,8 @@ impl<'a> Aligner<'a> {
         }
         for of_kind in launches.into_values() {
             if of_kind.baseline.len() != of_kind.candidate.len() {
-                // This match may depend on kernel durations. The next equal pair may have different durations, so the
-                // result must not be copied to that pair.
+                // This match may depend on kernel durations. The next pair of identical calls may have
+                // different durations, so the result must not be copied to that pair.
                 self.recurring.forget_open();
             }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {

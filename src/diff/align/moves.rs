@@ -1,9 +1,9 @@
 //! Matches moved calls: unmatched calls below the same matched pair that are in a different order.
 //!
-//! Equal subtrees are matched first, then subtrees that differ only in kernel names, then calls with the same key that
-//! share at least half of their contents. Among several possible counterparts, the nearest is chosen. Nearby similar
-//! calls are matched before distant equal calls, because a trace of repeated steps always contains an equal call
-//! somewhere.
+//! Identical subtrees are matched first, then subtrees that differ only in kernel names, then calls with the
+//! same key that share at least half of their contents. Among several possible counterparts, the nearest is
+//! chosen. Nearby similar calls are matched before distant identical calls, because a trace of repeated steps
+//! always contains an identical call somewhere.
 //!
 //! The last pass matches unmatched calls below different pairs, such as a module that has a new
 //! caller.
@@ -33,17 +33,18 @@ struct Lost {
 /// How similar and how close two calls must be to be matched as moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
-    /// Adjacent calls: first equal subtrees, then calls with equal keys that share at least half of
+    /// Adjacent calls: first identical subtrees, then calls with the same key that share at least half of
     /// their contents.
     Beside,
-    /// Equal subtrees near each other, then subtrees that differ only in kernel names.
+    /// Identical subtrees near each other, then subtrees near each other that differ only in kernel names.
     EqualNear,
-    /// Calls with equal keys near each other that share at least half of their contents.
+    /// Calls near each other that have the same key and share at least half of their contents.
     SimilarNear,
-    /// Adjacent calls with equal keys and arguments, one of which lost its contents.
+    /// Adjacent calls with the same key and arguments, one of which lost its contents.
     Emptied,
-    /// Unique equal subtrees at any distance, then unique calls with equal keys that share half of their contents. In a
-    /// short list, equal subtrees need not be unique, because no distance in the list is large.
+    /// Unique identical subtrees at any distance, then unique calls with the same key that share half of
+    /// their contents. In a short list, identical subtrees need not be unique, because no distance in the
+    /// list is large.
     Far,
 }
 
@@ -107,8 +108,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches calls with equal tokens that are near each other. Launches are included only if the token covers their
-    /// kernels.
+    /// Matches calls that have the same token and are near each other. Launches are included only if the
+    /// token covers their kernels.
     pub(super) fn pair_near(
         &mut self,
         calls: &PerSide<Vec<u32>>,
@@ -124,8 +125,8 @@ impl Aligner<'_> {
         self.pair_by(&lost, NEAR, token);
     }
 
-    /// Matches equal subtrees below different pairs, outermost first, if they are near each other
-    /// or unique in both traces.
+    /// Matches identical subtrees below different pairs, outermost first, if they are near each other or
+    /// unique in both traces.
     pub(super) fn pair_moved_elsewhere(&mut self) {
         let outlines = self.outlines;
         let large = |me: &Self, side: Side, call: u32| {
@@ -160,8 +161,8 @@ impl Aligner<'_> {
         self.lost(&self.that_may_move(left_over, launches), key_of)
     }
 
-    /// The unmatched calls that may have moved, in preorder. GPU events and queries are excluded, because they are only
-    /// matched in place. Launches are excluded unless they launch equal GPU work.
+    /// The unmatched calls that may have moved, in preorder. GPU events and queries are excluded, because
+    /// they are only matched in place. Launches are excluded unless they launch the same GPU work.
     fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
@@ -211,9 +212,9 @@ impl Aligner<'_> {
         })
     }
 
-    /// Drops calls that equal a call inside an unmatched call of the opposite side, because the enclosing call may be a
-    /// wrapper, and wrappers are opened before their contents count as moved. Kernel names are ignored if no call
-    /// matches with kernel names, as when the platforms differ.
+    /// Drops calls that are identical to a call inside an unmatched call on the opposite side. The enclosing
+    /// call may be a wrapper, and wrappers are expanded before their contents can count as moved. Kernel
+    /// names are ignored if no call matches with kernel names, as when the platforms differ.
     fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         let known = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
@@ -273,7 +274,7 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches unmatched calls with equal tokens, nearest first.
+    /// Matches unmatched calls that have the same token, nearest first.
     fn pair_by(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -326,7 +327,7 @@ impl Aligner<'_> {
             .collect()
     }
 
-    /// Matches adjacent calls with equal keys and arguments, regardless of their contents.
+    /// Matches adjacent calls with the same key and arguments, regardless of their contents.
     fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
         let own = |me: &Self, side: Side, call: u32| own_token(me.outlines[side], call);
         for (mine, theirs) in self.groups_by(lost, own) {
@@ -365,7 +366,7 @@ impl Aligner<'_> {
         counts
     }
 
-    /// Matches two unmatched calls if their arguments are equal, regardless of their contents.
+    /// Matches two unmatched calls if their arguments are the same, regardless of their contents.
     fn pair_by_arguments(&mut self, a: u32, b: u32) {
         let arguments = PerSide::new(
             self.outlines.baseline.arguments[a as usize],
@@ -415,8 +416,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches calls with one of their nearest possible counterparts and returns the number of new matches. Both lists
-    /// are sorted by position.
+    /// Matches each call with one of its nearest possible counterparts, if any is still unmatched. Returns
+    /// the number of new matches. Both lists are sorted by position.
     fn pair_nearest(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) -> usize {
         let near = |a: Lost| nearest(a, theirs).iter().map(move |&b| (a, b));
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();

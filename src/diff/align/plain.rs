@@ -134,7 +134,7 @@ mod tests {
         let blocks = merge_blocks(&near_linear_alignment(&[1, 2, 3], &[4, 5]));
         cover(&blocks, 3, 2);
         assert_eq!((blocks.len(), kept(&blocks)), (1, 0));
-        // For two equal lists, the first method suffices.
+        // For two identical lists, the first method suffices.
         let blocks = merge_blocks(&near_linear_alignment(&a, &a));
         assert_eq!((blocks.len(), kept(&blocks)), (1, a.len()));
     }

@@ -1,13 +1,13 @@
-//! Copies the matches below a pair to later pairs that are equal to it.
+//! Copies the matches below a pair of calls to later pairs with identical calls.
 //!
 //! ```text
 //! trace1   layer₀(a b c)   layer₁(a b c)   layer₂(a b c)   …      the matches below layer₁ and LAYER₁
 //! trace2   LAYER₀(A B C)   LAYER₁(A B C)   LAYER₂(A B C)   …      are copied to all later layers
 //! ```
 //!
-//! Matches are copied only if everything that influences the alignment is equal. All calls of both subtrees must be
-//! equal in every detail and still unmatched, and each subtree must be within one step. Matches that depend on recorded
-//! times are not copied.
+//! Matches are copied only if everything that influences the alignment is identical. All calls of both
+//! subtrees must be identical in every detail and still unmatched, and each subtree must be within one step.
+//! Matches that depend on recorded times are not copied.
 
 use super::Aligner;
 use crate::side::{PerSide, Side};
@@ -26,36 +26,39 @@ type Kind = (u64, u64);
 struct Open {
     kind: Kind,
     pair: (u32, u32),
-    /// Number of pending pairs when the pair was opened. The pair is finished when fewer pairs are pending.
+    /// Number of pending pairs when the alignment of the contents began. The alignment is finished when fewer
+    /// pairs are pending.
     waiting: usize,
 }
 
 /// The pairs whose contents this aligner has aligned completely, so their matches can be copied.
 #[derive(Debug, Default)]
 pub(super) struct Recurring {
-    /// For each kind seen so far, the pair whose matches can be copied, if any.
+    /// For each kind encountered so far, the pair whose matches can be copied, if any.
     models: FxHashMap<Kind, Option<(u32, u32)>>,
     /// The pairs whose contents are being aligned, outermost first.
     open: Vec<Open>,
 }
 
 impl Recurring {
-    /// Records the open pairs below which no pair is pending anymore. `waiting` is the number of
-    /// pending pairs.
+    /// Makes the matches of finished pairs available for copying: pairs in `open` below which no pair is
+    /// pending. `waiting` is the number of pending pairs.
     pub(super) fn close(&mut self, waiting: usize) {
         while let Some(done) = self.open.pop_if(|open| waiting < open.waiting) {
             self.models.insert(done.kind, Some(done.pair));
         }
     }
 
-    /// Discards the open pairs, whose results turned out to depend on more than the calls inside them.
+    /// Discards the pairs in `open`, because their results turned out to depend on more than the calls inside
+    /// them.
     pub(super) fn forget_open(&mut self) {
         self.open.clear();
     }
 }
 
 impl Aligner<'_> {
-    /// Copies the matches below an earlier pair that equals this pair. Returns `false` if there is no such pair.
+    /// Copies the matches below an earlier pair with identical calls. Returns `false` if there is no such
+    /// pair.
     pub(super) fn pair_as_before(&mut self, a: u32, b: u32) -> bool {
         if self.are_graph_launches(a, b) {
             // Matches below graph launches are not copied: they may depend on the times of the
@@ -106,8 +109,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether every matched call below a pair has its counterpart below the same pair. Moved calls
-    /// may have been matched elsewhere in the meantime.
+    /// Whether every matched call below a pair has its counterpart below the same pair. In the meantime, moved calls
+    /// may have been matched with calls outside the pair.
     fn keeps_to_itself(&self, (a, b): (u32, u32)) -> bool {
         let pair = PerSide::new(a, b);
         let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);

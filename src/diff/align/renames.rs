@@ -1,4 +1,4 @@
-//! Finds the renamed calls of a gap.
+//! Finds the renamed calls in a gap.
 
 use super::compare::{Compare, Tokens};
 use super::vocabulary::Vocabulary;
@@ -65,8 +65,8 @@ impl<'s, 'a> Renames<'s, 'a> {
     pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
-        // A numbered layer is never a renamed one. A compiled call does the work of several ops, so it is
-        // not a rename of one op.
+        // A numbered layer is never treated as renamed. A compiled call does the work of several ops, so it
+        // is not a rename of one op.
         let is_other_layer = a.is_numbered || b.is_numbered;
         if unlike || is_other_layer || a.is_generated != b.is_generated {
             return 0;
@@ -78,7 +78,7 @@ impl<'s, 'a> Renames<'s, 'a> {
         let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
         let one_code = self.words.are_one_code(a.key, b.key);
         let alike = same_arguments || one_code || self.words.tell_of_kinship(a.key, b.key);
-        // Skip the comparison if even its best result would be insufficient.
+        // Skip the comparison if even its highest possible result would be too low.
         let shared = if least > 0 && (alike || in_row || 2 * least >= larger) {
             self.shared(i, j)
         } else {
@@ -104,16 +104,16 @@ impl<'s, 'a> Renames<'s, 'a> {
         bag
     }
 
-    /// Whether both runs are equally long and the two names begin with the same word. Two names
-    /// with the same first word are sufficient evidence if nothing else is known about the calls,
-    /// or if everything below the calls is renamed too.
+    /// Whether both runs are equally long and the two names begin with the same word. Two names with the same
+    /// first word are enough evidence for a rename if nothing else is known about the calls, or if everything
+    /// below the calls is renamed too.
     fn is_in_row_of_variants(&self, i: usize, j: usize) -> bool {
         self.runs.baseline.len() == self.runs.candidate.len()
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)
     }
 
-    /// A hash of a call's contents and arguments without its name: equal for a call and its renamed
-    /// counterpart.
+    /// A hash of a call's contents and arguments without its name. A call and its renamed counterpart have
+    /// the same hash.
     fn body(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         let mut body = u64::from(outline.arguments[call as usize]);

@@ -6,8 +6,8 @@
 //! trace2   step(conv bn relu …)  conv bn relu …           its contents are aligned opposite the step
 //! ```
 //!
-//! If a wrapper is missing on one side, its former children each share too little with the wrapper to keep the
-//! wrapper's position in a run of similar siblings.
+//! If a wrapper is missing on one side, each of its former children shares too few tokens with the wrapper to
+//! keep the wrapper's position in a run of similar siblings.
 
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
@@ -36,7 +36,7 @@ pub(super) fn elements(
     })
 }
 
-/// The runs of one list that look like the children of a call in the opposite list.
+/// The runs in one list that look like the children of a call in the opposite list.
 fn lost_contents(
     outlines: PerSide<&Outline<'_>>,
     bags: &mut Bags<'_>,

@@ -30,8 +30,8 @@ pub(super) struct Siblings<'a, 'b> {
     /// The elements to align, as ranges of the lists: each is a single call or a run found by
     /// `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    /// For each launch key, whether both lists have equally many launches with this key. If so,
-    /// order is sufficient evidence for matching the launches.
+    /// For each launch key, whether both lists have the same number of launches with this key. If so, their
+    /// order is enough evidence to match the launches.
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// Properties of each element, computed on demand.
     known: PerSide<Vec<Element>>,
@@ -55,16 +55,17 @@ struct Element {
     is_run: bool,
     is_gpu: bool,
     is_query: bool,
-    /// Whether the element's list contains more calls equal to it than the opposite list does.
+    /// Whether calls identical to the element occur more often in its own list than in the opposite list.
     is_novel: bool,
-    /// Whether the element's list contains more calls with its key than the opposite list does.
+    /// Whether calls with the element's key occur more often in its own list than in the opposite list.
     is_new_name: bool,
     /// Whether the opposite list has an element with a new name that contains a call with this
     /// element's key. Such an element may be a wrapper around this element's counterpart.
     may_be_wrapped: bool,
     /// Whether the element is in a run of layers that is longer on one side.
     in_row: bool,
-    /// How much the element's score falls short of the score of an equal pair, if the element is a layer in such a run.
+    /// How far the element's best score is below the score of an identical pair; only known for a layer in a
+    /// run that is longer on one side.
     lacks: Option<i64>,
     /// The tokens of the element's subtree, computed on demand.
     bag: Option<Bag>,
@@ -145,7 +146,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.credit_layers();
     }
 
-    /// Computes how much the layers in uneven runs fall short of a full score.
+    /// Computes how far the scores of layers are below the score of an identical pair, for runs of layers
+    /// that are longer on one side.
     fn credit_layers(&mut self) {
         let (one, two) = self.lengths();
         if one.min(two) < LAYERS {
@@ -227,7 +229,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             return AFFINITY * self.shared(i, j);
         }
         let (a, b) = (one.call, two.call);
-        // Two elements that both have equal counterparts elsewhere swapped places.
+        // Two elements that both have identical counterparts elsewhere have swapped places.
         let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
             return if one.key == two.key {
@@ -284,8 +286,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// How much the score of two layers in one run falls short of the score of an equal pair. Both layers may lack the
-    /// same tokens, so only the larger amount counts.
+    /// How far the score of two layers in one run is below the score of an identical pair. Both layers may
+    /// lack the same tokens, so only the larger amount counts.
     fn lacks(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         match (one.lacks, two.lacks) {
@@ -330,8 +332,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
             + name_bonus(one, two)
     }
 
-    /// The score for aligning two calls that cannot match each other. The score is 0 unless at
-    /// least one of the calls is new in its list.
+    /// The score for aligning two calls that cannot match each other. The score is 0 unless at least one of
+    /// the calls occurs more often in its own list than in the opposite list.
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if !one.is_novel && !two.is_novel {
@@ -458,16 +460,17 @@ impl Compare for Siblings<'_, '_> {
         self.plain_most(i, j) + self.lacks(i, j)
     }
 
-    /// Ops and frames with equal keys share at least the key, so their score is positive.
+    /// Ops and frames with the same key share at least that key, so their score is positive.
     fn scores(&mut self, i: usize, j: usize) -> bool {
         let (a, _) = self.calls(i, j);
         let is_op_or_frame = self.outlines.baseline.is_op_or_frame(a);
         (is_op_or_frame && self.is_pair(i, j)) || self.score(i, j) > 0
     }
 
-    /// The most specific kind of tokens of which the two lists share enough: exact tokens, otherwise shapes, otherwise
-    /// keys. Exact tokens include kernel names, which differ between platforms. If more elements share the next kind of
-    /// tokens, but not more than twice as many, both kinds are returned and the weighted alignment decides.
+    /// The most specific kind of tokens for which the two lists share enough tokens: exact tokens, otherwise
+    /// shapes, otherwise keys. Exact tokens include kernel names, which differ between platforms. If more
+    /// elements share the next kind of tokens, but not more than twice as many, both kinds are returned and
+    /// the weighted alignment decides.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
@@ -510,8 +513,8 @@ fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
 }
 
-/// For each call of a list, whether the list has more calls with the call's token than the opposite list has. If the
-/// list has more, some of these calls have no counterpart with that token.
+/// For each call of a list, whether the list has more calls with the call's token than the opposite list. If
+/// so, some of these calls have no counterpart with that token.
 fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for &call in lists[side] {

@@ -1,10 +1,10 @@
-//! Matches two sequences of siblings: the matches keep their order and have the highest possible
-//! total score.
+//! Matches two sequences of siblings so that the matches keep their order and have the highest possible total
+//! score.
 //!
-//! Equal elements at both ends of the sequences are matched first. The elements in between are
-//! matched by dynamic programming over a corridor, which is a subset of the cells of the score
-//! table. For short lists the corridor contains all cells. For long lists the corridor contains the
-//! cells around the path of a plain alignment, which matches equal tokens (`plain`):
+//! Identical elements at both ends of the sequences are matched first. The elements in between are matched by
+//! dynamic programming over a corridor, which is a subset of the cells of the score table. For short lists
+//! the corridor contains all cells. For long lists the corridor contains the cells around the path of a plain
+//! alignment, which matches equal tokens (`plain`):
 //!
 //! ```text
 //!      b₀ b₁ b₂ b₃ b₄ b₅ b₆
@@ -15,7 +15,7 @@
 //! ```
 //!
 //! The corridor corrects the errors of a plain alignment. A plain alignment only counts equal tokens, so in a run of
-//! equal siblings it may leave the wrong sibling unmatched, far from the sibling that changed.
+//! identical siblings it may leave the wrong sibling unmatched, far from the sibling that changed.
 
 use super::compare::{Compare, Tokens};
 use super::plain::plain_alignment;

@@ -1,4 +1,4 @@
-//! Slides gaps that only one side has to the position where the surrounding elements agree best.
+//! Moves each gap that exists on only one side to the position where the surrounding elements agree best.
 //!
 //! ```text
 //!  a  1 2 3          the inserted step may be 2 3' or 3' 3, where 3' equals 3 except for details that
@@ -7,7 +7,7 @@
 //!  a  x y z x u      the x of b may match either x of a; it matches the first one, which leaves the
 //!  b  x              unmatched rest in one piece
 //!
-//!  a  r r r r        a hole of one side slides next to a hole of the other: r and R may be a match
+//!  a  r r r r        a hole on one side slides next to a hole on the other: r and R may be a match
 //!  b  r r R r        under two names
 //!
 //!  a  [f b][f b][f b]     a removed step is a whole one, not the end of one step and the beginning
@@ -24,11 +24,11 @@ use crate::side::Side;
 /// Matched positions of two lists, with a sentinel at each end. Positions count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
-    /// The holes before any hole slides.
+    /// All holes, at their positions before any of them slides.
     holes: Vec<Hole>,
 }
 
-/// A gap (hole) that only one side has.
+/// A hole: a gap that exists on only one side.
 #[derive(Debug, Clone, Copy)]
 struct Hole {
     side: Side,
@@ -37,9 +37,10 @@ struct Hole {
 }
 
 impl Hole {
-    /// Whether two holes have the same contents, as the old and the new position of a moved block do. Only their first
-    /// and last elements are compared. If more elements were removed or inserted next to the moved block, the shorter
-    /// hole only has to equal the beginning or the end of the longer hole.
+    /// Whether two holes contain the same elements, like the holes at the old and the new position of a moved
+    /// block. Only the first and last elements of the holes are compared. If more elements were removed or
+    /// inserted next to the moved block, the shorter hole only has to match the beginning or the end of the
+    /// longer hole.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
         let (mine, theirs) = match self.side {
             Side::Baseline => (self, other),
@@ -58,14 +59,14 @@ impl Hole {
     }
 }
 
-/// Slides each gap that only one side has along the equal elements next to it. Of the following
-/// criteria, the first that differs between two positions decides which position is better:
+/// Slides each gap that exists on only one side along the identical elements next to it. Two positions are
+/// compared by the following criteria, in this order:
 /// 1. more of the matched elements have the same exact names;
-/// 2. the gap joins a second gap of the same side;
+/// 2. the gap joins a second gap on the same side;
 /// 3. the opposite side contains the gap's elements elsewhere, unmatched;
 /// 4. the gap begins a step;
 /// 5. the gap is the end of the list;
-/// 6. the gap meets a gap of the opposite side.
+/// 6. the gap meets a gap on the opposite side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -86,7 +87,8 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
-    /// Finds the gaps that only one side has. Returns no gaps if there are so many gaps that some are equal by chance.
+    /// Finds the gaps that exist on only one side. Returns no gaps if there are so many that some are
+    /// identical by chance.
     fn holes(&self) -> Vec<Hole> {
         let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
         let holes = gaps.filter_map(|(first, gap)| match gap {
@@ -209,8 +211,8 @@ fn best_slide(
     best
 }
 
-/// The evidence for a hole's position: whether the opposite side contains the same elements unmatched (in these lists
-/// or as a whole thread), and whether the hole begins a step.
+/// The evidence for a hole's position: whether the same elements are unmatched on the opposite side (in these
+/// lists or as a whole thread), and whether the hole begins a step.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
     let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
         || compare.is_a_thread(hole.side, hole.first - 1, hole.length);

@@ -2,10 +2,11 @@
 //!
 //! Threads can swap roles between runs, and the work of one thread can be split over two. The threads with the most in
 //! common are matched first. Counterparts for the calls of an unmatched thread are then searched among the unmatched
-//! calls of the opposite side.
+//! calls on the opposite side.
 //!
-//! Comparing thousands of threads with each other would be too slow. If there are many threads, equal threads are
-//! matched in order first. Each remaining thread is then only compared with the threads that share its rarest tokens.
+//! Comparing thousands of threads with each other would be too slow. If there are many threads, identical
+//! threads are matched in order first. Each remaining thread is then only compared with the threads that
+//! share its rarest tokens.
 
 use super::Aligner;
 use crate::diff::bags::Bags;
@@ -24,7 +25,7 @@ use std::cmp::Reverse;
 pub(in crate::diff) struct ThreadPairs {
     /// The roots of each matched pair.
     pub(in crate::diff) pairs: Vec<(u32, u32)>,
-    /// Number of threads that were compared with only some threads of the opposite side.
+    /// Number of threads that were compared with only some threads on the opposite side.
     pub(in crate::diff) cut: u64,
 }
 
@@ -83,10 +84,11 @@ struct Root {
     call: u32,
     /// Position of the thread among the roots of its side.
     at: usize,
-    /// Whether the thread has an op or a frame. A thread without ops and frames is never treated as unrelated to a
-    /// different thread.
+    /// Whether the thread has an op or a frame. A thread that has neither ops nor frames is never treated as unrelated
+    /// to another thread.
     tells: bool,
-    /// Number of runtime calls and GPU events on the thread. Each of them adds at most one token to [`Bags::launches`].
+    /// Number of runtime calls and GPU events on the thread. Each of these calls and events adds at most one
+    /// token to [`Bags::launches`].
     launches: u32,
 }
 
@@ -122,8 +124,8 @@ impl Roots {
         self.of.baseline.len().saturating_mul(self.of.candidate.len()) > THREAD_PAIRS
     }
 
-    /// Matches equal threads in order if there are many threads. Returns the matched pairs. If too many threads remain
-    /// to compare all pairs, also returns the number of remaining threads.
+    /// Matches identical threads in order if there are many threads. Returns the matched pairs. If too many
+    /// threads remain to compare all pairs, also returns the number of remaining threads.
     fn take_equal(&mut self, outlines: PerSide<&Outline<'_>>) -> (Vec<(u32, u32)>, u64) {
         if !self.are_many() {
             return (Vec::new(), 0);
@@ -223,8 +225,8 @@ impl Threads<'_, '_> {
         alike.then_some(shared)
     }
 
-    /// Whether two threads share no op, frame, shape or kernel, only the fact that both launch GPU
-    /// work.
+    /// Whether two threads have nothing in common except that both launch GPU work: they share no op, frame, shape or
+    /// kernel.
     fn are_foreign(&mut self, roots: PerSide<Root>) -> bool {
         let below = PerSide::from_fn(|side| self.bags.below(side, roots[side].call));
         let tells = |side: Side| below[side].size >= FOREIGN && roots[side].tells;
@@ -280,7 +282,7 @@ impl Aligner<'_> {
         self.tell_what_moved_out();
     }
 
-    /// Searches for counterparts of the calls on unmatched threads among the unmatched calls of the other side, largest
+    /// Searches for counterparts of the calls on unmatched threads among the unmatched calls on the other side, largest
     /// thread first. The number of visited calls is limited, so that the search does not dominate the run time.
     fn rescue_split_threads(&mut self, side: Side) {
         let outlines = self.outlines;

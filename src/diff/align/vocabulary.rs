@@ -119,8 +119,8 @@ impl Vocabulary {
         }
     }
 
-    /// The words that two names share, each with its weight; a weight of 1 or more is sufficient
-    /// evidence that the names are related.
+    /// The words that two names share, each with its weight; a weight of 1 or more is enough evidence that
+    /// the names are related.
     pub(in crate::diff) fn shared(&self, a: Key, b: Key) -> impl Iterator<Item = (&str, f64)> {
         let words = |key: Key| self.name(key).map_or(&[][..], |name| &name.words);
         let (mine, theirs) = (words(a), words(b));
@@ -135,8 +135,8 @@ impl Vocabulary {
         f64::from(TELLING_NAMES) / f64::from(of(Side::Baseline).max(of(Side::Candidate)).max(1))
     }
 
-    /// Whether two names share words of sufficient weight, as `miopen_convolution` and
-    /// `cudnn_convolution` do.
+    /// Whether the words that two names share are together enough evidence that the names are related, as for
+    /// `miopen_convolution` and `cudnn_convolution`.
     pub(super) fn tell_of_kinship(&self, a: Key, b: Key) -> bool {
         self.shared(a, b).map(|(_, weight)| weight).sum::<f64>() >= 1.0
     }
@@ -157,8 +157,8 @@ impl Vocabulary {
         self.has_numbered
     }
 
-    /// Whether a call is a layer that its number identifies, so a layer with a different number is never its
-    /// counterpart.
+    /// Whether a call is a layer that is identified by its number, so that layers with different numbers are
+    /// never counterparts.
     pub(super) fn is_numbered(&self, key: Key) -> bool {
         self.name(key).is_some_and(|name| name.numbered)
     }

@@ -1,8 +1,8 @@
 //! Assigns replaced calls to regions if several regions are between the same two matched pairs.
 //!
-//! The regions keep their order, so each region gets a run of consecutive calls. The runs are chosen so that the
-//! kernels of each region name as many ops in its run as possible. On a tie, the run lengths that are closest to
-//! proportional to the work of the regions are chosen.
+//! The regions keep their order, so each region gets a run of consecutive calls. The runs are chosen so that
+//! the kernels of each region name as many ops in its run as possible. On a tie, the lengths of the runs are
+//! chosen to be as close as possible to proportional to the amounts of work in the regions.
 
 use super::names::{is_fused, named_ops};
 use super::{Finder, WRAPPER};
@@ -65,7 +65,8 @@ impl Finder<'_> {
         unnamed * WRAPPER < ops.len()
     }
 
-    /// For each call, the amount of its work that the region names minus the amount that the region does not name.
+    /// For each call, the number of its launches whose ops the region names minus the number of all other
+    /// launches.
     fn explained(&self, side: Side, region: CallId, calls: &[CallId]) -> Vec<i64> {
         let named = self.named(side, region);
         let of_call = |&call: &CallId| {
@@ -75,7 +76,7 @@ impl Finder<'_> {
         calls.iter().map(of_call).collect()
     }
 
-    /// The ops that the kernels and ops in a region name.
+    /// The ops named by the kernels and ops in a region.
     pub(super) fn named(&self, side: Side, region: CallId) -> Named {
         let tree = self.trees[side];
         let kernels = tree.subtree(region).filter_map(|call| named_ops(tree.name(call))).collect();
@@ -101,7 +102,7 @@ fn own_words(name: &str) -> Words {
     Words::of(name.rsplit("::").next().unwrap_or(name))
 }
 
-/// The number of calls that each region would get in proportion to its work.
+/// The number of calls that each region would be assigned if calls were assigned in proportion to work.
 fn expected(sizes: &[usize], calls: usize) -> Vec<usize> {
     let all = sizes.iter().sum::<usize>().max(1);
     sizes.iter().map(|size| size * calls / all).collect()

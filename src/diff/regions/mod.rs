@@ -1,4 +1,4 @@
-//! Finds the calls of one trace that a compiled region or graph launch of the other trace replaced.
+//! Finds the calls in one trace that a compiled region or graph launch in the other trace replaced.
 //!
 //! ```text
 //! trace1                     trace2
@@ -35,11 +35,11 @@ use place::Stretch;
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
-/// A region is merely a wrapper if at most one in this many of its GPU events is unmatched, or if its amount of GPU
-/// work differs from the opposite side's amount by at most one part in this many.
+/// A region is treated as a mere wrapper if at most 1 / `WRAPPER` of its GPU events are unmatched, or if its
+/// amount of GPU work differs from the opposite side's amount by at most 1 / `WRAPPER`.
 const WRAPPER: usize = 5;
 
-/// A compiled region or a graph launch, and the calls of the opposite trace that it replaced.
+/// A compiled region or a graph launch, and the calls in the opposite trace that it replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
     /// The side that has the region.
@@ -162,7 +162,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The outermost unmatched regions of a side that contain unmatched GPU work.
+    /// The outermost unmatched regions on a side that contain unmatched GPU work.
     fn roots(&self, side: Side) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut roots = Vec::new();
@@ -207,7 +207,7 @@ impl<'a> Finder<'a> {
         names::is_fused(self.trees[side].name(call))
     }
 
-    /// Finds the calls that each region of a side replaced.
+    /// Finds the calls that each region on a side replaced.
     fn face(&mut self, side: Side, roots: &[CallId]) {
         let inner: Vec<(CallId, CallId, Relation)> =
             roots.iter().flat_map(|&root| self.cut_off(side, root)).collect();
@@ -257,8 +257,8 @@ impl<'a> Finder<'a> {
         if less == 0 || is_far_apart() && !self.is_named(side, call, &replaced) {
             return;
         }
-        // A region without generated kernels that does about as much GPU work as the opposite calls only wraps the same
-        // ops and replaced no calls.
+        // If a region has no generated kernels and does about as much GPU work as the opposite calls, it only
+        // wraps the same ops and replaced no calls.
         let has_generated = || self.work(side, call).any(|work| self.is_generated(side, work));
         if more > FEW && more - less <= more / WRAPPER && !has_generated() {
             return;

@@ -1,4 +1,4 @@
-//! Finds the calls between two matched pairs that a region of the opposite side may have replaced.
+//! Finds the calls between two matched pairs that a region on the opposite side may have replaced.
 
 use super::super::{NONE, Relation};
 use super::Finder;

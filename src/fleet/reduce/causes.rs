@@ -15,11 +15,11 @@ use std::sync::Arc;
 /// Minimum size that a cause must have to count on a rank, as a share of a step's wall time.
 const NOTABLE_CAUSE: f64 = 0.005;
 
-/// Minimum share of the ranks that counts as nearly all ranks.
+/// Minimum share of the ranks required to count as nearly all ranks.
 const NEARLY_ALL: f64 = 0.9;
 
-/// The properties by which changes or causes on several ranks are the same. For changes: kind, sentence and call site.
-/// For causes: reason, call site and module.
+/// The properties that identify the same change or cause on several ranks. For changes: kind, sentence and
+/// call site. For causes: reason, call site and module.
 type Key<'s> = (&'s Arc<str>, &'s Arc<str>, &'s Arc<str>);
 
 /// The changes of all ranks, sorted by the number of ranks that share them, then by cost.

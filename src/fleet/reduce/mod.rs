@@ -35,7 +35,8 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Number of shards to read at once. After each batch, strings that equal a string in an earlier shard are shared.
+/// Number of shards to read at once. After each batch, strings that also occur in an earlier shard are stored
+/// only once.
 const AT_ONCE: usize = 256;
 
 /// Pairs that an engine could not process, by key: a code and a message.
@@ -72,8 +73,9 @@ impl Compared<'_> {
 }
 
 impl Fleet {
-    /// Combines the shards in `folder`. A pair without a shard has failed, with its entry in `lost` or with the code
-    /// `NO_SHARD`. A pair whose shard cannot be read has failed with the code `SHARD_UNREADABLE`.
+    /// Combines the shards in `folder`. A pair without a shard counts as failed, with the code and message of
+    /// its entry in `lost` or, if there is no entry, with the code `NO_SHARD`. A pair whose shard cannot be
+    /// read counts as failed with the code `SHARD_UNREADABLE`.
     ///
     /// # Errors
     /// Fails if the shards cannot be listed, or if none of 256 consecutive shards can be read.

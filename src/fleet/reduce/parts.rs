@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Minimum distance of an outlier from the median, as a share of the median.
 const NOTABLE: f64 = 0.05;
 
-/// Minimum distance of an outlier from the median, as a share of all work that a rank of the role does.
+/// Minimum distance of an outlier from the median, as a share of all work that a rank in the role does.
 const NOTABLE_OF_ALL: f64 = 0.005;
 
 /// Identifies a part of the work: kind, name, and number of the layer.

@@ -1,9 +1,9 @@
 //! Reads and writes a [`Recording`] as a baseline file, which is small enough for version control.
 //!
-//! A baseline file is JSON, compressed with zstd. The file contains the calls of the median run's
-//! steps, and the times, counts and evidence of all runs. The [stored calls](crate::tree::StoredTree)
-//! can be aligned with the calls of any trace. File names, machine names and metadata of the traces
-//! are not included; Python file names are stored without installation folders.
+//! A baseline file is JSON, compressed with zstd. The file contains the calls of the median run's steps, and the
+//! times, counts and evidence of all runs. The [stored calls](crate::tree::StoredTree) can be aligned with the calls
+//! of any trace. The file does not contain the names and metadata of the traces or the names of machines; paths of
+//! Python files are stored without installation folders.
 
 mod steady;
 
@@ -24,7 +24,8 @@ use std::path::Path;
 use std::sync::Arc;
 use steady::Times;
 
-/// The baseline schema that is written and read. Files with older schemas contain no calls to align.
+/// The baseline schema that is written, and the only one that is read. Files with older schemas do not contain calls,
+/// which are needed for the alignment.
 pub const BASELINE_SCHEMA: u32 = 4;
 
 /// Value of the `format` field of every baseline file.
@@ -33,10 +34,10 @@ const FORMAT: &str = "tracetree baseline";
 /// Maximum size of an unpacked baseline, in bytes.
 const MOST: u64 = 256 << 20;
 
-/// Python frames without nested calls have their time stored only if they last at least this long.
+/// The time of a Python frame without nested calls is stored only if the frame lasts at least this long.
 const LONG: Nanos = Nanos(50_000);
 
-/// Compression level: high, because a baseline is written once and kept.
+/// The compression level, which is high because a baseline is written once and kept for long.
 const LEVEL: i32 = 19;
 
 #[derive(Serialize, Deserialize)]
@@ -48,7 +49,7 @@ struct Stored {
     runs: Vec<StoredRun>,
     times_us: BTreeMap<String, Vec<f64>>,
     counts: BTreeMap<String, Count>,
-    /// Absent without memory events.
+    /// Absent if the runs have no memory events.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     memory: BTreeMap<String, Count>,
     ops: BTreeMap<String, Count>,
@@ -238,15 +239,16 @@ fn stored_place(place: &TimedPlace) -> StoredPlace {
     )
 }
 
-/// The calls in all steps, where steps that repeat the representative step have its times; all calls if no steps were
-/// recorded.
+/// The calls to store: the calls in all steps, or all calls if no steps were recorded. Steps that make the same calls
+/// as the representative step are stored with the representative step's times.
 fn calls(tree: &Arc<CallTree>) -> StoredTree {
     let program = Program::of(tree.clone());
     let steps = program.steps();
-    // Detecting steps from repetition depends on the number of calls, so all calls are kept.
+    // If the steps were detected from repetition, all calls are kept, because the detection depends on the number of
+    // calls.
     let is_repeat = |span: &StepSpan| span.origin == StepOrigin::Repeat;
     let mut is_kept = vec![steps.is_empty() || steps.spans().iter().any(is_repeat); tree.len()];
-    // The 2021 profiler also recorded each step as an operator.
+    // In traces from 2021, each step is also an operator, which is kept.
     let marks = steps.spans().iter().filter_map(|span| tree.call_of(span.event));
     for call in tree.calls().filter(|&call| steps.step(call).is_some()).chain(marks) {
         let path = std::iter::once(call).chain(tree.ancestors(call));
@@ -257,7 +259,8 @@ fn calls(tree: &Arc<CallTree>) -> StoredTree {
         }
     }
     let times = Times::of(&program);
-    // A frame around steps, or at a step boundary, is assigned to a step according to the frame's time.
+    // The times of frames around steps and at step boundaries are stored, because these times determine the step of a
+    // frame.
     let step = |call: Option<CallId>| call.and_then(|call| steps.step(call));
     let is_timed = |call: CallId| {
         step(Some(call)).is_none()

@@ -1,7 +1,8 @@
-//! Replaces a step's times with the times of the representative step if both steps make the same calls.
+//! Replaces the times of each step that makes the same calls as the representative step with the representative
+//! step's times.
 //!
-//! Equal steps with equal times compress well. The gate does not need the original times of these
-//! calls, because the measured times of each run are stored separately.
+//! Identical steps with identical times compress well. The gate does not need the original times of these calls,
+//! because the measured times of each run are stored separately.
 
 use crate::diff::plain_name;
 use crate::program::{Program, StepId};
@@ -96,7 +97,7 @@ impl<'p> Steady<'p> {
         }
     }
 
-    /// The time to which a moment moves when the steps are replaced.
+    /// Converts a recorded time to the corresponding time after the steps' times are replaced.
     fn moved(&self, moment: Nanos) -> Nanos {
         let at = self.starts.partition_point(|(start, _)| *start <= moment);
         let Some(step) = at.checked_sub(1) else {

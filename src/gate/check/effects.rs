@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
     pub(super) steps: PerSide<u64>,
-    /// Whether the trace records calls into the GPU runtime, which show waits.
+    /// Whether the traces record calls into the GPU runtime, which reveal when the host waits.
     pub(super) has_runtime: bool,
     pub(super) has_gpu: bool,
 }
@@ -41,8 +41,8 @@ impl Scale {
         if self.has_runtime { work.waits } else { work.reads }
     }
 
-    /// How much worse the candidate's calls are per step, in the rule's unit, or 1 per call site if the rule has no
-    /// unit.
+    /// The amount per step by which the candidate's calls violate the rule, such as the number of added kernels; 1
+    /// for a rule that does not count anything.
     pub(super) fn worse(self, rule: StructureRule, work: &PerSide<Work>) -> f64 {
         let of = |count: fn(&Work) -> u64| self.difference(work.as_ref().map(count));
         match rule {
@@ -96,7 +96,8 @@ impl Scale {
             ChangeKind::Shapes => add(StructureRule::ShapeChange, true),
             ChangeKind::MemoryFormat => add(StructureRule::LayoutChange, true),
             ChangeKind::MathMode | ChangeKind::KernelSelection => {
-                // Fewer kernels at one call do not compensate for more kernels at another.
+                // Call sites are checked separately: fewer kernels at one call do not compensate for more kernels at
+                // another.
                 let is_split =
                     |site: &ChangeSite| self.is_more(site.work.as_ref().map(|work| work.kernels));
                 let is_more = sites.iter().any(is_split);
@@ -118,7 +119,7 @@ impl Scale {
             | ChangeKind::HostRead
             | ChangeKind::InputPipeline
             | ChangeKind::Collectives => self.add_ops(kind, work, &mut rules),
-            // The count already reports an added wait, and a removed wait is not a finding.
+            // An added wait is already reported by the rule that counts waits; a removed wait is not a finding.
             ChangeKind::Synchronization
             | ChangeKind::Environment
             | ChangeKind::Arguments
@@ -134,13 +135,13 @@ impl Scale {
         rules
     }
 
-    /// Whether both sides call the same ops equally often.
+    /// Whether both sides call the same ops, and the same number of ops.
     pub(super) fn has_same_ops(self, work: &PerSide<Work>) -> bool {
         self.compare(work.as_ref().map(|work| work.all_ops)).is_eq()
             && work.baseline.op_names == work.candidate.op_names
     }
 
-    /// Whether a change concerns only ops that do the same work on the GPU on both sides.
+    /// Whether a change affects only host ops, while the GPU work is the same on both sides.
     pub(super) fn has_same_work(self, effects: &[StructureRule], work: &PerSide<Work>) -> bool {
         let of_ops = [StructureRule::NewOp, StructureRule::GoneOp, StructureRule::LostFusion];
         let is_equal = |count: fn(&Work) -> u64| self.compare(work.as_ref().map(count)).is_eq();
@@ -173,7 +174,7 @@ impl Scale {
             rules.push(StructureRule::GoneOp);
         }
         if rules.is_empty() {
-            // The same ops run in a different arrangement.
+            // The same ops run in a different order or nesting.
             let is_pipeline = kind == ChangeKind::InputPipeline;
             rules.push(if is_pipeline { StructureRule::Kind(kind) } else { StructureRule::NewOp });
         }

@@ -99,15 +99,15 @@ impl FailOn {
         runs.into_iter().map(|means| self.of(analysis, means)).collect()
     }
 
-    /// Decides whether the shift exceeds the step-to-step noise, given a single run per side.
+    /// Decides, from a single run per side, whether the difference exceeds the step-to-step noise.
     fn within_one_run(&self, analysis: &Analysis, mut evidence: Vec<String>) -> Decision {
         let [before, after] = Side::BOTH.map(|side| self.of_steps(analysis, side));
         let count = before.len();
         if count < 2 || after.len() < 2 {
             return Decision::Exceeds(evidence);
         }
-        // Kernel times vary far less than step times, so their spread cannot replace the spread of step
-        // times.
+        // Kernel times vary far less than step times, so the spread of kernel times says nothing about the spread of
+        // step times.
         let judgement = scale(analysis, &Family::of(&[])).judge(&before, &after);
         let tested = format!("within one run ({count} steps{})", chance(judgement.p));
         match judgement.verdict {

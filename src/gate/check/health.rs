@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 /// Maximum number of names in a note.
 const EXAMPLES: usize = 4;
 
-/// Maximum share of ops that may be unmatched and not part of a change with a known cause. If a larger share is
-/// unmatched, the sides are considered different programs.
+/// Maximum share of ops that are neither matched nor part of an explained change. If the share is larger, the sides
+/// are considered different programs.
 const OTHER_PROGRAM: f64 = 0.5;
 
 /// The reasons why the sides cannot be compared; empty if they can be compared, or if the rules tolerate every
@@ -29,8 +29,8 @@ fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
     context.rules.tolerate.iter().any(|code| code == obstacle.code())
 }
 
-/// Why the sides are considered different programs; `None` if they are not. Ops that were replaced by a compiled
-/// region, a graph or a different optimizer do not make a program different.
+/// The reason why the sides are considered different programs; `None` if they are not. The programs are not
+/// considered different merely because a compiled region, a graph or another optimizer replaced ops.
 pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
     let unknown = unknown_share(analysis);
     let other = Obstacle::OtherProgram(format!(
@@ -41,7 +41,7 @@ pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Optio
     (unknown > OTHER_PROGRAM && !is_tolerated(context, &other)).then(|| other.to_string())
 }
 
-/// The fraction of the ops in compared steps that are unmatched and not part of an explained change.
+/// The fraction of the ops in compared steps that are neither matched nor part of an explained change.
 fn unknown_share(analysis: &Analysis) -> f64 {
     let diff = analysis.diff();
     let (mut all, mut unmatched) = (0_u64, 0_u64);
@@ -97,7 +97,7 @@ fn launches_graphs(side: &Recording) -> bool {
     side.counts.get("graph_launches").is_some_and(|launches| launches.most > 0)
 }
 
-/// Whether both sides launch graphs, but have captures for different shares of the launches.
+/// Whether both sides launch graphs, but differ in whether all, some or none of the launches have captures.
 pub(super) fn has_other_captures(context: &Context<'_>) -> bool {
     let sides = [context.baseline, context.candidate];
     sides.iter().all(|side| launches_graphs(side))
@@ -142,12 +142,12 @@ pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// Why the counts of a side cannot be trusted: some of the side's steps lack calls that every step on the other side
-/// has.
+/// The reason why the counts on a side cannot be trusted: some steps lack calls that every step on the other side
+/// has. `None` if no calls are missing.
 pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     let sides = [context.baseline, context.candidate];
-    // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, but
-    // the number of calls is not.
+    // Only numbers of calls are compared. In traces with whole-microsecond times, the nesting of two short calls may
+    // be ambiguous, but the number of calls is not.
     let of = |counts: fn(&Recording) -> &BTreeMap<String, Range>| {
         let [one, two] = sides.map(counts);
         let mut names: Vec<String> = Vec::new();
@@ -171,7 +171,7 @@ pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// Whether some, but not all, steps of `two` have fewer calls than every step of `one`.
+/// Whether every step of `one` has the same number of calls, and some, but not all, steps of `two` have fewer calls.
 fn lacks(one: Range, two: Range) -> bool {
     !one.is_variable() && two.least < one.usual && two.most >= one.usual
 }

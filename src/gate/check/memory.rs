@@ -1,4 +1,4 @@
-//! Checks memory rules. A program makes the same allocations in each run, so nothing is tested against noise.
+//! Checks memory rules. A program makes the same allocations in each run, so no rule needs a significance test.
 
 use super::{Check, Context, Finding, State};
 use crate::analysis::bytes;

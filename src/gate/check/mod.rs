@@ -26,8 +26,8 @@ use crate::diff::TraceDiff;
 use crate::side::PerSide;
 
 impl Gate {
-    /// Checks the runs of a candidate against the runs of a baseline, aligning their median runs as
-    /// in `diff`.
+    /// Checks the runs of a candidate against the runs of a baseline. The median runs of both sides are aligned as in
+    /// `diff`.
     pub fn check(baseline: &Recording, candidate: &Recording, rules: &Rules, today: Date) -> Gate {
         let context = Context { baseline, candidate, rules, today };
         let mut reasons = health::reasons(&context);
@@ -35,7 +35,7 @@ impl Gate {
         let remarks = [baseline, candidate].map(|side| side.remarks.iter().cloned());
         notes.extend(remarks.into_iter().flatten());
         let (mut findings, mut checks) = (Vec::new(), Vec::new());
-        // If the sides are not comparable, the checks would be meaningless.
+        // If the sides are not comparable, the results of the checks would be meaningless.
         if reasons.is_empty() {
             let diff = TraceDiff::new(baseline.tree.clone(), candidate.tree.clone());
             let analysis = Analysis::new(diff);
@@ -81,7 +81,7 @@ impl Gate {
     }
 }
 
-/// The input of every check.
+/// The inputs that all checks share.
 struct Context<'a> {
     baseline: &'a Recording,
     candidate: &'a Recording,
@@ -99,8 +99,8 @@ fn broken(severity: Severity) -> State {
 }
 
 impl Context<'_> {
-    /// Whether an `allow` entry covers the violation of a rule with one of the given names, and whether the entry has
-    /// expired. The function `is_there` returns whether the path of an entry, given its index, covers the violation.
+    /// Whether an `allow` entry covers a violation of a rule with one of the given names, and whether the entry has
+    /// expired. `is_there` takes the index of an entry and returns whether the entry's path covers the violation.
     fn permission(&self, names: &[&str], is_there: impl Fn(usize) -> bool) -> Permission {
         let mut found = Permission::None;
         for (at, allow) in self.rules.allow.iter().enumerate() {

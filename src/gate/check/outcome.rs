@@ -28,8 +28,8 @@ impl Outcome {
         }
     }
 
-    /// Combines two outcomes. A failure takes precedence over an inconclusive result, and an inconclusive result over a
-    /// pass.
+    /// Combines two outcomes. The worse of two outcomes: a failure is worse than an inconclusive result, which is
+    /// worse than a pass.
     #[must_use]
     pub fn and(self, other: Outcome) -> Outcome {
         match (self, other) {
@@ -121,7 +121,7 @@ pub struct FindingSite {
 pub struct Check {
     /// Name of the checked rule.
     pub rule: String,
-    /// A description of where the rule applies; empty means everywhere.
+    /// A description of where the rule applies; empty if it applies everywhere.
     pub scope: String,
     /// The severity of a violation.
     pub severity: Severity,
@@ -159,7 +159,7 @@ pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
     order.into_iter().find(|state| *state == two || Some(*state) == one)
 }
 
-/// How much runs on the same side differ; any smaller difference is noise.
+/// How much runs on the same side differ; a smaller difference between the two sides is noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
     /// The measure, for example `gpu_time`.
@@ -179,7 +179,7 @@ pub struct Gate {
     pub findings: Vec<Finding>,
     /// The result of each rule; empty if the sides cannot be compared.
     pub checks: Vec<Check>,
-    /// The reasons why something could not be decided.
+    /// The reasons why the gate or one of its rules could not be decided.
     pub reasons: Vec<String>,
     /// Additional notes for the reader.
     pub notes: Vec<String>,
@@ -187,9 +187,9 @@ pub struct Gate {
     pub floors: Vec<Floor>,
     /// Counts of recorded and missing events in each run of the baseline and of the candidate.
     pub evidence: PerSide<Vec<Evidence>>,
-    /// Number of runs of the baseline and of the candidate.
+    /// Numbers of runs of the baseline and of the candidate.
     pub runs: [u64; 2],
-    /// Number of steps of the baseline and of the candidate.
+    /// Numbers of steps of the baseline and of the candidate.
     pub steps: [u64; 2],
     /// File name of the candidate's median run, which is the run to inspect.
     pub candidate: String,

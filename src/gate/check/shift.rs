@@ -1,12 +1,12 @@
-//! Decides whether the shift between two sides exceeds a limit, and whether the runs support this.
+//! Decides whether the shift between two sides exceeds a limit, and whether the runs show that this is not noise.
 //!
 //! ```text
 //! shift = median of the candidate's runs − median of the baseline's
 //! exceeded if the shift is larger than the limit and larger than the floor (the largest difference between
 //! two runs of one side), and if the moderated test over the runs agrees
 //! ```
-//! If a side has one run, run-to-run noise is unknown, and a shift that exceeds the limit is
-//! inconclusive unless the limit is hard.
+//! If a side has only one run, run-to-run noise is unknown. A shift that exceeds the limit is then inconclusive,
+//! unless the limit is hard.
 
 use crate::analysis::robust::{lower_median as median, range as spread};
 use crate::analysis::{Family, Judgement, Question, Thresholds, Verdict, Work};
@@ -57,7 +57,7 @@ impl Shift<'_> {
         (median(self.before), median(self.after))
     }
 
-    /// Median of the candidate minus median of the baseline.
+    /// The median of the candidate's runs minus the median of the baseline's runs.
     pub(super) fn size(self) -> f64 {
         let (before, after) = self.medians();
         after - before

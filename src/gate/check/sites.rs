@@ -48,8 +48,8 @@ impl<'a> Finder<'a> {
         Finder { analysis, upward: PerSide::from_fn(|side| Upward::of(analysis.tree(side))) }
     }
 
-    /// The call sites that a change affects, in the order of the merged tree. A call nested inside another changed call
-    /// belongs to the call site of the outer call.
+    /// The call sites that a change affects, in the order of the merged tree. A call nested inside another changed
+    /// call is counted at the call site of the outer call.
     pub(super) fn sites(&self, change: &Change) -> Vec<ChangeSite> {
         let merged = self.analysis.diff().merged();
         let mut nodes = change.nodes.clone();
@@ -82,7 +82,8 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        // Changed Python code that only encloses changed ops is a consequence of the changed ops.
+        // If any call site does work, call sites without work are dropped: they are Python code that only encloses
+        // the changed ops.
         let is_working =
             |site: &ChangeSite| Side::BOTH.into_iter().any(|side| !site.work[side].is_empty());
         if list.iter().any(is_working) {
@@ -122,7 +123,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A node's call, preferably in the candidate, because the candidate is the user's current code.
+    /// A node's call in the candidate, which is the user's current code, or else in the baseline.
     fn either(&self, node: MergedId) -> (Side, CallId) {
         let node = self.analysis.diff().merged().node(node);
         let call = |side: Side| node.call(side).map(|call| (side, call));
@@ -153,7 +154,7 @@ impl<'a> Finder<'a> {
         frame.and_then(|frame| Site::of(tree.name(frame)))
     }
 
-    /// The category of a node's first measured work.
+    /// The category of the first measured call at or below a node.
     fn category(&self, node: MergedId, side: Side) -> String {
         let call = self.analysis.diff().merged().node(node).call(side);
         let tree = self.analysis.tree(side);
@@ -180,8 +181,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Names a call, as in `module Block_1`, `aten::sin` or `train.py: step`. A frame is named by the ops
-    /// that it calls.
+    /// Names a call, as in `module Block_1`, `aten::sin` or `train.py: step`. A frame is named after the ops that it
+    /// calls.
     fn name(&self, side: Side, call: CallId) -> String {
         let tree = self.analysis.tree(side);
         if tree.is_module(call) {

@@ -88,7 +88,8 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
                     .to_owned(),
             )
         }
-        // If neither side has shapes, the default rules about shapes are not reported as inconclusive.
+        // If neither side has shapes, the rules about shapes are reported as inconclusive only if the user configured
+        // them.
         _ if is_of_arguments
             && !sides.iter().all(|side| side.setup.has_shapes)
             && (is_asked || has_some_shapes) =>
@@ -120,8 +121,9 @@ pub(super) struct Judge<'a> {
     finder: Finder<'a>,
     pub(super) scale: Scale,
     rules: Vec<Rule>,
-    /// The calls selected by the path of each rule and of each `allow` entry.
+    /// For each rule, the calls that its path selects.
     of_rules: Vec<Option<PerSide<Vec<CallId>>>>,
+    /// For each `allow` entry, the calls that its path selects.
     of_allow: Vec<Option<PerSide<Vec<CallId>>>>,
 }
 
@@ -130,7 +132,7 @@ impl<'a> Judge<'a> {
         let mut rules: Vec<Rule> = StructureRule::ALL.into_iter().map(usual).collect();
         for rule in &context.rules.structure {
             let is_same = |known: &&mut Rule| known.rule == rule.rule && known.scope.is_all();
-            // A rule without a scope replaces the default rule.
+            // A configured rule without a scope replaces the default rule of the same name.
             match rules.iter_mut().find(is_same).filter(|_| rule.scope.is_all()) {
                 Some(known) => known.clone_from(rule),
                 None => rules.push(rule.clone()),
@@ -177,7 +179,7 @@ impl<'a> Judge<'a> {
             && self.of_rules[at].as_ref().is_none_or(|found| self.finder.is_at(site, found))
     }
 
-    /// Adds a finding for a change, unless every rule that the change violates is off or allows the change.
+    /// Adds a finding for a change, unless each rule that the change violates is switched off or allows the change.
     fn add(
         &self,
         change: &Change,
@@ -191,12 +193,13 @@ impl<'a> Judge<'a> {
             .steps_of(all)
             .or_else(|| self.varies(change.kind, all))
             .or_else(|| self.rearranged(&effects, work));
-        // If a change has no call sites, the rules without a scope cover it.
+        // A change without call sites is checked against the rules without a scope.
         let sites: Vec<Option<&ChangeSite>> =
             if all.is_empty() { vec![None] } else { all.iter().map(Some).collect() };
         let mut of_rules: BTreeMap<Violation, Vec<usize>> = BTreeMap::new();
         for (number, site) in sites.iter().enumerate() {
-            // A user's rule for a kind of change is more specific than a rule for the effects of a change.
+            // A configured rule for a kind of change takes precedence, because it is more specific than the rules for
+            // the effects of a change.
             let kind = Some(StructureRule::Kind(change.kind));
             let kind = kind.filter(|kind| !StructureRule::ALL.contains(kind));
             let of_kind = kind.and_then(|kind| self.covering(kind, *site));
@@ -303,7 +306,8 @@ impl<'a> Judge<'a> {
             .then(|| format!("in {with} of {all} steps, so the change varies within a run"))
     }
 
-    /// A remark that the arguments of all changed ops also vary between steps on the same side; `None` if they do not.
+    /// A remark that the arguments of all changed ops also vary between steps on the same side; `None` if the
+    /// arguments of some changed op do not.
     fn varies(&self, kind: ChangeKind, sites: &[ChangeSite]) -> Option<String> {
         argument(kind)?;
         let mut names = Side::BOTH.into_iter().flat_map(|side| {
@@ -322,8 +326,8 @@ impl<'a> Judge<'a> {
             return None;
         }
         let sides = [self.context.baseline, self.context.candidate];
-        // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous,
-        // but the number of calls per step is not.
+        // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, so only the
+        // numbers of calls per step are compared.
         let is_coarse = sides.iter().any(|side| side.runs.iter().any(|run| run.evidence.is_coarse));
         let mut names = work.baseline.op_names.union(&work.candidate.op_names);
         let is_as_often = |name: &String| {

@@ -194,7 +194,7 @@ fn check_budget(context: &Context<'_>, budget: &Budget) -> Checked {
 }
 
 impl Budget {
-    /// The budgeted quantity on a side, as a number and as a string.
+    /// The value of the budgeted quantity on a side, as a number and as a formatted string.
     fn value(&self, side: &Recording) -> Option<(f64, String)> {
         match self.quantity {
             Quantity::Time(measure) => {
@@ -231,7 +231,7 @@ pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> 
     floors
 }
 
-/// The scope's phase as a call site; empty for a whole step.
+/// One call site that names the phase of the scope; empty if the scope has no phase.
 fn sites(scope: &Scope) -> Vec<FindingSite> {
     let Some(phase) = &scope.phase else { return Vec::new() };
     let place = Place { path: Vec::new(), phase: phase.clone() };

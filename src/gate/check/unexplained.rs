@@ -8,16 +8,16 @@ use crate::gate::recording::{Range, Recording};
 use crate::gate::rules::{Limit, Rule, Scope, StructureRule};
 use crate::side::PerSide;
 
-/// Tolerance for per-step counts, because a change that occurs only in some steps explains a fraction of a call per
-/// step.
+/// Tolerance when per-step counts are compared: a change that occurs only in some steps explains a fraction of a call
+/// per step.
 const HALF: f64 = 0.5;
 
 /// The name of a count, and the function that counts it.
 type Count = (&'static str, fn(&Work) -> u64);
 
 impl Judge<'_> {
-    /// Returns a finding if a count increases (or decreases, for work that should not be lost) by more
-    /// than a rule allows. Without an allowed amount, the limit is the amount that the changes explain.
+    /// Returns a finding if a count increases by more than a rule allows. For work that should not be lost, a
+    /// decrease is checked instead. If the rule allows no amount, the limit is the amount that the changes explain.
     pub(super) fn unexplained(
         &self,
         rule: &Rule,
@@ -105,7 +105,7 @@ fn more(limit: Limit) -> String {
     format!("{limit} more")
 }
 
-/// The count per step if the scope is whole steps; otherwise the launches per step within the scope.
+/// The count per step if the rule applies to whole steps; otherwise the number of launches per step within the scope.
 fn per_step(side: &Recording, name: &str, scope: &Scope) -> Range {
     if scope.is_all() {
         return side.counts.get(name).copied().unwrap_or_default();

@@ -18,14 +18,15 @@ const REGION: &str = "Torch-Compiled Region";
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
     pub(super) all_ops: u64,
-    /// Outermost forward ops. Backward ops are not counted, because they follow from forward ops.
+    /// Outermost forward ops. Backward ops are not counted, because each of them is a consequence of a forward op.
     pub(super) ops: u64,
     pub(super) op_names: BTreeSet<String>,
     pub(super) regions: u64,
     pub(super) launches: u64,
     pub(super) graph_launches: u64,
     pub(super) waits: u64,
-    /// Reads of a tensor's value, which count as waits if the trace records no calls into the runtime.
+    /// Number of ops that read the value of a tensor. They are counted as waits if the trace records no calls into
+    /// the GPU runtime.
     pub(super) reads: u64,
     pub(super) kernels: u64,
     pub(super) kernel_names: BTreeSet<String>,
@@ -36,8 +37,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Adds a call and the calls below it. Matched calls below an unmatched call are skipped, because their
-    /// counterparts are elsewhere.
+    /// Adds the work of a call and of the calls below it. If the call is unmatched, matched calls below it are
+    /// skipped, because their counterparts are elsewhere.
     pub(super) fn add(&mut self, diff: &TraceDiff, side: Side, root: CallId) {
         let tree = diff.tree(side);
         let is_matched =

@@ -49,14 +49,14 @@ pub struct ChangePoint {
 }
 
 impl ChangePoint {
-    /// Size of the change as a fraction: the difference relative to the smaller of the two means.
+    /// Size of the change: the difference between the two means as a fraction of the smaller mean.
     pub fn magnitude(&self) -> f64 {
         let change = |from: f64, to: f64| if from == 0.0 { 0.0 } else { (to / from - 1.0).abs() };
         change(self.before, self.after).max(change(self.after, self.before))
     }
 }
 
-/// Factor by which the weak test raises the maximum p-value.
+/// Factor by which the weak test multiplies the maximum p-value.
 const WEAK: f64 = 10.0;
 
 /// Finds the change points of a series, in order.
@@ -169,7 +169,7 @@ fn t_test(left: &[f64], right: &[f64]) -> f64 {
     }
 }
 
-/// Removes points until all remaining points pass the strong test and have a large enough change.
+/// Removes points until every remaining point passes the strong test and its change is large enough.
 fn merged(series: &[f64], mut points: Vec<usize>, search: &Search) -> Vec<ChangePoint> {
     loop {
         let told = told(series, &points);
@@ -193,8 +193,8 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     parts.windows(2).map(point).collect()
 }
 
-/// The point to remove next: the point with the largest p-value if that p-value is too large, otherwise the point with
-/// the smallest change if that change is too small.
+/// The point to remove next. If the largest p-value is too large, the point with that p-value is removed; otherwise,
+/// if the smallest change is too small, the point with that change.
 fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
     let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {
         (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })

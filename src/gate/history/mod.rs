@@ -21,7 +21,7 @@ pub struct Series {
     pub name: String,
     /// The median over the runs of each baseline, in µs; `None` if the baseline has no value.
     pub values: Vec<Option<f64>>,
-    /// The change points, whose positions are indices of baselines.
+    /// The change points. The position of a change point is the index of a baseline.
     pub changes: Vec<ChangePoint>,
 }
 
@@ -34,14 +34,14 @@ pub struct History {
     pub series: Vec<Series>,
 }
 
-/// Minimum length of a series in which change points are searched, because too few values say nothing about noise.
+/// Minimum number of values required to search a series for change points; fewer values say nothing about noise.
 const FEWEST: usize = 4;
 
 /// Maximum nesting depth of listed modules; the time of deeper modules is included in the enclosing modules.
 const DEEPEST: usize = 4;
 
 impl History {
-    /// Builds the history of the given baselines, which are named and sorted from oldest to newest.
+    /// Builds the history of the given baselines. Each has a name, and the oldest comes first.
     pub fn of(baselines: &[(String, Recording)], search: &Search) -> History {
         let mut values: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
         for (at, (_, recording)) in baselines.iter().enumerate() {

@@ -7,11 +7,11 @@ use crate::program::Program;
 use crate::trace::Nanos;
 use std::collections::BTreeMap;
 
-/// The figures for all steps of the runs added so far.
+/// The memory figures for all steps of the runs added so far.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     of_steps: BTreeMap<MemoryMeasure, Vec<u64>>,
-    /// Whether a run had no memory events, in which case the other runs do not represent the side.
+    /// Whether any run had no memory events; the figures of the other runs then do not represent the side.
     is_incomplete: bool,
 }
 

@@ -64,8 +64,8 @@ impl Setup {
     }
 }
 
-/// Whether all, some or none of the graph launches have captured calls below them: see
-/// [`Captures`](crate::program::Captures).
+/// Whether all, some or none of the graph launches have captured calls below them (see
+/// [`Captures`](crate::program::Captures)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Captured {
     /// No launch has captured calls: the kernels of a graph are directly below the graph launch, or no graph was
@@ -97,8 +97,8 @@ fn captured(tree: &CallTree) -> Captured {
         .unwrap_or_default()
 }
 
-/// The step that a call belongs to. Returns `None` outside all steps, and for GPU events whose launch is not
-/// in the trace, since their launch time is unknown.
+/// The step that a call belongs to. Returns `None` if the call is not in a step, or if it is a GPU event whose launch
+/// is not in the trace, because the launch determines the step.
 #[inline]
 fn step_of(program: &Program, call: CallId) -> Option<usize> {
     let (tree, steps) = (program.tree(), program.steps());
@@ -138,9 +138,9 @@ pub struct Recording {
     pub memory: BTreeMap<String, Range>,
     /// Problems with graph captures, one line each; empty in a baseline file.
     pub remarks: Vec<String>,
-    /// Number of calls per step of each op.
+    /// For each op, the number of calls per step.
     pub(in crate::gate) ops: BTreeMap<String, Range>,
-    /// The ops whose arguments vary between the steps of all runs.
+    /// The ops whose arguments are not the same in all steps of all runs.
     pub(in crate::gate) varying: BTreeSet<String>,
     pub(in crate::gate) places: Places,
     pub(in crate::gate) tree: Arc<CallTree>,
@@ -157,7 +157,8 @@ impl Recording {
         self.runs.iter().map(|run| run.steps).sum()
     }
 
-    /// The run with the median step time (the lower of the two middle runs), independent of the order of the runs.
+    /// The run with the median step time (for an even number of runs, the faster of the two middle runs). The result
+    /// does not depend on the order of the runs.
     pub fn median_run(&self) -> Option<&RunFacts> {
         median(&self.runs, &self.times).map(|at| &self.runs[at])
     }

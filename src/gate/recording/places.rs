@@ -1,7 +1,7 @@
 //! Collects the call sites in all runs of a side, and the time of each call site in each run.
 //!
-//! A call site is a path of modules and ops down to a measured call. Threads and Python frames are
-//! not part of the path, so renaming a function changes nothing.
+//! A call site is a path of modules and ops down to a measured call. Threads and Python frames are not part of the
+//! path, so renaming a Python function does not change the path.
 
 use super::step_of;
 use super::upward::Upward;
@@ -33,7 +33,7 @@ pub(in crate::gate) struct Places {
 }
 
 impl Places {
-    /// For each call site, the module instances from the outermost to its own, joined by dots.
+    /// For each call site, the names of the module instances on its path, outermost first, joined by dots.
     pub(in crate::gate) fn chains(&self) -> Vec<String> {
         let mut chains: Vec<String> = Vec::with_capacity(self.list.len());
         for place in &self.list {
@@ -55,7 +55,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    /// Adds a run, given its number.
+    /// Adds the run with the given number.
     pub(super) fn add(
         &mut self,
         program: &Program,
@@ -129,7 +129,7 @@ pub(in crate::gate) fn segment(tree: &CallTree, call: CallId) -> Option<(Word, S
         CallKind::Frame if tree.is_module(call) => {
             Some((Word::Module, ModuleName::instance_or_name(tree.name(call)).to_owned()))
         }
-        // The 2021 profiler also recorded each step as an operator.
+        // In traces from 2021, each step is also an operator, which is not part of a path.
         CallKind::Op if tree.name(call).starts_with("ProfilerStep#") => None,
         CallKind::Op => Some((Word::Op, plain())),
         CallKind::Gpu => Some((Word::Kernel, plain())),

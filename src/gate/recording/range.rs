@@ -34,7 +34,7 @@ impl Range {
     }
 
     /// Whether every count in this range exceeds every count in `other` by more than the width of either range. The
-    /// margin is needed because, among many varying counts, the ranges of a few are disjoint by chance.
+    /// margin is needed because, if many counts vary, a few of their ranges are disjoint by chance.
     pub fn is_above(self, other: Range) -> bool {
         let varies = (self.most - self.least).max(other.most - other.least);
         self.least > other.most.saturating_add(varies)

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Collects the runs of one side and turns them into a recording.
 ///
-/// All runs stay in memory until [`finish`](Recorder::finish), because the median run is unknown before.
+/// All runs stay in memory until [`finish`](Recorder::finish), because the median run is not known earlier.
 #[derive(Debug, Default)]
 pub struct Recorder {
     steps: usize,
@@ -28,8 +28,8 @@ pub struct Recorder {
     totals: Totals,
     memory: Memory,
     places: Collector,
-    /// The calls to each op in each step of all runs. If an op has no entries for the last steps, the op is not called
-    /// in these steps.
+    /// The calls to each op in each step of all runs. The list of an op may be shorter than the number of steps; the
+    /// op is then not called in the last steps.
     ops: BTreeMap<String, Vec<Calls>>,
     /// The category rules, built on first use while the first run is being read.
     categories: OnceLock<Categories>,
@@ -37,14 +37,14 @@ pub struct Recorder {
     remarks: Vec<String>,
 }
 
-/// The number of calls to an op in a step, and a hash of the call arguments.
+/// The number of calls to an op in a step, and a hash of the calls' arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Calls {
     count: u64,
     arguments: u64,
 }
 
-/// Minimum similarity of the ops in two runs for the runs to be considered runs of the same program.
+/// Minimum similarity between the ops of two runs required to treat them as runs of the same program.
 const ONE_PROGRAM: f64 = 0.5;
 
 /// The calls that two runs share, as a fraction of all calls (a weighted Jaccard index, from 0 to 1).
@@ -75,7 +75,8 @@ impl Recorder {
     /// Adds a run.
     ///
     /// # Errors
-    /// The run seems to be a run of a different program than the first run: fewer than half of their ops match.
+    /// The run seems to be a run of another program than the first run, because the two runs share less than
+    /// half of their calls to ops.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));

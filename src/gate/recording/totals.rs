@@ -34,8 +34,8 @@ enum Count {
     Collectives,
 }
 
-/// Names of the variants of [`Count`], in the same order. Every run has every count, even if the count is zero, so
-/// budgets can use any count.
+/// Names of the variants of [`Count`], in the same order. Every run has all counts, even if they are zero, so that
+/// budgets can use each of them.
 pub(in crate::gate) const COUNTS: [&str; 8] = [
     "launches",
     "kernels",
@@ -48,8 +48,8 @@ pub(in crate::gate) const COUNTS: [&str; 8] = [
 ];
 
 impl StepTotals {
-    /// Computes the step time of a run and, for each step, the counts, the GPU figures, and the times by
-    /// category and phase.
+    /// Computes the step time of a run and, for each step, the counts, the GPU times, and the times by category and
+    /// by phase.
     pub(super) fn of(
         program: &Program,
         measure: Measure,

@@ -27,7 +27,7 @@ impl<'t> Upward<'t> {
         std::iter::successors(Some(call), |&call| self.above(call))
     }
 
-    /// The call that the user's code made: the forward op of a backward op, or the call itself.
+    /// The call that the user's code made: for a backward op, its forward op; otherwise the call itself.
     pub(in crate::gate) fn called(&self, call: CallId) -> CallId {
         let mut above = std::iter::once(call).chain(self.tree.ancestors(call));
         above.find_map(|above| self.forward.get(&above).copied()).unwrap_or(call)

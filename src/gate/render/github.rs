@@ -51,7 +51,8 @@ fn annotate(command: &str, finding: &Finding, out: &mut dyn Write) -> io::Result
     writeln!(out, "::{command} {place}title={title}::{}", data(&message))
 }
 
-/// A file's path relative to the repository root, which annotations require; the profiler often records absolute paths.
+/// A file's path relative to the repository root. Annotations require relative paths, but the profiler often records
+/// absolute paths.
 fn relative(file: &str) -> &str {
     let folder = std::env::current_dir().ok();
     let folder = folder.as_deref().and_then(std::path::Path::to_str);

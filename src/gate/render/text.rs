@@ -1,5 +1,5 @@
-//! Renders a [`Gate`] as text for people: the outcome, then one finding per change, then the rules that were not
-//! tested.
+//! Renders a [`Gate`] as text for people: the outcome, then the findings (one per change), then the rules that were
+//! not tested.
 
 use crate::escape::one_line;
 use crate::gate::check::{Check, Finding, FindingSite, Gate, Outcome, State, measured_by};
@@ -61,8 +61,8 @@ pub(super) fn write(gate: &Gate, layout: Layout, out: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// A one-line description of the outcome, such as `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; not
-/// tested: step_wall 9.833 ms → 13.027 ms (+32.5%) …`.
+/// The outcome in one line, such as `FAIL: 1 finding at 21 call sites violates 2 of 20 rules; not tested: step_wall
+/// 9.833 ms → 13.027 ms (+32.5%) …`.
 pub(super) fn headline(gate: &Gate) -> String {
     let failed: Vec<&Finding> = gate.with_state(State::Failed).collect();
     let broken = gate.checks.iter().filter(|check| check.state == State::Failed).count();
@@ -101,8 +101,8 @@ pub(super) fn headline(gate: &Gate) -> String {
     }
 }
 
-/// A suffix that lists the times that exceed a limit but could not be tested because the noise is unknown, such as
-/// `; not tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`.
+/// A suffix that lists the times that exceed a limit but were not tested because the noise is unknown, such as `; not
+/// tested: step_wall 9.833 ms → 13.027 ms (+32.5%), …`.
 fn untested(gate: &Gate) -> String {
     let unknown = gate.checks.iter().filter(|check| check.state == State::Inconclusive);
     let shown: Vec<String> = unknown
@@ -119,7 +119,7 @@ fn measured(gate: &Gate) -> String {
     measured_by(&gate.evidence.candidate, gate.steps[1])
 }
 
-/// The first reason, and the number of remaining reasons.
+/// The first reason, followed by the number of other reasons.
 fn first_reason(gate: &Gate) -> String {
     let first = gate.reasons.first().map_or_else(String::new, |reason| short(reason));
     match gate.reasons.len().saturating_sub(1) {
@@ -132,7 +132,7 @@ fn is_time(check: &Check) -> bool {
     TimeMeasure::ALL.iter().any(|time| time.label() == check.rule)
 }
 
-/// The first undecided time rule, if all rules except time rules were checked and passed.
+/// The first undecided time rule, if all rules other than time rules were checked and passed.
 fn times_alone(gate: &Gate) -> Option<String> {
     let unknown: Vec<&Check> =
         gate.checks.iter().filter(|check| check.state == State::Inconclusive).collect();

@@ -57,14 +57,14 @@ struct AllowTable {
     until: Option<String>,
 }
 
-/// The result of parsing. The error message does not include the file name.
+/// The result of parsing; the file name is added to the error message later.
 type Parsed<T> = std::result::Result<T, String>;
 
 impl Rules {
     /// Reads a rule file.
     ///
     /// # Errors
-    /// The file cannot be read, is not valid TOML, uses unknown names, or contradicts itself.
+    /// The file cannot be read, is not valid TOML, uses unknown names, or contains contradictory rules.
     pub fn read(path: impl AsRef<Path>) -> Result<Rules> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -75,7 +75,7 @@ impl Rules {
     /// Parses rules. Error messages name the file as `path`.
     ///
     /// # Errors
-    /// The file is not valid TOML, uses unknown names, or contradicts itself.
+    /// The file is not valid TOML, uses unknown names, or contains contradictory rules.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
         Rules::of_text(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message)
@@ -246,7 +246,7 @@ impl Rules {
 impl FromStr for Inconclusive {
     type Err = Error;
 
-    /// Parses `fail` or `pass`, the outcome of an inconclusive gate.
+    /// Parses the setting for rules that cannot be decided: `fail` or `pass`.
     fn from_str(word: &str) -> Result<Inconclusive> {
         inconclusive(word).map_err(|message| Error::usage(word, message))
     }

@@ -2,7 +2,8 @@
 
 use super::{Limit, Severity};
 
-/// A measure computed from the memory events in a step: GPU events, or host events if no GPU has any.
+/// A measure computed from the memory events in a step: the events of GPUs or, if no GPU has memory events, those of
+/// the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryMeasure {
     /// The peak number of allocated bytes on a device, in the step with the highest peak.
@@ -25,7 +26,8 @@ impl MemoryMeasure {
     }
 }
 
-/// A memory rule. A program makes the same allocations in each run, so one run per side is enough.
+/// A memory rule. One run per side is enough for a memory rule, because a program makes the same allocations in each
+/// run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryRule {
     /// What is measured.

@@ -1,7 +1,7 @@
-//! The rules that a gate checks: the rules in a TOML file, plus defaults.
+//! The rules that a gate checks: the rules in a TOML file, and default rules.
 //!
-//! Every structural rule applies everywhere unless the rule file overrides it. If several rules with the same name
-//! cover a change, the last rule applies. See `docs/reference/gate-rules.md`.
+//! Every structural rule applies to the whole program unless the rule file overrides the rule. If several rules with
+//! the same name cover a change, the last rule applies. See `docs/reference/gate-rules.md`.
 
 mod allow;
 mod budget;
@@ -102,14 +102,14 @@ pub enum Inconclusive {
     Passes,
 }
 
-/// Everything that a gate checks.
+/// All rules, limits and exceptions of a gate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
     /// Structural rules, in file order.
     pub structure: Vec<Rule>,
     /// Time rules, which are relative to the baseline.
     pub time: Vec<TimeRule>,
-    /// Memory rules; none are checked without a rule file.
+    /// Memory rules; empty without a rule file.
     pub memory: Vec<MemoryRule>,
     /// Absolute limits for the candidate.
     pub budgets: Vec<Budget>,
@@ -117,9 +117,10 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// Maximum difference between the sides in the share of GPU time that was launched within the trace, from 0 to 1.
+    /// For each side, the share of GPU time whose launch is in the trace is computed. This is the maximum difference
+    /// between the two shares, from 0 to 1.
     pub lost_launches: f64,
-    /// Codes of each [`Obstacle`](crate::program::Obstacle) that does not prevent the comparison.
+    /// Codes of the obstacles that do not prevent the comparison (see [`Obstacle`](crate::program::Obstacle)).
     pub tolerate: Vec<String>,
 }
 

@@ -6,7 +6,8 @@ use crate::gate::rules::Severity;
 /// A structural rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StructureRule {
-    /// A call newly waits for the GPU: a synchronization, a blocking copy, `aten::item`.
+    /// The host waits for the GPU more often, for example because of a synchronization, a blocking copy or
+    /// `aten::item`.
     NewSync,
     /// More copies are made, or more bytes are copied.
     NewCopy,
@@ -41,8 +42,8 @@ pub enum StructureRule {
 }
 
 impl StructureRule {
-    /// The rules that are checked without a rule file, in the order in which reports list them. The last rules cover
-    /// kinds of changes that may not violate any other rule.
+    /// The rules that are checked without a rule file, in the order in which reports list them. The rules at the end
+    /// cover kinds of changes that need not violate any of the other rules.
     pub const ALL: [StructureRule; 22] = [
         StructureRule::NewSync,
         StructureRule::NewCopy,
@@ -74,8 +75,9 @@ impl StructureRule {
     }
 
     pub(in crate::gate) fn every() -> impl Iterator<Item = StructureRule> {
-        // Three kinds of changes have no rule of their own. Changed collectives violate the rule `collectives`,
-        // recording options are not part of the program, and a baseline file has no memory events.
+        // Some kinds of changes have no rule of their own. A change in collectives violates the rule `collectives`; a
+        // change in recording options does not concern the program; changes in memory use are unknown, because a
+        // baseline file has no memory events.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
             !matches!(
@@ -113,8 +115,8 @@ impl StructureRule {
         }
     }
 
-    /// The severity of a violation if no rule file sets it. Python code that calls no ops, compiling or loading code,
-    /// and a different environment may be harmless, and the time rules cover their cost.
+    /// The severity of a violation if no rule file sets it. Changes in Python code that calls no ops, compiling or
+    /// loading of code, and a different environment may be harmless, and the time rules limit their cost.
     pub fn usual(self) -> Severity {
         match self {
             StructureRule::Kind(

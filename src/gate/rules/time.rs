@@ -38,7 +38,7 @@ impl TimeMeasure {
         }
     }
 
-    /// Whether the measure exists for parts of a step, not only for whole steps.
+    /// Whether the measure is also computed for parts of a step, not only for whole steps.
     pub fn is_of_places(self) -> bool {
         matches!(self, TimeMeasure::GpuTime | TimeMeasure::HostTime)
     }
@@ -55,7 +55,7 @@ pub struct TimeRule {
     pub limit: Limit,
     /// The minimum increase in µs: a smaller increase is never a violation, even if it exceeds `limit`.
     pub least_us: f64,
-    /// Whether the rule can fail with only one run per side.
+    /// Whether the rule can be violated if there is only one run per side.
     pub hard: bool,
     /// The severity of a violation.
     pub severity: Severity,

@@ -1,4 +1,5 @@
-//! Formats the numbers in tables: with one decimal, with a sign for differences, and empty for undefined values.
+//! Formats the numbers in tables: times and percentages have one decimal, differences have a sign, and undefined
+//! values are empty.
 
 use crate::trace::Nanos;
 

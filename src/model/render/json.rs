@@ -10,7 +10,7 @@ use crate::model::compare::{Amounts, Row};
 use crate::model::scenario::{ModelComparison, Outcome};
 use crate::trace::Notes;
 
-/// Version of the JSON schema, which increases when the meaning of a key changes or a key is removed.
+/// Version of the JSON schema, increased when a key is removed or changes its meaning.
 const VERSION: u32 = 1;
 
 #[derive(Serialize)]

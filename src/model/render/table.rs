@@ -90,7 +90,7 @@ fn stated_share(percent: Option<f64>) -> String {
     figures::stated(figures::share(percent))
 }
 
-/// Two lines that describe the inputs: the model's trace and the profile.
+/// Two lines that describe the inputs: one for the model's trace, one for the profile.
 pub(super) fn inputs(comparison: &ModelComparison) -> [String; 2] {
     let scenario = &comparison.scenario;
     let process = &comparison.process;

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 
 /// The batch that each graph was captured for, and the batch of each replay.
 pub(super) struct Batches {
-    /// For each captured graph, the annotation around the capture, and the batch size. The size
-    /// comes from that annotation or from outside the trace.
+    /// For each captured graph, the annotation around its capture and its batch size. The batch
+    /// size comes from that annotation or from outside the trace.
     captured: FxHashMap<GraphId, (Option<EventId>, Option<u64>)>,
     replayed: Vec<Annotation>,
 }
@@ -27,15 +27,15 @@ pub(super) struct ReplayedBatch {
 /// ordered from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Suits {
-    /// The graph was captured for exactly the batch of the replay.
+    /// The graph was captured for exactly the replay's batch size.
     Exactly,
-    /// The graph's batch is the next larger captured size, to which the engine padded the replay's
-    /// batch.
+    /// The graph was captured for the next larger batch size, to which the engine padded the
+    /// replay's batch.
     Padded(u64),
     /// The graph's batch or the replay's batch is unknown.
     Unknown,
-    /// The graph's batch is too small, or so large that no engine would pad the replay's batch to
-    /// that size.
+    /// The graph was captured for a batch size that is too small, or so large that no engine would
+    /// pad the replay's batch to it.
     Not,
 }
 
@@ -69,13 +69,13 @@ impl Batches {
         self.captured.get(&graph).and_then(|&(_, size)| size)
     }
 
-    /// The group of graphs that were captured one after the other, including this graph. Engines
-    /// replay a group in capture order.
+    /// The group of consecutively captured graphs that contains this graph. Engines replay the
+    /// graphs of a group in capture order.
     pub(super) fn group(&self, graph: GraphId) -> (u32, Option<EventId>) {
         (graph.capture, self.captured.get(&graph).and_then(|&(event, _)| event))
     }
 
-    /// The batch of the innermost annotation around a graph launch.
+    /// The batch that the innermost annotation around a graph launch describes.
     pub(super) fn of_replay(&self, tree: &CallTree, launch: CallId) -> Option<ReplayedBatch> {
         let event = tree.event(launch)?;
         let (thread, start) = (tree.trace().thread_of(event), tree.trace().start(event));

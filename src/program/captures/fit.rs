@@ -1,7 +1,7 @@
 //! Ranks the captured graphs that a graph launch may have replayed, best first.
 //!
-//! Identical layers lead to equal replays and equal captured graphs, so each distinct combination
-//! is aligned only once.
+//! Identical layers produce identical captured graphs and identical replays, so each distinct pair
+//! of graph and replay is aligned only once.
 
 use super::batches::{Batches, ReplayedBatch, Suits, suits};
 use super::{Captures, GraphId};
@@ -9,20 +9,21 @@ use crate::tree::{Alignment, Alphabet, Launched, Misfit, Ran, align};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// A captured graph fits a replay only if at least this fraction of the graph's launches, and at
-/// least this fraction of the replay's kernels, is aligned.
+/// A captured graph fits a replay only if the alignment matches at least this fraction of the
+/// graph's launches and at least this fraction of the replay's kernels.
 const LEAST_PLACED: f64 = 0.85;
-/// Maximum fraction of kernels that may be unaligned if the same number of launches is unaligned.
-/// Beyond this fraction, work was replaced rather than dropped, so a different graph was replayed.
+/// Maximum fraction of the replay's kernels that may remain unmatched while as many launches also
+/// remain unmatched. A larger fraction shows that work was replaced rather than dropped, so a
+/// different graph was replayed.
 const MOST_REPLACED: f64 = 0.02;
-/// Minimum fraction of aligned kernels whose names match the launching op, if the capture records
-/// no kernel names. A lower fraction can be due to chance.
+/// Minimum fraction of aligned kernels whose names must match the launching op if the capture
+/// records no kernel names. A lower fraction could be due to chance.
 const LEAST_AGREEMENT: f64 = 0.8;
 /// Minimum fraction of a graph's launches that must be aligned if the replay may continue after the
 /// end of the trace.
 const LEAST_OF_CUT_OFF: f64 = 0.5;
-/// Maximum number of distinct captured graphs to align with a replay. Graphs that share the most
-/// kernel names with the replay are chosen.
+/// Maximum number of distinct captured graphs to align with each replay. The graphs that share the
+/// most kernel names with the replay are tried.
 const ALIGNED: usize = 16;
 
 /// Whether the trace contains the complete replay.
@@ -42,7 +43,7 @@ pub(super) struct Candidate {
     /// Why the captured graph cannot be the replayed graph; `None` if the graph fits.
     pub(super) misfit: Option<Misfit>,
     suits: Suits,
-    /// Number of captured launches without a kernel in the replay.
+    /// Number of captured launches that match no kernel in the replay.
     left_over: usize,
 }
 
@@ -53,8 +54,9 @@ impl Candidate {
         self.rank() == other.rank()
     }
 
-    /// Sort key for captured graphs. Graphs that fit come first; the order is then by batch, number
-    /// of aligned launches, number of unaligned launches, and agreement.
+    /// Sort key for captured graphs. Graphs that fit come first. Among these, graphs with a better
+    /// matching batch come first, then graphs with more aligned launches, fewer unaligned launches,
+    /// and higher agreement.
     fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
@@ -74,7 +76,7 @@ struct Kind {
     bag: FxHashMap<u32, u32>,
 }
 
-/// The captured graphs, grouped by the kernels that they launch, with a cache of alignments.
+/// The captured graphs, grouped by identical launches, with a cache of alignments.
 pub(super) struct Fitting<'a> {
     batches: &'a Batches,
     alphabet: Alphabet,
@@ -153,7 +155,7 @@ impl<'a> Fitting<'a> {
 
 impl Kind {
     /// The maximum number of launches that an alignment could match with kernels, and the number of
-    /// launches that would then remain unmatched.
+    /// launches that would remain unmatched in that case.
     fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self

@@ -41,7 +41,8 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Captures {
     captures: Vec<Arc<Capture>>,
-    /// The batch that each capture file was recorded for, if known from outside the trace.
+    /// The batch size that each capture file was recorded for, if it is known from outside the
+    /// trace.
     hints: Vec<Option<u64>>,
     /// Whether graph launches stay unchanged even if the replayed kernels name parts of the
     /// program.
@@ -67,8 +68,8 @@ impl Captures {
         captures
     }
 
-    /// Adds a capture trace. `batch` is the batch size that was captured, if known from outside the
-    /// trace; an annotation in the trace takes precedence.
+    /// Adds a capture trace. `batch` is the batch size of the captured graphs, if it is known from
+    /// outside the trace; an annotation in the trace takes precedence.
     pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
         let capture = Capture::of(trace);
         told::reading(&capture, &mut self.notes);
@@ -96,10 +97,10 @@ impl Captures {
         &self.notes
     }
 
-    /// Returns the tree with the calls of the fitting captured graph below each graph launch, and
-    /// each GPU event of the replay below the call that launched it. If no graph fits, the program
-    /// parts that the GPU events name are added instead. [`CallTree::replays`] and
-    /// [`CallTree::notes`] report for which replays a graph was found.
+    /// Returns the tree with added calls: below each graph launch are the calls of the captured
+    /// graph that fits, and below these calls are the GPU events that they launched. If no graph
+    /// fits, the program parts that the GPU events name are added instead. [`CallTree::replays`]
+    /// and [`CallTree::notes`] report for which replays a graph was found.
     #[must_use]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {
         let launches: Vec<CallId> = tree

@@ -1,5 +1,5 @@
-//! Chooses among captured graphs that fit a replay equally well, by the order of captures and
-//! replays.
+//! Chooses among captured graphs that fit a replay equally well by comparing the order of the
+//! captures with the order of the replays.
 //!
 //! Engines capture a model piece by piece and replay the pieces in the same order:
 //!
@@ -8,9 +8,10 @@
 //! replayed   a b b b c a b b b c  the first b after a is the first one, in each round
 //! ```
 //!
-//! The chosen sequence of graphs has the most transitions from a graph to its successor in the same
-//! group. A transition from the last graph of a group to the first also counts. Launches with the
-//! same graph number (CUDA's `graph id`) get the same captured graph.
+//! Of all possible sequences of graphs, the one with the most transitions from a graph to its
+//! successor in the same group is chosen. The first graph of a group counts as the successor of the
+//! last graph. Launches with the same graph number (CUDA's `graph id`) are assigned the same
+//! captured graph.
 
 use super::fit::Candidate;
 use super::{Captures, GraphId};
@@ -18,8 +19,8 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Identifies the graphs captured for one batch: the capture trace, and the annotation around the
-/// captures.
+/// Identifies a group of graphs captured for one batch size, by the capture trace and the
+/// annotation around the captures.
 type Group = (u32, Option<EventId>);
 
 /// For each graph launch, the index of the chosen captured graph; `None` if no graph fits.
@@ -65,7 +66,8 @@ fn graph_id(tree: &CallTree, launch: CallId) -> Option<u64> {
     graph.filter(|&graph| graph != 0)
 }
 
-/// For each captured graph, the next graph in the same group. The first graph follows the last.
+/// For each captured graph, its successor in the same group. The successor of the last graph is the
+/// first graph.
 fn successors(
     captures: &Captures,
     group: impl Fn(GraphId) -> Group,
@@ -84,8 +86,8 @@ fn successors(
     of_group.flat_map(next).collect()
 }
 
-/// The best captured graph, and all graphs that fit equally well, so that only the order can
-/// decide.
+/// The best captured graph and all graphs that fit equally well; empty if no graph fits. Only the
+/// order can decide among these graphs.
 fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     let fits = |&at: &usize| {
         candidates[at].misfit.is_none() && candidates[at].is_as_good_as(&candidates[0])
@@ -93,8 +95,8 @@ fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     (0..candidates.len()).filter(fits)
 }
 
-/// A graph chosen for one launch, the number of successor transitions on the best path that ends in
-/// this choice, and the previous choice.
+/// A graph chosen for one launch, with the previous choice on the best path that ends here, and the
+/// number of successor transitions on that path.
 #[derive(Clone, Copy)]
 struct Way {
     choice: usize,

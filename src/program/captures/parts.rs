@@ -1,10 +1,10 @@
 //! Kernels of a graph replay may name parts of the program; this module adds those parts as calls.
 //!
-//! PyTorch writes the names given with `torch.cuda.graph_annotations.mark_kernels` during a graph
-//! capture into the kernels of the graph's replays (`export_chrome_trace(…,
-//! cuda_graph_annotations=…)`). If annotated regions are nested, PyTorch writes the innermost name.
-//! Engines use module paths as names. A number in a module path belongs to the component before
-//! that number:
+//! PyTorch attaches the names passed to `torch.cuda.graph_annotations.mark_kernels` during a graph
+//! capture to the kernels of the graph's replays (`export_chrome_trace(…,
+//! cuda_graph_annotations=…)`). If annotated regions are nested, PyTorch records only the innermost
+//! name. Engines use module paths as names. A number in a module path is joined to the component
+//! before it:
 //!
 //! ```text
 //! kernel   its name                below the graph launch
@@ -58,7 +58,7 @@ impl<'n> Parts<'n> {
 }
 
 /// Synthetic capture traces that contain the program parts named by kernels, for replays without a
-/// recorded capture. Each distinct sequence of program parts gets one trace.
+/// recorded capture. There is one trace for each distinct sequence of program parts.
 pub(super) struct PartTraces {
     /// Number of recorded capture traces, which precede the synthetic traces in the list of
     /// sources.

@@ -1,4 +1,4 @@
-//! Reads the [`Captures`] that belong to a trace.
+//! Reads the [`Captures`] for a trace.
 
 use super::Captures;
 use crate::error::{Error, ErrorKind, Result};
@@ -42,9 +42,9 @@ impl CaptureSource {
     /// If the trace contains no graph launch, no capture file is read.
     ///
     /// # Errors
-    /// Fails if a file or folder given by the user cannot be read. If the folder was not given by
-    /// the user but found next to the trace, a read error only causes a note, except with
-    /// [`ReadOptions::strict`].
+    /// Fails if a file or folder given by the user cannot be read. If the folder was found next to
+    /// the trace rather than given by the user, a read error only causes a note, unless
+    /// [`ReadOptions::strict`] is set.
     pub fn open(
         &self,
         trace: &Arc<Trace>,

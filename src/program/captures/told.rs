@@ -1,4 +1,5 @@
-//! Reports the result of reading captures as notes: what was found, used and missed.
+//! Reports as notes which captures were found and used, and which graph launches have no matching
+//! capture.
 
 use super::Captures;
 use crate::program::counted;

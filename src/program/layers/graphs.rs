@@ -18,15 +18,15 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of graph launches in a step; only then do the launches count as pieces of one
-/// larger graph.
+/// Minimum number of graph launches that a step must contain for the launches to be treated as
+/// pieces of one larger graph.
 const FEWEST_PIECES: usize = 3;
 
-/// For each graph launch, the first and the last GPU event in the replay that belong to a layer.
+/// For each graph launch, the first and the last GPU event of the replay that are in a layer.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
-/// Finds the stacks of layers in replayed kernel sequences. Each repeated part of a distinct
-/// sequence is one stack, and stacks are in order of first launch. Also returns the range of GPU
+/// Finds the stacks of layers in replayed kernel sequences. Each repeated section of a distinct
+/// sequence is one stack. Stacks are sorted by their first launch. Also returns the range of GPU
 /// events that the layers of each replay cover.
 pub(super) fn of_graphs(
     tree: &CallTree,
@@ -52,7 +52,7 @@ pub(super) fn of_graphs(
     (known.found, reaches)
 }
 
-/// The graph launches that contain no layers of their own, by step and thread.
+/// The graph launches that contain no layers of their own, grouped by step and thread.
 type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
 
 /// Adds a graph launch to the pieces for the launch's step and thread. A launch outside of steps is
@@ -67,7 +67,7 @@ fn add_piece(tree: &CallTree, steps: &Steps, launch: CallId, pieces: &mut Pieces
     }
 }
 
-/// Whether each call is in a layer of modules.
+/// For each call, whether it is inside a module layer.
 fn covered(tree: &CallTree, modules: &[Found]) -> Vec<bool> {
     let mut covered = vec![false; tree.len()];
     let mut end = 0;
@@ -101,12 +101,12 @@ impl Replay {
     }
 }
 
-/// Layers must take at least 1/`REPLAY_SHARE` of a replay's time. Three small consecutive matrix
-/// products in a large graph are not the layers of a model.
+/// Layers must take at least 1/`REPLAY_SHARE` of a replay's time. For example, three small
+/// consecutive matrix products in a large graph are not the layers of a model.
 const REPLAY_SHARE: i64 = 4;
 
 impl Replay {
-    /// Whether the layers take a sufficient fraction of the replay's time.
+    /// Whether the layers take at least 1/[`REPLAY_SHARE`] of the replay's time.
     fn is_mostly(&self, tree: &CallTree, parts: &[Vec<Range<usize>>]) -> bool {
         let time = |events: &[CallId]| -> i64 { events.iter().map(|&e| tree.duration(e).0).sum() };
         let layered = parts.iter().flatten().map(|range| time(&self.events[range.clone()]));
@@ -114,14 +114,14 @@ impl Replay {
     }
 }
 
-/// The kernel sequences seen so far, each with its stacks of layers.
+/// The distinct kernel sequences found so far, each with its stacks of layers.
 #[derive(Default)]
 struct Known {
     of_sequences: FxHashMap<Vec<TextId>, Vec<KnownPart>>,
     found: Vec<Found>,
 }
 
-/// A repeated part of a kernel sequence: the position of its stack, and its layers.
+/// A repeated section of a kernel sequence: the position of its stack, and its layers.
 type KnownPart = (usize, Vec<Range<usize>>);
 
 impl Known {
@@ -173,7 +173,7 @@ fn is_covered_inside(tree: &CallTree, launch: CallId, covered: &[bool]) -> bool 
     tree.subtree(launch).any(|below| covered[below.index()])
 }
 
-/// The GPU events of a replay by start time, including those below captured calls.
+/// The GPU events of a replay, sorted by start time, including those below captured calls.
 fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
     let below = tree.subtree(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);
@@ -182,7 +182,7 @@ fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     events
 }
 
-/// Assigns numbers to kernel names, so that equal names get equal numbers.
+/// Assigns a number to each distinct kernel name.
 fn numbered(names: &[TextId]) -> Vec<u32> {
     let mut numbers: FxHashMap<TextId, u32> = FxHashMap::default();
     names

@@ -1,19 +1,19 @@
-//! Decides whether sibling calls do the same kind of work, which means that the siblings call the
-//! same ops and modules.
+//! Decides whether sibling calls do the same kind of work, by comparing the ops and modules that
+//! they call.
 
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// Two calls are similar if their common ops and modules exceed 1/`COMMON_SHARE` of all ops and
-/// modules that either of them calls.
+/// Two calls are similar if more than 1/`COMMON_SHARE` of all ops and modules that either of them
+/// calls are common to both.
 const COMMON_SHARE: usize = 2;
 
 /// How many times a call invokes each op and each module class.
 type Counts<'t> = FxHashMap<&'t str, usize>;
 
 /// Whether at least half of the given sibling calls are similar to the median-sized sibling. Layers
-/// need not be equal (one in four may be sparse, or the first two dense), but most of the work in
-/// all layers is the same.
+/// need not be identical (one in four may be sparse, or the first two dense), but most of their
+/// work is the same.
 pub(super) fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let mut counted: Vec<Counts<'_>> = calls.iter().map(|&call| counts(tree, call)).collect();
     counted.sort_by_cached_key(|counts| counts.values().sum::<usize>());

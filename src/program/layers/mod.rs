@@ -1,9 +1,9 @@
-//! Finds the layers of the model, and the position of each call: in a layer, before, between or
-//! after.
+//! Finds the layers of the model, and the position of each call: inside a layer, or before, between
+//! or after the layers.
 //!
-//! The forward work of a layer is everything that its module calls. The backward work is everything
-//! that the backward ops of its forward ops launch. All other work has a position too, so all
-//! positions in a table add up to the total:
+//! The forward work of a layer is everything that the layer's module calls. The backward work of a
+//! layer is everything that the backward ops of its forward ops launch. All other work has a
+//! position, too, so the times of all positions in a table add up to the total:
 //!
 //! ```text
 //! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤
@@ -27,7 +27,7 @@ use stacks::Found;
 pub enum StackKind {
     /// Sibling modules of the same class.
     Modules,
-    /// Repeated parts of a graph replay's kernel sequence.
+    /// Repeated sections of a graph replay's kernel sequence.
     Graph,
 }
 
@@ -67,8 +67,8 @@ pub enum LayerPlace {
     Layer(LayerId),
     /// Between the first and the last layer of the call's step, but in no layer.
     Between,
-    /// After the last layer of the call's step. Backward and optimizer work that belongs to no
-    /// layer also counts as after the last layer.
+    /// After the last layer of the call's step. Backward and optimizer work outside of all layers
+    /// also has this position.
     Post,
     /// The trace has no layers.
     NoLayers,
@@ -164,8 +164,8 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
         }
     }
     inherit(tree, &mut layers);
-    // Forward ops may come after their backward ops in preorder, because threads have no particular
-    // order.
+    // Forward ops may come after their backward ops in preorder, because the threads are in no
+    // particular order.
     let links = tree.backward_links().iter();
     let linked: Vec<(CallId, u32)> = links
         .filter(|(_, back)| layers[back.index()] == IN_NONE)
@@ -181,7 +181,7 @@ fn layered(tree: &CallTree, found: &[Found], places: &mut Vec<LayerPlace>) -> Ve
     layers
 }
 
-/// Gives each call without a layer the layer of its parent. Parents precede their children in
+/// Assigns each call that has no layer to its parent's layer. Parents precede their children in
 /// preorder.
 fn inherit(tree: &CallTree, layers: &mut [u32]) {
     for call in tree.calls() {
@@ -230,8 +230,8 @@ impl Extents {
                 | CallKind::Runtime => ran(tree, member),
             };
             if tree.is_captured(member) {
-                // All captured calls have the same start time, so preorder decides which captured
-                // calls come before the layers.
+                // All captured calls below a launch have the same start time, so preorder decides
+                // which captured calls come before the layers.
                 let last = CallId((member.index() + tree.size(member)) as u32 - 1);
                 let reach = extents.of_graphs.entry(call).or_insert((member, last));
                 *reach = (reach.0.min(member), reach.1.max(last));

@@ -1,20 +1,21 @@
-//! Finds layers in the kernel sequence of graph replays, as repeated parts.
+//! Finds the layers of graph replays, which are repeated sections of the kernel sequence.
 //!
-//! A captured graph has no modules, only kernels in order. Two kinds of evidence show the layers of
-//! a graph:
+//! A captured graph has no modules, only kernels in order. Two kinds of patterns reveal the layers
+//! of a graph:
 //!
-//! - An *anchor* is a kernel that occurs once in each layer. Layers need not be equal: if attention
-//!   alternates between two kinds, one layer uses one attention kernel and the next layer uses two,
-//!   but all other kernels are the same.
+//! - An *anchor* is a kernel that occurs once in each layer. Layers need not be identical: if a
+//!   model alternates between two kinds of attention, one layer may run one attention kernel and
+//!   the next layer two, but all their other kernels are the same.
 //! - A *run* is a kernel sequence that repeats exactly, back to back. A graph may contain several
-//!   consecutive runs (two kinds of blocks), and the runs may share some kernels.
+//!   consecutive runs (one for each kind of block), which may share some kernels.
 //!
 //! ```text
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
 //! e │ a b n c │ a b n c │ a b n c │ n s │ n s t u │ …        two runs: a b n c, then n s t u
 //! ```
-//! Anchors show where a layer begins, so they take precedence unless there are runs of different
-//! kinds of layers.
+//! Anchors mark where each layer begins, so they take precedence over runs. The exception is a
+//! graph whose runs contain different kinds of layers and cover at least three quarters as many
+//! kernels.
 
 use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
@@ -23,11 +24,12 @@ use std::ops::Range;
 /// At least one in `ANCHOR_SHARE` kernels in the layers must be an anchor.
 const ANCHOR_SHARE: usize = 2;
 
-/// Two runs are different kinds of layers if they share at most this many quarters of their
-/// kernels. Runs that share more kernels are one kind of layer, interrupted by an irregular layer.
+/// Two runs contain different kinds of layers if their layers share at most this many quarters of
+/// their kernels. Runs whose layers share more kernels contain one kind of layer and are separated
+/// by an irregular layer.
 const COMMON_QUARTERS: usize = 3;
 
-/// The parts of a kernel sequence that consist of repeated layers, in order; empty if no kernels
+/// The sections of a kernel sequence that consist of repeated layers, in order; empty if no layers
 /// repeat.
 pub(super) fn parts(kernels: &[u32]) -> Vec<Part> {
     let anchored = anchored(kernels);
@@ -78,8 +80,8 @@ fn anchored(kernels: &[u32]) -> Part {
     layers.filter(is_layered).unwrap_or_default()
 }
 
-/// Groups kernels that occur equally often, because only such kernels can be anchors of the same
-/// layers.
+/// Groups kernels that occur the same number of times, because only such kernels can be anchors of
+/// the same layers.
 fn by_count(places: &[Vec<usize>]) -> Vec<Vec<&Vec<usize>>> {
     let mut groups: std::collections::BTreeMap<usize, Vec<&Vec<usize>>> = Default::default();
     for starts in places {
@@ -88,14 +90,15 @@ fn by_count(places: &[Vec<usize>]) -> Vec<Vec<&Vec<usize>>> {
     groups.into_values().collect()
 }
 
-/// Whether the layers have enough kernels on average.
+/// Whether there are at least [`FEWEST_LAYERS`] layers with an average of at least
+/// [`FEWEST_KERNELS`] kernels.
 fn is_layered(layers: &Part) -> bool {
     let kernels: usize = layers.iter().map(Range::len).sum();
     layers.len() >= FEWEST_LAYERS && kernels >= FEWEST_KERNELS * layers.len()
 }
 
-/// The anchors of layers whose starts are known: the kernels that occur exactly once from each
-/// start to the next.
+/// The anchors of layers whose starts are known: the kernels that occur exactly once between each
+/// layer start and the next.
 struct Anchors<'a> {
     starts: &'a [usize],
     /// For each anchor, its positions: one per layer.
@@ -118,8 +121,8 @@ impl<'a> Anchors<'a> {
         self.anchors.len() * self.starts.len()
     }
 
-    /// Whether anchors make up enough of the kernels from the first layer to the last. Kernels
-    /// before and after the layers are ignored.
+    /// Whether there are enough layers, and at least one in [`ANCHOR_SHARE`] kernels from the first
+    /// layer to the last is an anchor. Kernels before and after the layers are ignored.
     fn are_most(&self, kernels: &[u32]) -> bool {
         let reach = self.end_of_last(kernels) - self.starts[0];
         self.starts.len() >= FEWEST_LAYERS && self.kernels() * ANCHOR_SHARE >= reach

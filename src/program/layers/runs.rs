@@ -1,7 +1,8 @@
 //! Finds the runs in a sequence of kernels: subsequences that repeat exactly, back to back.
 //!
-//! A run equals itself when shifted by its period. The most frequent distances between equal
-//! kernels are tried as periods, one pass over the sequence per distance:
+//! After the first period of a run, each kernel is the same as the kernel one period earlier. The
+//! most frequent distances between identical kernels are tried as periods, with one pass over the
+//! sequence for each distance:
 //!
 //! ```text
 //! x a b c d a b c d a b c d y      distance 4: eight kernels in a row equal the kernel four
@@ -13,10 +14,10 @@
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of repetitions that counts as evidence of layers.
+/// Minimum number of repetitions required as evidence of layers.
 pub(super) const FEWEST_LAYERS: usize = 3;
 
-/// Minimum number of kernels in a layer; a copy or an add that repeats is not a layer.
+/// Minimum number of kernels in a layer; a repeated copy or add is not a layer.
 pub(super) const FEWEST_KERNELS: usize = 4;
 
 /// The layers of a sequence, as ranges of positions.
@@ -25,8 +26,8 @@ pub(super) type Part = Vec<Range<usize>>;
 /// Maximum number of distances to try as the period of a run.
 const DISTANCES: usize = 24;
 
-/// For each kernel, the number of preceding equal kernels whose distance is counted. A single
-/// distance is not enough, because a layer may contain several equal kernels.
+/// Number of preceding identical kernels whose distance from a kernel is counted. One is not
+/// enough, because a layer may contain several identical kernels.
 const FOLLOWERS: usize = 6;
 
 /// Minimum number of distinct names in a layer; `a b a b` is not a layer of four kernels.
@@ -49,7 +50,7 @@ pub(super) fn runs(kernels: &[u32]) -> Vec<Part> {
     found.iter().map(Run::layers).collect()
 }
 
-/// Consecutive layers of equal length.
+/// Consecutive layers of the same length.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     start: usize,
@@ -84,7 +85,7 @@ fn longest(kernels: &[u32], range: &Range<usize>) -> Option<Run> {
     runs.reduce(|best, run| if run.is_better(&best) { run } else { best })
 }
 
-/// The most frequent distances between equal kernels.
+/// The most frequent distances between identical kernels.
 fn distances(kernels: &[u32]) -> Vec<usize> {
     let mut positions: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
     let mut counts: FxHashMap<usize, usize> = FxHashMap::default();
@@ -119,8 +120,8 @@ fn at_distance(kernels: &[u32], range: &Range<usize>, period: usize) -> Vec<Run>
     runs
 }
 
-/// Whether a period is a single layer rather than several equal layers, and has enough distinct
-/// names.
+/// Whether a period is a single layer rather than several identical layers, and has at least
+/// [`FEWEST_NAMES`] distinct names.
 fn is_one_layer(kernels: &[u32]) -> bool {
     let mut names = kernels.to_vec();
     names.sort_unstable();

@@ -1,17 +1,17 @@
 //! Finds the stacks of module layers in a [`CallTree`].
 //!
-//! Candidates are the classes with measured work that occur as several siblings (`BertLayer_0`,
-//! `BertLayer_1`, … below one `BertEncoder_0`). If any candidate contains modules, candidates
-//! without inner modules are ignored, so three adjacent embeddings are not layers. Siblings that do
-//! different work (a text encoder and an image encoder of one class) are not layers either. Modules
-//! that contain stacks of layers are not layers themselves:
+//! Candidates are the module classes that have measured work and occur as several siblings
+//! (`BertLayer_0`, `BertLayer_1`, … below one `BertEncoder_0`). If any candidate contains modules,
+//! candidates without inner modules are ignored, so three adjacent embeddings are not layers.
+//! Siblings that do different work (a text encoder and an image encoder of the same class) are not
+//! layers either. Modules that contain stacks of layers are not layers themselves:
 //!
 //! ```text
 //! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers
 //!        └─ Encoder_1 ─── Layer_12 … Layer_23
 //! ```
 //! The candidate class with the most time is a stack. Another class is also a stack if it neither
-//! contains a stack nor is inside a stack, and takes a sufficient fraction of the time.
+//! contains a stack nor is inside one, and takes at least 1/`FAIR_SHARE` of the first stack's time.
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};
@@ -20,8 +20,8 @@ use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree, ModuleName};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Modules without inner modules are a stack only if they take 1/`LEAF_SHARE` of all time: two
-/// adjacent dropouts are not layers.
+/// Modules without inner modules are a stack only if they take at least 1/`LEAF_SHARE` of all time.
+/// For example, two adjacent dropouts are not layers.
 const LEAF_SHARE: i64 = 10;
 
 /// Each additional stack must take at least 1/`FAIR_SHARE` of the first stack's time.
@@ -203,8 +203,8 @@ impl Nesting {
         self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
 
-    /// Whether most of a group's time is in longer stacks inside the group; the inner stacks are
-    /// then the layers.
+    /// Whether most of a group's time is in longer stacks inside the group. If so, the inner stacks
+    /// are the layers.
     fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();

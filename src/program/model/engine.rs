@@ -62,7 +62,7 @@ pub(super) fn of(tree: &CallTree) -> Option<Found<String>> {
     let seen = Seen::in_tree(tree);
     let votes = ENGINES.iter().map(|engine| (engine, engine.votes(&seen)));
     // On a tie the first engine in the list wins, so an engine is listed before the engines that it
-    // runs on.
+    // is built on.
     let (engine, votes) =
         votes.reduce(|best, next| if weight(&next.1) > weight(&best.1) { next } else { best })?;
     if votes.is_empty() {

@@ -129,8 +129,8 @@ impl Model {
     }
 }
 
-/// The stacks of layers in the main network. Layers of replayed graphs always count, because
-/// nothing shows which network these layers belong to.
+/// The stacks of layers in the main network. Layers of replayed graphs are always included, because
+/// nothing shows which network they are part of.
 fn layers(layers: &Layers, network: &Network<'_>) -> Vec<String> {
     let own = network.instances();
     let is_own = |stack: &&Stack| match stack.kind {

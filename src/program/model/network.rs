@@ -19,12 +19,14 @@ const WRAPPERS: [&str; 6] = [
     "Float16Module",
 ];
 
-/// Modules of one class are a network if they launch more than 1/`ROOT_SHARE` of all GPU time. If
-/// the model runs as a replayed graph, a sampler may be the only module in the trace.
+/// The modules of one class are a network if the work that they launch takes more than
+/// 1/`ROOT_SHARE` of all GPU time. If the model runs as a replayed graph, a sampler may be the only
+/// module in the trace.
 const ROOT_SHARE: i64 = 10;
 
-/// A module with at least this many module calls below it is a network even if it launched less GPU
-/// time. Forward passes can be a small part of training, and a capture runs no kernels.
+/// A module with at least this many module calls below it is a network even if the work that it
+/// launched takes less GPU time: in training, forward passes can take a small part of the time, and
+/// no kernels run during a capture.
 const MANY_MODULES: usize = 8;
 
 /// Folders in which libraries keep one file per model, and the prefixes of these files.
@@ -39,8 +41,8 @@ const MODEL_FILES: [(&str, &str); 8] = [
     ("vllm/model_executor/models/", ""),
 ];
 
-/// Files in model folders that do not belong to a single model, in addition to files that begin
-/// with `_`.
+/// Files in model folders that do not belong to a single model, in addition to files whose names
+/// begin with `_`.
 const SHARED_FILES: [&str; 6] =
     ["adapters", "interfaces", "registry", "transformers", "utils", "vision"];
 

@@ -1,5 +1,5 @@
-//! Determines the architecture from typical operations, recognized in the names of modules, ops and
-//! kernels.
+//! Determines the model's architecture from typical operations, which are recognized by words in
+//! the names of modules, ops and kernels.
 
 use super::products::Products;
 use super::sizes::Weight;
@@ -15,7 +15,7 @@ const FEW_CALLS: usize = 3;
 /// Maximum number of names to report as evidence.
 const LISTED: usize = 3;
 
-/// An operation typical of an architecture, recognized by words in names.
+/// An operation that is typical of an architecture and is recognized by words in names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
     Lookup,
@@ -30,8 +30,8 @@ enum Sign {
     Recurrence,
 }
 
-/// For each typical operation, the words that identify the operation in module and op names, and in
-/// kernel names.
+/// For each typical operation, the words that identify it in module and op names, and the words
+/// that identify it in kernel names.
 const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (
         Sign::Lookup,
@@ -205,8 +205,7 @@ const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
 struct Shown {
     names: BTreeMap<String, usize>,
     calls: usize,
-    /// Whether a module or op name contains the typical operation; if not, only kernel names
-    /// contain the operation.
+    /// Whether the operation was recognized in a module or op name, not only in kernel names.
     above_kernels: bool,
 }
 
@@ -295,8 +294,8 @@ impl Signs {
     }
 
     /// Whether the recognized operations indicate an encoder rather than a decoder. The counts of
-    /// decoder operations and encoder operations are compared, because an encoder may contain a
-    /// rotary embedding, but a decoder has no encoder modules.
+    /// both are compared, because an encoder, too, may contain a decoder operation such as a rotary
+    /// embedding, whereas a decoder has no encoder modules.
     fn tells_encoder(&self) -> bool {
         let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
         calls(Sign::Encoder) > calls(Sign::Causal)

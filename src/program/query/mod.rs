@@ -57,7 +57,7 @@ impl Word {
     }
 }
 
-/// One part of a path query: a kind of call and a pattern for its name.
+/// One part of a path query: a kind of call and a pattern for the call's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     word: Word,

@@ -1,5 +1,4 @@
-//! Sums attributed time by host stack. Nodes of the merged tree that have equal stacks are
-//! combined.
+//! Sums attributed time by host stack. Nodes of the merged tree that have the same stack are combined.
 //!
 //! ```text
 //! merged tree   step  step            stack tree   step 2+5
@@ -14,8 +13,8 @@ use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
-/// Depth below which calls are flattened into siblings. Without this limit, a stack's length grows with its depth, and
-/// the total length of all stacks grows with the square of the depth. The time of the flattened calls is unaffected.
+/// Depth below which calls are flattened into siblings. Without this limit, a stack's length grows with its depth,
+/// and the total length of all stacks grows with the square of the depth. Flattening does not change the times.
 const DEEPEST: usize = 256;
 
 /// A stack, represented by its innermost call.

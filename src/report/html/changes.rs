@@ -1,4 +1,4 @@
-//! Builds the page's table of changed call sites that the repeated runs support.
+//! Builds the page's table of call sites whose change is supported by the repeated runs.
 
 use crate::report::lists::change as style_of;
 use crate::report::summary::{Change, VerdictSummary};

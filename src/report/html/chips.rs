@@ -6,7 +6,7 @@ use crate::report::summary::Summary;
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Minimum number of runs needed to measure how much runs vary.
+/// Minimum number of runs per side required to measure how much runs vary.
 pub(super) const RUNS: usize = 3;
 
 /// A short remark with a link to its details.

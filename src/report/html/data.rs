@@ -17,12 +17,11 @@ const NODES: usize = 120_000;
 /// Maximum number of rows in a page; each row takes about 120 bytes.
 const ROWS: usize = 20_000;
 
-/// Idle time below this fraction (1/`VISIBLE`) of the total is added to the idle time of the parent
-/// call.
+/// If the idle time of a call is less than 1/`VISIBLE` of the total, it is added to the idle time of the parent call.
 const VISIBLE: i64 = 1_000;
 
-/// Size of the output buffer in bytes. This buffer is larger than the output file's buffer, so the data is not copied a
-/// second time.
+/// Size of the output buffer in bytes. This buffer is larger than the output file's buffer, so the data is not copied
+/// into that buffer, too.
 const BUFFER: usize = 1 << 17;
 
 #[derive(Serialize)]
@@ -30,15 +29,15 @@ pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
     names: [&'a str; 2],
-    /// Number of recorded steps on each side, or 1 if there are no recorded steps. Times are
-    /// divided by this number of steps, unless totals are shown.
+    /// Number of recorded steps on each side, or 1 if there are no recorded steps. Unless totals are shown, times are
+    /// divided by this number.
     steps: [u64; 2],
-    /// The changes, in the same order as in the list of changes.
+    /// For each change, in the order of the list of changes, where the change occurs.
     changes: Vec<ChangePlaces>,
-    /// A time that changes by less than this fraction of the larger time is shown in gray.
+    /// A change in time is shown in gray if it is less than this fraction of the larger time.
     noise: f64,
-    /// For each side and each graph launch with captured calls: the first uid of the captured calls, and the uid of the
-    /// launch.
+    /// On each side, for each graph launch with captured calls: the first uid of the captured calls, and the uid of
+    /// the launch.
     captured: [Vec<(u32, u32)>; 2],
     /// Device idle time, by the node to which the idle time is attributed: position in the tree, then baseline and
     /// candidate time in ns.
@@ -53,7 +52,7 @@ pub(super) struct PageData<'a> {
 /// The call sites where a change occurs.
 #[derive(Serialize)]
 struct ChangePlaces {
-    /// Ids of the attribution rows of the change.
+    /// Ids of the attribution rows to which the change applies.
     rows: Vec<usize>,
     /// Positions in the tree of the change's nodes.
     nodes: Vec<u32>,
@@ -110,8 +109,8 @@ fn changes(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<ChangePlaces> {
     analysis.changes().list().iter().map(places).collect()
 }
 
-/// Idle time in the steps, by the node to which the idle time is attributed. Idle time that is too small to see is
-/// added to the parent, which keeps sums correct and the page small.
+/// Idle time in the steps, by the node to which the idle time is attributed. If the idle time of a node is too short
+/// to be visible, it is added to the node's parent, which keeps the sums correct and the page small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
     // Few nodes have idle time, so entries are stored only for these nodes. For each node, `of_nodes` contains 1 + the
@@ -144,7 +143,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
-                // The entry of the node becomes the entry of its parent.
+                // The parent has no entry yet, so it takes over the entry of the node.
                 none @ 0 => *none = of_node,
                 known => {
                     let sum = &mut times[*known as usize - 1];
@@ -163,7 +162,8 @@ fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
     ranges.into_iter().map(|(first, launch)| (first.0, launch.0)).collect()
 }
 
-/// Writes a value as JSON without `<`. The JSON is not built up in memory, because it is the largest part of a report.
+/// Writes a value as JSON without `<`. The JSON is written without being built in memory first, because it is the
+/// largest part of a report.
 impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = BufWriter::with_capacity(BUFFER, WithoutTags(f));
@@ -179,7 +179,7 @@ pub(super) fn without_tags(value: &impl Serialize) -> io::Result<String> {
 }
 
 /// Writes JSON with each `<` escaped. In JSON, `<` occurs only inside strings, where an escaped `<` has the same
-/// meaning. Therefore, no name can close the element or open a comment.
+/// meaning. A name from a trace therefore cannot close the element or open a comment.
 struct WithoutTags<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Write for WithoutTags<'_, '_> {

@@ -8,7 +8,7 @@ use crate::trace::Nanos;
 /// Maximum number of lines in the table.
 const LINES: usize = 15;
 
-/// An op with its shapes and the time that could be saved in the op.
+/// An op, its shapes, and the time that could be saved in it.
 pub(super) struct EfficiencyLine {
     pub(super) name: String,
     pub(super) shape: String,
@@ -16,7 +16,7 @@ pub(super) struct EfficiencyLine {
     pub(super) times: [String; 2],
     /// Rates on both sides, such as `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has the op.
     pub(super) rates: String,
-    /// The time that could be saved in the candidate or, if unknown, in the baseline.
+    /// The time that could be saved in the candidate or, if that is unknown, in the baseline.
     pub(super) savable: String,
     /// The side that `savable` refers to (1 or 2), and the time in ns.
     pub(super) saved: (u8, i64),

@@ -23,7 +23,7 @@ pub(super) struct First {
     pub(super) shared: Vec<String>,
     /// The step times, or a statement that there are no step times.
     pub(super) headline: String,
-    /// `more` or `less` if the step times differ.
+    /// The style of the headline: `more` or `less` if the step times differ, otherwise empty.
     pub(super) style: &'static str,
     /// A remark that follows the step times; may be empty.
     pub(super) verdict: &'static str,
@@ -39,7 +39,7 @@ pub(super) struct First {
     /// A summary of the changes that are not listed.
     pub(super) others: Option<String>,
     pub(super) same_program: Vec<PartRow>,
-    /// The step-time difference, to which the costs add up.
+    /// The step-time difference, which is the sum of the costs.
     pub(super) difference: PartRow,
     pub(super) scale: Scale,
     pub(super) actions: Vec<Action>,
@@ -47,7 +47,7 @@ pub(super) struct First {
 
 /// A change in the program, as a line on the page.
 pub(super) struct ChangeRow {
-    /// Position among the changes; `None` for the joint effect of several changes.
+    /// Position in the list of changes; `None` for the joint effect of several changes.
     pub(super) number: Option<usize>,
     /// The effect of the change by replay, or the attributed cost if there are no effects by replay.
     pub(super) leading: String,
@@ -62,7 +62,7 @@ pub(super) struct ChangeRow {
     /// The setting that usually causes this kind of change; empty if there is none.
     pub(super) usual: String,
     pub(super) sites: usize,
-    /// The first node with the change, if the page includes it.
+    /// The first node with the change that the page includes; `None` if the page includes none of them.
     pub(super) node: Option<usize>,
 }
 
@@ -106,7 +106,7 @@ impl First {
         let listed = || certain.iter().take(LISTED);
         let costs = listed().flat_map(|line| [line.cost, attributed(analysis, line)]);
         let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
-        // If the program did not change, a single run per side cannot show that it became slower.
+        // If the program did not change, a single run per side cannot show that the program became slower.
         let changes_nothing = analysis.changes().is_identical() && !analysis.has_runs();
         let (sides, shared) = sides(analysis);
         First {
@@ -240,7 +240,7 @@ fn actions(narrative: &Narrative, tree: &PageTree<'_>) -> Vec<Action> {
         code: next.command.clone(),
         node: None,
     };
-    // Opening the page is not suggested, because the reader has already opened it.
+    // The action that opens the page is left out, because the reader has already opened the page.
     let next = narrative.next.iter().filter(|next| !next.command.ends_with("--open"));
     let mut actions: Vec<Action> = next.map(action).collect();
     let mut lines = narrative.certain.lines.iter();

@@ -1,7 +1,7 @@
 //! Writes `fleet.html`, one page that compares many ranks and needs no network.
 //!
-//! The headline, findings, causes and ranks are plain HTML. From embedded columns, the script draws the ranks as dots,
-//! and draws heat maps.
+//! The headline, findings, causes and ranks are plain HTML. The script draws the ranks as dots, and the heat maps,
+//! from embedded columns.
 
 use super::data::without_tags;
 use super::policy::policy;
@@ -14,11 +14,11 @@ use std::io::{self, Write};
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const SCRIPT: &str = include_str!("script/fleet.js");
 
-/// Maximum number of rows and columns in a heat map. In larger maps, neighboring rows or columns share a cell, which
-/// shows their largest value.
+/// Maximum number of rows and columns in a heat map. In larger maps, several neighboring rows or columns share a
+/// cell, which shows the largest of their values.
 const MOST: usize = 512;
 
-/// Maximum number of ranks, and maximum number of causes, on the page; the tables contain all ranks and causes.
+/// Maximum number of ranks on the page. The same limit applies to causes; the tables contain all ranks and causes.
 const LISTED: usize = 500;
 
 /// The content of `fleet.html`.
@@ -30,7 +30,7 @@ pub struct FleetPage {
     pub coverage: String,
     /// The headline: which rank is slower, or what changed on all ranks.
     pub headline: String,
-    /// A sentence with the reason for the headline; may be empty.
+    /// A sentence that gives the reason for the headline; may be empty.
     pub lead: String,
     /// The ranks, sorted by their time without waits.
     pub dots: Vec<FleetDot>,
@@ -41,7 +41,7 @@ pub struct FleetPage {
     pub last: Vec<FleetLast>,
     /// Number of the candidate's collectives that were matched across ranks.
     pub collectives: u64,
-    /// Code, ranks and message of each finding.
+    /// The code, the ranks and the message of each finding.
     pub findings: Vec<[String; 3]>,
     /// The causes, as lines of a table.
     pub causes: Vec<FleetCauseLine>,
@@ -53,7 +53,8 @@ pub struct FleetPage {
     pub notes: Vec<String>,
 }
 
-/// A rank, drawn as a dot whose position is the ratio of GPU time per step without waits.
+/// A rank, which is drawn as a dot. The dot's position is the ratio between the two sides' GPU times per step without
+/// waits.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FleetDot {
     /// Name of the rank.

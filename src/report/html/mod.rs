@@ -1,8 +1,8 @@
 //! Writes `report.html`, one page that needs no network because the data for its script is
 //! embedded.
 //!
-//! The start of the page (inputs, totals, notes, charts) is plain HTML. The script draws the
-//! differences, the merged tree and the flame graph from embedded columns, incrementally.
+//! The start of the page (inputs, totals, notes, charts) is plain HTML. The script incrementally draws the
+//! differences, the merged tree and the flame graph from embedded columns.
 
 mod causes;
 mod changes;
@@ -118,7 +118,7 @@ struct Page<'a> {
 
 pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let (analysis, unit, facets) = (&shared.analysis, shared.unit(), shared.facets());
-    // The page is the slowest file of the report, so two threads share the work.
+    // The page takes longer to write than any other report file, so two threads share the work.
     let ((data, left_out), ()) =
         rayon::join(|| data::embed(analysis, facets, unit), || prepare(shared));
     let summary = shared.summary();
@@ -172,7 +172,7 @@ fn remarks(narrative: &Narrative) -> Vec<String> {
     narrative.remarks.iter().chain(&narrative.runs).cloned().collect()
 }
 
-/// Computes in advance the results that the page shows outside of the embedded data, so that they are cached.
+/// Computes and caches the results that the page shows outside of the embedded data.
 fn prepare(shared: &Shared) {
     shared.summary();
     shared.lists();

@@ -1,4 +1,5 @@
-//! Builds the page's overview, which is visible without scripts: the inputs, the totals and the segments of the totals.
+//! Builds the page's overview, which is visible without scripts: the inputs, the totals, and the segments that make
+//! up the totals.
 
 use crate::analysis::{Analysis, Row, RowKind, Totals};
 use crate::program::Measure;

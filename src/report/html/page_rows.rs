@@ -1,5 +1,5 @@
-//! Converts the attribution rows into columns for the page. Keeps only the rows with the largest
-//! differences, within a size budget.
+//! Converts the attribution rows into columns for the page. Keeps the rows with the largest differences that fit the
+//! size budget.
 
 use super::column::Column;
 use super::page_tree::PageTree;
@@ -14,7 +14,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 
-/// Maximum number of kernel names per row and side; all other kernels share one more entry.
+/// Maximum number of kernel names per row and side; all other kernels are combined into one additional entry.
 const KERNELS: usize = 24;
 
 /// Shapes, concrete inputs, strides and types; for each, the baseline's value is followed by the candidate's value.
@@ -191,7 +191,7 @@ impl<'a> PageRows<'a> {
     }
 }
 
-/// Columns that the analysis stores in a different form are generated while they are written.
+/// Columns that the analysis stores in another form are converted while they are written.
 impl Serialize for PageRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (one, two) = (Side::Baseline, Side::Candidate);

@@ -1,5 +1,4 @@
-//! Converts the merged tree into columns for the page. Keeps only the most important nodes, within
-//! a size budget.
+//! Converts the merged tree into columns for the page. Keeps the most important nodes that fit the size budget.
 //!
 //! Omitted nodes are folded into their nearest kept ancestor, so sums remain correct:
 //!
@@ -24,19 +23,18 @@ use serde::{Serialize, Serializer};
 /// The kept nodes in preorder, as one column per property.
 pub(super) struct PageTree<'a> {
     analysis: &'a Analysis,
-    /// Ids of the kept nodes; `None` if every node is kept, because the ids are then equal to the
-    /// positions.
+    /// Ids of the kept nodes; `None` if every node is kept, because each id is then the same as the node's position.
     kept: Option<Vec<MergedId>>,
     /// One letter per node that gives its kind: thread, unlinked, frame, op, runtime, gpu.
     kinds: String,
     /// One letter per node that gives its relation: same, renamed, moved, `1` for trace1 only, `2` for trace2 only.
     relations: String,
     names: Vec<PageText>,
-    /// The nodes that have their own time, which includes the time of omitted nodes below them.
+    /// The nodes that have time of their own. This time includes the time of the omitted nodes below them.
     own: Vec<OwnTime>,
     /// The nodes below which the page omits nodes.
     hidden: Vec<Hidden>,
-    /// The nodes whose match is less certain than firm.
+    /// The matched nodes whose match is not firm.
     unsure: Vec<Unsure>,
 }
 
@@ -49,7 +47,7 @@ type Unsure = (u32, i64);
 
 /// Resolution of the start times of GPU events, in ns.
 const TICK: i64 = 100;
-/// Replaces the launch delay of a GPU event whose launch is unknown.
+/// Value written in place of the launch delay if the launch of a GPU event is unknown.
 const NO_LAUNCH: i64 = -1;
 
 impl<'a> PageTree<'a> {
@@ -102,13 +100,14 @@ impl<'a> PageTree<'a> {
         all.into_iter().flatten().chain(kept).map(|id| (id, merged.node(id)))
     }
 
-    /// The ids of the kept nodes, as differences between consecutive ids.
+    /// The ids of the kept nodes, each as the difference from the previous id.
     fn ids(&self) -> impl Iterator<Item = usize> {
         let ids = self.kept.iter().flatten().map(|id| id.index());
         ids.scan(0, |last, id| Some(id - std::mem::replace(last, id)))
     }
 
-    /// Depth of each kept node. All ancestors of a kept node are kept.
+    /// For each kept node, its depth in the whole tree, which is also its depth on the page because all ancestors of
+    /// a kept node are kept.
     fn depths(&self) -> impl Iterator<Item = usize> {
         self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
@@ -124,8 +123,8 @@ impl<'a> PageTree<'a> {
         })
     }
 
-    /// For each GPU event on a side, in node order: the start as the difference from the previous start, and the delay
-    /// after the launch. Both times are multiples of 0.1 µs.
+    /// For each GPU event on a side, in node order: the difference between the event's start and the previous event's
+    /// start, and the time from the launch to the start. Both times are multiples of 0.1 µs.
     fn gpu_events(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();
@@ -142,7 +141,7 @@ impl<'a> PageTree<'a> {
     }
 }
 
-/// Columns that the comparison stores in a different form are generated while they are written.
+/// Columns that the comparison stores in another form are converted while they are written.
 impl Serialize for PageTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut columns = serializer.serialize_struct("PageTree", 12)?;

@@ -1,5 +1,5 @@
-//! Builds the page's table of compiled regions and graph launches that only one side has, with the
-//! ops that they replaced. Each line shows whether the fusion made the program faster.
+//! Builds the page's table of the compiled regions and graph launches that exist on only one side, with the ops that
+//! they replaced. Each line shows whether the fusion made the program faster.
 
 use crate::analysis::Analysis;
 use crate::diff::Region;
@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of lines in the table, longest total time first.
+/// Maximum number of lines in the table, which starts with the longest total time.
 const LINES: usize = 30;
 /// Maximum number of replaced ops that a line names.
 const NAMED: usize = 4;
@@ -28,7 +28,7 @@ pub(super) struct RegionLine {
     pub(super) events: [String; 2],
     pub(super) time: PerSide<Nanos>,
     pub(super) ratio: String,
-    /// How the region changed the number of kernels and the time.
+    /// Whether the region reduced the number of kernels, and whether it made the program faster.
     pub(super) answer: &'static str,
     pub(super) style: &'static str,
     /// The first node of the merged tree that contains such a region.
@@ -76,7 +76,7 @@ impl Group {
             self.add_events(analysis, other, call);
             let tree = analysis.tree(other);
             let below = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Op);
-            // The outermost ops are the ops that the program itself called.
+            // Only outermost ops are counted, because the program itself called these ops.
             let outermost = below.filter(|&op| {
                 op == call
                     || tree

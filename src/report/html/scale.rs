@@ -1,4 +1,4 @@
-//! Draws one step on each side as a bar to scale, split into busy time, idle time and the time that belongs to changes.
+//! Draws one step on each side as a bar to scale, split into busy time, idle time, and time attributed to changes.
 //!
 //! ```text
 //! baseline    busy 6.55                      idle 2.92
@@ -20,7 +20,7 @@ const CHANGES: usize = 3;
 /// One step on each side, and the candidate's step with each of the leading changes undone.
 pub(super) struct Scale {
     pub(super) bars: [StepBar; 2],
-    /// The list is empty if the changes have no effects by replay.
+    /// The candidate's step with each leading change undone; empty if no effects were estimated by replay.
     pub(super) without: Vec<StepBar>,
 }
 
@@ -98,7 +98,7 @@ impl Scale {
     }
 }
 
-/// Computes the candidate's step time with each leading change undone, by the change's position in `leading`.
+/// For each leading change, the change's position in `leading`, and the candidate's step time with the change undone.
 fn without(analysis: &Analysis, leading: &[usize], candidate: Nanos) -> Vec<(usize, Nanos)> {
     if leading.is_empty() {
         return Vec::new();
@@ -116,8 +116,8 @@ fn idle_of(change: &Change) -> Nanos {
     change.cost - change.busy
 }
 
-/// The bar parts for the work of the leading changes that only this side has. Returns no parts if they exceed `most`,
-/// because the work of a change may overlap with work that belongs to no change.
+/// The parts of a side's bar for the time that the leading changes add on this side. Returns no parts if their sum
+/// exceeds `most`, which is possible because the work of a change may overlap with other work.
 fn changed(
     changes: &[&Change],
     side: Side,

@@ -49,8 +49,8 @@ fn facts(analysis: &Analysis, side: Side) -> Vec<String> {
     facts
 }
 
-/// Formats a version: `cuda_runtime_version 13000` becomes `CUDA 13.0`. Versions that the list of
-/// inputs already shows are skipped.
+/// Formats a version: `cuda_runtime_version 13000` becomes `CUDA 13.0`. Returns nothing for versions that the list of
+/// inputs already shows.
 fn version(key: &str, value: &str) -> Option<String> {
     let named = |name: &str| match value.parse::<u64>() {
         Ok(number) if number >= 1_000 => {

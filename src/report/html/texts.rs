@@ -1,5 +1,4 @@
-//! Stores names and shapes as a table of distinct strings within a size budget. Columns refer to each string by its
-//! number.
+//! Stores names and shapes in a table of distinct strings, within a size budget. Columns refer to strings by number.
 
 use crate::report::text::shorten;
 use crate::side::{PerSide, Side};
@@ -8,8 +7,8 @@ use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Maximum length of a string on the page, in characters. Real kernel names reach about 5,000 characters; their middle
-/// is removed.
+/// Maximum length of a string on the page, in characters. Real kernel names have up to about 5,000 characters; the
+/// middle of longer strings is removed.
 const LONGEST: usize = 2_000;
 /// Total size in bytes after which strings are shortened further, so that no trace can make the page too large.
 const BUDGET: usize = 3_000_000;
@@ -30,7 +29,8 @@ impl PageText {
 pub(super) struct Texts {
     list: Vec<String>,
     ids: FxHashMap<String, PageText>,
-    /// For each trace, the page's number of each string in the trace, so that each string is hashed only once.
+    /// For each trace, the numbers that the page uses for the trace's strings. This cache ensures that each string is
+    /// hashed only once.
     of_traces: PerSide<Vec<Option<PageText>>>,
     bytes: usize,
     shortened: u64,

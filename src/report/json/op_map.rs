@@ -1,5 +1,4 @@
-//! Writes `cpu_op_map.json`, the lowering dictionary, which lists the ops and kernels to which each row name was
-//! lowered.
+//! Writes `cpu_op_map.json`, a dictionary that lists, for each row name, the ops and kernels to which it was lowered.
 
 use crate::analysis::{Analysis, LoweringSide};
 use crate::trace::Nanos;

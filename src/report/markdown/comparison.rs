@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 /// Maximum number of names compared in detail.
 const NAMES: usize = 6;
-/// Maximum number of shapes per name, and maximum number of kernels per name and side.
+/// Maximum number of shapes per name. The same limit applies to kernels per name and side.
 const LISTED: usize = 6;
-/// Maximum number of individual rows, and maximum number of points of difference.
+/// Maximum number of individual rows. The same limit applies to points of difference.
 const ROWS: usize = 20;
 
 /// The noun for the events to which time is attributed.
@@ -27,8 +27,8 @@ pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// For each name with a large difference, a combined comparison of all rows with that name: shapes, and the kernels on
-/// both sides with their counts.
+/// For each name with a large difference, a comparison of all rows with that name: their shapes, and the kernels on
+/// both sides with counts.
 pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Unit) -> Vec<Section> {
     let mut rows: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
     for row in analysis.rows() {
@@ -89,7 +89,7 @@ fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
     lines
 }
 
-/// A text table with the rows of a name grouped by shape, largest difference first.
+/// A text table of the rows with a given name, grouped by shape, largest difference first.
 fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
     let mut sums: BTreeMap<String, (u64, PerSide<Nanos>)> = BTreeMap::new();
     for row in rows {

@@ -12,7 +12,7 @@ use crate::analysis::Analysis;
 use crate::side::Side;
 use std::io::{self, Write};
 
-/// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. Limiting the bytes also
+/// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. A limit on bytes also
 /// limits the characters, because a string has at least as many bytes as characters.
 const LONGEST: usize = 64_000;
 /// Number of names with the largest differences that `report.md` lists.

@@ -1,5 +1,5 @@
-//! Writes the opening of the Markdown: what changed, whether the traces are comparable, and why the times differ; then
-//! the inputs and the warnings.
+//! Writes the opening of the Markdown: what changed, whether the traces are comparable, why the times differ, the
+//! inputs, and the warnings.
 
 use super::{CELL, Section, cell, side_names, whole, wrapped};
 use crate::analysis::{Analysis, INCOMPLETE};
@@ -48,7 +48,7 @@ pub(super) fn answer(shared: &Shared) -> String {
     text
 }
 
-/// A list item for a part of the difference, with the cost.
+/// A list item with a part of the difference and its cost.
 fn bullet(line: &Line) -> String {
     let attributed = line.attributed.as_ref().map_or_else(String::new, |time| format!(" ({time})"));
     let detail = match line.detail().as_str() {
@@ -99,7 +99,7 @@ fn causes(analysis: &Analysis) -> String {
     text
 }
 
-/// A GitHub warning that lists the notes about incomplete traces and about different work.
+/// A GitHub warning with the notes about incomplete traces and about different work.
 fn alert(analysis: &Analysis, summary: &Summary) -> String {
     if summary.comparable {
         return String::new();

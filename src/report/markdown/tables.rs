@@ -12,7 +12,7 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::fmt::Write as _;
 
-/// Maximum number of ops in the list of time that could be saved.
+/// Maximum number of ops in the table of time that could be saved.
 const OPS: usize = 10;
 /// Maximum number of groups per facet.
 const GROUPS: usize = 24;
@@ -72,7 +72,7 @@ fn table_head(analysis: &Analysis, title: &str, counted: &str, unit: Unit) -> St
     )
 }
 
-/// The changed call sites that the repeated runs support.
+/// The call sites whose change is supported by the repeated runs.
 pub(super) fn changes(analysis: &Analysis, summary: &Summary, unit: Unit) -> Section {
     let listed = summary.verdict.largest_changes.len() as u64;
     let heading = match summary.verdict.changes {

@@ -1,7 +1,7 @@
 //! Computes the facets used to group and filter rows and events: category, step, phase, layer, module.
 //!
-//! When rows are filtered, each row has one value per facet: the value of its op. Groups are built from events, and
-//! each event has its own value, so a chart by category has the same sums as `categories.csv`.
+//! For filtering, each row has one value per facet: the value of its op. For grouping, each event has its own value,
+//! so a chart by category has the same sums as `categories.csv`.
 
 use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
 use crate::program::Phase;
@@ -19,11 +19,11 @@ pub(in crate::report) struct Facet {
     pub(in crate::report) key: &'static str,
     /// The display name of the facet.
     pub(in crate::report) title: &'static str,
-    /// The value of each row, as an index into `texts`.
+    /// For each row, the index of its value in `texts`.
     pub(in crate::report) values: Vec<u32>,
     /// The distinct values of the rows; the empty string represents rows without a value.
     pub(in crate::report) texts: Vec<String>,
-    /// The attributed events grouped by value; the groups add up to the total.
+    /// The attributed events grouped by value; the times of all groups add up to the total.
     pub(in crate::report) groups: Vec<Group>,
 }
 
@@ -44,8 +44,8 @@ struct Value<'a> {
     text: Text<'a>,
 }
 
-/// The data from which a value's string is built. A comparison has many calls but few distinct values, so the string
-/// is built only once per value.
+/// The data from which a value's string is built. Because a comparison has many calls but few distinct values, the
+/// string is built only once per distinct value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Text<'a> {
     Known(&'a str),
@@ -89,11 +89,11 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .collect()
 }
 
-/// The value of each row as an index into the distinct values, and the distinct values.
+/// For each row, the index of its value among the distinct values; and the distinct values.
 fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, Vec<String>) {
     let mut texts: Vec<String> = Vec::new();
     let mut numbers: FxHashMap<Text<'a>, u32> = FxHashMap::default();
-    // Two different layers can have the same name.
+    // Different values can have the same string, because two layers can have the same name.
     let mut of_texts: FxHashMap<String, u32> = FxHashMap::default();
     let mut number = |text: Text<'a>| {
         *numbers.entry(text).or_insert_with(|| {
@@ -120,8 +120,8 @@ struct Groups<'a> {
     value_of: ValueOf<'a>,
     /// For each value, the index of its group in `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the previous event and the index of that value's group, because consecutive events often share a
-    /// value.
+    /// The value of the previous event and the index of that value's group. This speeds up the lookup, because
+    /// consecutive events often have the same value.
     last: Option<(Value<'a>, usize)>,
     /// The groups, each with the sort rank of its value.
     list: Vec<(usize, Group)>,

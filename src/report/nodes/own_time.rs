@@ -1,11 +1,11 @@
-//! Computes the time attributed to a node of the merged tree, without the nodes below it.
+//! Computes the time attributed to a node of the merged tree, excluding the nodes below it.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedNode;
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// Attributed time of a node, without the nodes below it.
+/// The attributed time of a node, excluding the nodes below it.
 pub(in crate::report) fn own_time(analysis: &Analysis, side: Side, node: MergedNode) -> Nanos {
     node.call(side)
         .filter(|&call| analysis.row_index(side, call).is_some())

@@ -6,9 +6,9 @@ use crate::diff::MergedId;
 use crate::trace::Nanos;
 use std::cmp::Reverse;
 
-/// For each node in the merged tree, whether the node is among the `most` most important nodes: nodes with the most
-/// time below them come first, then nodes with a difference below them. Neither property can decrease toward the root,
-/// and ties go to the lower id, so the ancestors of every kept node are also kept.
+/// For each node in the merged tree, whether the node is among the `most` most important nodes. Nodes are ranked by
+/// the time at and below them, then by whether there is a difference at or below them, then by id. An ancestor never
+/// ranks lower than its descendants, so the ancestors of every kept node are also kept.
 pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool> {
     let merged = analysis.diff().merged();
     if merged.len() <= most {
@@ -16,7 +16,7 @@ pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool
     }
     let (times, differs) = (both_times_below(analysis), difference_below(analysis));
     let key = |id: MergedId| (Reverse(times[id.index()]), Reverse(differs[id.index()]), id);
-    // Most nodes have neither time nor a difference, so they come last, by id.
+    // The nodes that have neither time nor a difference, which are most nodes, are ranked last and need no sorting.
     let tells = |id: &MergedId| times[id.index()] > Nanos::ZERO || differs[id.index()];
     let (mut telling, others): (Vec<_>, Vec<_>) = merged.ids().partition(tells);
     if telling.len() > most {

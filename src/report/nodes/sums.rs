@@ -6,7 +6,7 @@ use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// For each node of the merged tree, the attributed time including all nodes below it, by index.
+/// For each node of the merged tree, by index, the attributed time of the node and of all nodes below it.
 ///
 /// A matched node is placed below the deeper of its two parents, so the time below a node can differ from the time
 /// below the node's call. The times of the root nodes add up exactly to the total of each side.
@@ -18,7 +18,7 @@ pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>>
     })
 }
 
-/// For each node, the attributed time on both sides together, including all nodes below it.
+/// For each node, the attributed time of the node and of all nodes below it, summed over both sides.
 pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
     Side::BOTH
@@ -28,8 +28,8 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// The nodes that have their own attributed time on a side, with that time. Few nodes have their own time, and the rows
-/// list these nodes.
+/// The nodes that have their own attributed time on a side, with that time. The nodes are taken from the rows,
+/// because few nodes have their own time.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,
     side: Side,
@@ -42,7 +42,7 @@ pub(in crate::report) fn own_times(
 /// Adds the times of all nodes below a node to the node's own time.
 fn add_up(analysis: &Analysis, mut times: Vec<Nanos>) -> Vec<Nanos> {
     let merged = analysis.diff().merged();
-    // In reverse preorder, a node is complete before it is added to its parent.
+    // In reverse preorder, the sum of a node is complete before it is added to the parent.
     for id in merged.ids().rev() {
         if let Some(parent) = merged.parent(id) {
             let below = times[id.index()];

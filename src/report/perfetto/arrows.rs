@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Maximum number of arrows; more arrows would hide the slices.
 const ARROWS: usize = 200;
 
-/// The nodes whose two slices are connected by an arrow, with the number of each arrow.
+/// The nodes whose two slices are connected by an arrow, each with the number of its arrow.
 pub(super) struct Arrows {
     numbers: BTreeMap<MergedId, usize>,
 }

@@ -6,8 +6,8 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
 
-/// The offset that is added to the times of each side. With these offsets, the earliest event in either trace starts at
-/// 0.
+/// For each side, the offset that is added to its times. The offsets are chosen so that the earliest event in either
+/// trace starts at 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
     shift: PerSide<Nanos>,

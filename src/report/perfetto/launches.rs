@@ -7,7 +7,7 @@ use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 use serde::Serialize;
 
-/// One end of an arrow. The end attaches to the innermost slice on the track at the time `ts`.
+/// One end of an arrow. The end is attached to the innermost slice on the track at the time `ts`.
 #[derive(Serialize)]
 pub(super) struct FlowEnd {
     ph: &'static str,
@@ -22,9 +22,8 @@ pub(super) struct FlowEnd {
     ts: f64,
 }
 
-/// The call that launched a GPU event, if the trace contains the call and the call began before the event. An arrow
-/// connects the two. Because host and GPU clocks may disagree, an event may begin before its launch; such an event gets
-/// no arrow.
+/// The call that launched a GPU event, from which an arrow leads to the event. `None` if the trace does not contain
+/// the call, or if the event began before the call, which happens if the host and GPU clocks disagree.
 pub(super) fn launch(analysis: &Analysis, side: Side, call: CallId) -> Option<CallId> {
     let tree = analysis.tree(side);
     let event = tree.event(call).filter(|_| tree.kind(call) == CallKind::Gpu)?;

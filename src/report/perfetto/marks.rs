@@ -1,5 +1,5 @@
-//! Draws steps and annotations, which are not calls, as slices: annotations on the tracks of their
-//! threads or streams, steps on a separate track.
+//! Draws steps and annotations as slices, although they are not calls: annotations on the tracks of their threads or
+//! streams, and steps on a separate track.
 
 use super::clock::Clock;
 use super::tracks::{Track, Tracks};
@@ -54,7 +54,7 @@ pub(super) fn steps<'a>(
     (0..).zip(steps.spans()).map(mark).collect()
 }
 
-/// The `most` longest annotations of a side, in file order.
+/// The longest annotations of a side, at most `most`, in file order.
 pub(super) fn annotations<'a>(
     analysis: &'a Analysis,
     clock: Clock,

@@ -83,7 +83,7 @@ fn write_json(analysis: &Analysis, most: usize, out: &mut dyn Write) -> io::Resu
     lines.out.write_all(b"\n]}\n")
 }
 
-/// The calls of the kept nodes: baseline calls first, and each side in preorder.
+/// The calls of the kept nodes: first the baseline's calls, then the candidate's, each in preorder.
 fn kept_calls<'a>(
     analysis: &'a Analysis,
     keep: &'a [bool],

@@ -39,7 +39,7 @@ struct SliceArgs<'a> {
     /// Name of the counterpart, if it differs from the call's own name.
     #[serde(skip_serializing_if = "Option::is_none")]
     partner_name: Option<&'a str>,
-    /// Difference in attributed time, candidate − baseline, in µs, including the calls below.
+    /// Difference in the attributed time of this call and the calls below it, candidate − baseline, in µs.
     #[serde(skip_serializing_if = "Option::is_none")]
     accounted_delta_us: Option<f64>,
 }
@@ -93,8 +93,8 @@ impl<'d> Slices<'d> {
         }
     }
 
-    /// Whether the slice on this side starts before the matched slice on the other side. Arrows
-    /// must point forward in time.
+    /// Whether the slice on this side starts before the matched slice on the other side, because arrows must point
+    /// forward in time.
     fn is_earlier(&self, id: MergedId, side: Side) -> bool {
         let MergedNode::Both(first, second) = self.analysis.diff().merged().node(id) else {
             return false;

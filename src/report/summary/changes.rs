@@ -16,22 +16,21 @@ pub struct ChangeSummary {
     /// Cost of the change in µs: candidate − baseline, per step. The costs of all changes and the
     /// fields of [`SameProgram`] add up to the step-time difference.
     pub cost_us: f64,
-    /// The part of `cost_us` during which the device was busy.
+    /// The part of `cost_us` that is a difference in the device's busy time.
     pub busy_us: f64,
-    /// The effect of this change alone on the baseline's step, by replay, in µs; `null` if the
-    /// traces cannot be replayed.
+    /// The effect of making only this change to the baseline's step, by replay, in µs; `null` if the traces cannot be
+    /// replayed.
     pub effect_alone_us: Option<f64>,
-    /// The effect of this change on the candidate's step, which contains all other changes, by
-    /// replay, in µs.
+    /// The effect of making this change last, so that the step already contains all other changes, by replay, in µs.
     pub effect_last_us: Option<f64>,
-    /// Number of changed calls in all compared steps: matched ops that differ and outermost
-    /// unmatched calls.
+    /// Number of changed calls in all compared steps. Counts matched ops that differ, and unmatched calls that are
+    /// not nested in another unmatched call.
     pub sites: usize,
     /// First call site of the change (module class and user frame); empty if unknown.
     pub r#where: String,
     /// The usual cause of this kind of change; empty if there is none.
     pub hint: &'static str,
-    /// The first node of the merged tree with this change; `null` if no call belongs to the change.
+    /// The first node of the merged tree with this change; `null` if the change concerns no call.
     pub node: Option<usize>,
 }
 
@@ -46,9 +45,9 @@ pub struct SameProgram {
     pub host_speed_us: f64,
     /// Difference in idle time while the host is between recorded calls.
     pub between_calls_us: f64,
-    /// Difference in idle time at matched calls whose host time did not change as much.
+    /// Difference in idle time at matched calls that the host time of these calls does not explain.
     pub overlap_us: f64,
-    /// Time difference that belongs to no known call.
+    /// Time difference that cannot be attributed to a call.
     pub unexplained_us: f64,
 }
 

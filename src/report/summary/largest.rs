@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 /// Name of the group of rows in steps without a counterpart.
 const OTHER_STEPS: &str = "(steps without a counterpart)";
 
-/// All rows that share a name and a lowest common node. All rows in steps without a counterpart
-/// form one group.
+/// The rows that have the same name and the same lowest common node. All rows in steps without a counterpart form one
+/// group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeDifference {
-    /// Name that the rows share.
+    /// The name of the rows.
     pub name: String,
     /// Name of the lowest common node above the rows; empty if the op itself is the lowest common node, or if there is
     /// no such node.
@@ -32,7 +32,7 @@ pub struct LargeDifference {
     pub events: PerSide<u64>,
     /// Total time of the attributed events on each side.
     pub time: PerSide<Nanos>,
-    /// The ops and frames below the rows that have GPU work and at which the traces diverge, most frequent first.
+    /// The ops and frames below the rows at which the traces diverge and which have GPU work, most frequent first.
     pub parts: Vec<Part>,
 }
 
@@ -78,7 +78,7 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
         groups[group].parts = parts;
     }
     groups.retain(|group| group.difference() != Nanos::ZERO);
-    // No two groups have the same name and node, so the order is total.
+    // No two groups have the same name and node, so this order is unambiguous.
     groups.sort_by(|a, b| {
         let size = |group: &LargeDifference| Reverse(group.difference().abs());
         size(a).cmp(&size(b)).then_with(|| (&a.name, &a.below).cmp(&(&b.name, &b.below)))
@@ -98,8 +98,8 @@ fn empty((name, below): (String, String)) -> LargeDifference {
     }
 }
 
-/// The name of a row's lowest common node, without anything that varies from run to run. If the
-/// lowest common node is the row's own op, the name is empty.
+/// The name of a row's lowest common node, without anything that varies from run to run. Empty if the lowest common
+/// node is the row's own op.
 fn below(analysis: &Analysis, row: &Row) -> String {
     match (row.kind, row.lowest_common) {
         (RowKind::CommonOp | RowKind::Unlinked, _) | (_, None) => String::new(),

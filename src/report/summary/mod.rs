@@ -42,8 +42,8 @@ pub struct Summary {
     pub changes: Vec<ChangeSummary>,
     /// The time differences that no change in the program explains.
     pub same_program: SameProgram,
-    /// Fraction (0 to 1) of the GPU time in compared steps that was launched by firmly matched calls; `null` without
-    /// GPU time.
+    /// Fraction (0 to 1) of the GPU time in compared steps whose launching calls are firmly matched; `null` if there
+    /// is no GPU time.
     pub firm_share: Option<f64>,
     /// The causes of the wall-time difference, largest first.
     pub causes: Vec<CauseSummary>,
@@ -57,7 +57,7 @@ pub struct Summary {
     pub points_of_difference: u64,
     /// Number of points of difference that vary between runs on the same side.
     pub varying_points: u64,
-    /// Whether both sides did the same work, as far as the traces show.
+    /// Whether both sides did the same work, to the extent that the traces show this.
     pub comparable: bool,
     /// The verdicts of the comparison and their evidence.
     pub verdict: VerdictSummary,
@@ -84,7 +84,7 @@ pub struct SideSummary {
     pub kernel_time_us: f64,
     /// Sum of the times of all rows, in µs.
     pub row_sum_us: f64,
-    /// Union of the intervals of all attributed events, in µs.
+    /// Total length of the union of the intervals of all attributed events, in µs.
     pub busy_time_us: f64,
     /// Time in rows that both traces have, in µs. `paired_us`, `one_sided_us` and `unlinked_us` add up to
     /// `kernel_time_us`.
@@ -93,7 +93,7 @@ pub struct SideSummary {
     pub one_sided_us: f64,
     /// Time of GPU events whose launch is not in the trace, in µs.
     pub unlinked_us: f64,
-    /// Variation between runs on this side; `null` for a single run.
+    /// How much the runs on this side vary; `null` if the side has a single run.
     pub runs: Option<RunsSummary>,
 }
 
@@ -110,7 +110,7 @@ pub struct RunsSummary {
     pub step_time_median_us: f64,
     /// Largest difference between two runs in a step's attributed time, in µs.
     pub step_time_spread_us: f64,
-    /// Largest number of points at which a run and the median run differ in structure.
+    /// The largest number of points at which the structure of a run differs from that of the median run.
     pub varying_points: usize,
 }
 
@@ -124,10 +124,10 @@ pub struct SideNote {
     pub note: Note,
 }
 
-/// All rows that share a name and a lowest common node.
+/// The rows that have the same name and the same lowest common node.
 #[derive(Debug, Clone, Serialize)]
 pub struct NameDifference {
-    /// Name that the rows share.
+    /// The name of the rows.
     pub name: String,
     /// Name of the lowest common node above the rows; empty if the op itself is the lowest common
     /// node.

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Maximum number of changed call sites in the list.
 const LARGEST: usize = 20;
 
-/// The verdict on the total, and the changed call sites that the evidence supports.
+/// The verdict on the total, and the call sites whose change is supported by the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictSummary {
     /// Verdict on the total attributed time: `slower`, `faster`, `similar`, `within_noise` or
@@ -36,7 +36,7 @@ pub struct VerdictSummary {
     pub p: Option<f64>,
     /// False discovery rate among all call sites when `p` is used as the significance threshold.
     pub q: Option<f64>,
-    /// Minimum time change, in µs per step, for a call site to be counted and listed.
+    /// Minimum time change, in µs per step, required to count and list a call site.
     pub least_difference_us: f64,
     /// Number of call sites that became slower or faster by at least `least_difference_us`.
     pub changes: u64,
@@ -86,7 +86,7 @@ pub struct Change {
     pub judged_us_trace2: f64,
     /// False discovery rate of the call site's test; `null` if the call site was not tested.
     pub q: Option<f64>,
-    /// The few repetitions that contain most of the difference; `null` if the difference is spread
+    /// A description of the few repetitions that contain most of the difference; `null` if the difference is spread
     /// over most repetitions.
     pub few: Option<String>,
 }
@@ -104,7 +104,7 @@ impl VerdictSummary {
         micros.map(|micros| Nanos((micros * 1e3).round() as i64))
     }
 
-    /// A caption that explains the displayed times of changed call sites and what is unknown about their noise.
+    /// A caption that says what the displayed times of changed call sites are, and whether their noise is known.
     pub(in crate::report) fn caption(&self) -> &'static str {
         match self.basis {
             "between_runs" => "mean over the runs, per step",

@@ -14,7 +14,7 @@ pub struct WallSummary {
     pub answer: String,
     /// `steps`, or `events` if a side has no steps, in which case all figures describe the whole window.
     pub basis: &'static str,
-    /// Whether two sums are exact: busy and idle time add up to the wall time, and the causes add up to the wall-time
+    /// Whether busy and idle time add up exactly to the wall time, and the causes add up exactly to the wall-time
     /// difference.
     pub is_exact: bool,
     /// The baseline.
@@ -76,8 +76,8 @@ pub struct CauseSummary {
     pub arguments_trace2: String,
     /// A description of the evidence for the cause.
     pub evidence: String,
-    /// The few steps that contain most of the difference; `null` if the difference is spread over most steps or if its
-    /// distribution over steps is unknown.
+    /// A description of the few steps that contain most of the difference; `null` if the difference is spread over
+    /// most steps or if its distribution over the steps is unknown.
     pub few: Option<String>,
     /// Kernel names in the baseline, longest time first.
     pub kernels_trace1: Vec<String>,

@@ -1,4 +1,4 @@
-//! Formats, for display, the causes that explain most of the difference.
+//! Formats the causes that explain most of the difference for display.
 
 use super::step_figures::Figures;
 use crate::analysis::{Analysis, Cause, Reason};
@@ -33,7 +33,8 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let is_alone =
         |cause: &Cause| leading.iter().filter(|other| is_like(cause, other)).count() == 1;
     let lines = leading.iter().map(|cause| line(figures, cause, is_alone(cause))).collect();
-    // Work launched before the steps is not part of the difference that the causes add up to.
+    // Work launched before the steps is excluded, because it is not part of the difference to which the causes add
+    // up.
     let others = causes.list()[leading.len()..].iter();
     let others: Vec<&Cause> = others.filter(|cause| cause.reason != Reason::BeforeWindow).collect();
     let sum: Nanos = others.iter().map(|cause| cause.difference).sum();
@@ -71,7 +72,8 @@ pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
     (sum(&causes.list()[causes.leading().len()..]), sum(causes.list()))
 }
 
-/// Formats a cause. If several causes are at ops with the same name, the shapes of the ops distinguish the causes.
+/// Formats a cause. If several causes are at ops with the same name, the shapes of the ops are added to distinguish
+/// the causes.
 fn line(figures: Figures, cause: &Cause, is_alone: bool) -> CauseLine {
     let place = match cause.module.as_str() {
         "" => cause.place.clone(),

@@ -80,8 +80,8 @@ pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     }
 }
 
-/// Shortens a string to `room` characters by removing characters from the middle. The end of a name is usually more
-/// informative than the start (`…conv.py(458): forward`), so the end gets more of the space.
+/// Shortens a string to `room` characters by removing characters from the middle. More characters are kept at the end
+/// than at the start, because the end of a name is usually more informative (`…conv.py(458): forward`).
 pub(crate) fn shorten(text: &str, room: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= room {

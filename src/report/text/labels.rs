@@ -6,8 +6,8 @@ use crate::side::Side;
 use crate::tree::CallId;
 use std::borrow::Cow;
 
-/// Name of a node. If the names of matched calls differ only in a line number or an address, the baseline's name is
-/// used.
+/// Name of a node. If the names of two matched calls differ only in a line number or an address, the baseline's name
+/// is used.
 pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     let name = |side: Side, call| analysis.tree(side).name(call);
     match named_by(analysis, node) {
@@ -18,7 +18,7 @@ pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     }
 }
 
-/// The calls whose names form the name of a node.
+/// The one or two calls whose names form the name of a node.
 pub(in crate::report) enum NamedBy {
     One(Side, CallId),
     Two(CallId, CallId),

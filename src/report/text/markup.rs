@@ -4,8 +4,8 @@
 use super::figures::shorten;
 use crate::escape::one_line;
 
-/// Escapes text for Markdown and HTML on a single line, also for table cells. Only the first
-/// `longest` characters are kept.
+/// Escapes text for Markdown and HTML, and puts it on a single line. The result may be used in table cells. Only the
+/// first `longest` characters are kept.
 pub(crate) fn plain(text: &str, longest: usize) -> String {
     let text = one_line(text);
     let mut shown = String::with_capacity(text.len());
@@ -22,7 +22,8 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
     shown
 }
 
-/// Formats a name as a code span that characters in the name cannot end, also for table cells; empty for an empty name.
+/// Formats a name as a code span, which may be used in table cells. No character in the name can end the span.
+/// Returns an empty string for an empty name.
 pub(crate) fn code(name: &str, longest: usize) -> String {
     if name.is_empty() {
         return String::new();
@@ -33,7 +34,7 @@ pub(crate) fn code(name: &str, longest: usize) -> String {
     let mut previous = ' ';
     for letter in short.chars() {
         match letter {
-            // After a backslash, an escaped pipe would still end the table cell.
+            // After a backslash, even an escaped pipe would end the table cell.
             '|' if previous == '\\' => text.push('∣'),
             '|' => text.push_str("\\|"),
             _ => text.push(letter),

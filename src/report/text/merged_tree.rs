@@ -24,8 +24,8 @@ const BUFFER: usize = 1 << 16;
 /// file size with the square of the depth. The deepest recorded stacks, with Python frames, have about 100 calls.
 const DEEPEST: usize = 128;
 
-/// A remark on the first line that is not indented further. The remark is appended to a line, because a separate line
-/// would shift all later lines relative to their ids.
+/// A remark that is appended to the first line whose indentation is limited. A separate line for the remark would
+/// shift all later lines relative to their ids.
 const NO_FURTHER: &str = "   (deeper calls are not indented further)";
 
 pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
@@ -34,7 +34,7 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
     let mut names = Names::new(diff);
     // The tree-drawing characters before the name of a node, with one section per ancestor.
     let mut prefix = String::new();
-    // For each depth, the length of the prefix down to that depth.
+    // For each depth, the length of the prefix up to that depth.
     let mut lengths: Vec<usize> = Vec::new();
     let mut lines = String::with_capacity(BUFFER + BUFFER / 4);
     let mut is_said = false;
@@ -72,7 +72,7 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
 /// The names of calls, each on a single line.
 struct Names<'d> {
     diff: &'d TraceDiff,
-    /// Whether each name can be used unescaped, cached because there are few distinct names.
+    /// For each name, whether it can be used unescaped. The results are cached, because there are few distinct names.
     is_plain: PerSide<ByName<bool>>,
 }
 
@@ -149,7 +149,7 @@ fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
 /// For each node, whether the node is the last of its siblings.
 fn last_siblings(tree: &MergedTree) -> Vec<bool> {
     let mut last = vec![false; tree.len()];
-    // For each depth, whether a later sibling has already been seen; the preorder is traversed backward.
+    // For each depth, whether a later sibling has already been visited. Nodes are visited in reverse preorder.
     let mut behind: Vec<bool> = Vec::new();
     for id in tree.ids().rev() {
         let depth = tree.depth(id);

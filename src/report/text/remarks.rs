@@ -34,8 +34,8 @@ pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     remarks
 }
 
-/// A remark such as `most of the difference is in 1 of 5 candidate steps: +60.000 ms`, because a mean over the steps
-/// would hide such a difference.
+/// A remark such as `most of the difference is in 1 of 5 candidate steps: +60.000 ms`. Without the remark, the mean
+/// over the steps would hide such a difference.
 fn few_steps(analysis: &Analysis) -> Option<String> {
     let mut samples: PerSide<Vec<f64>> = PerSide::default();
     for row in analysis.step_rows() {
@@ -49,15 +49,14 @@ fn few_steps(analysis: &Analysis) -> Option<String> {
     Some(format!("most of the difference is {}", few.words("steps")))
 }
 
-/// For each side with several runs, how much the runs vary.
+/// For each side with several runs, a remark that says how much the runs vary.
 pub(super) fn runs(analysis: &Analysis) -> Vec<String> {
     let figures = Figures::of_steps(analysis);
     Side::BOTH.into_iter().filter_map(|side| runs_of(analysis, side, figures)).collect()
 }
 
-/// A remark such as
-/// `3 runs of main; figures are from the median run: median step 34.12 ms (spread 1.50 ms, 4.4%); median GPU time …`.
-/// A difference smaller than the spread is noise.
+/// A remark such as `3 runs of main; figures are from the median run: median step 34.12 ms (spread 1.50 ms, 4.4%);
+/// median GPU time …`. If the difference between the sides is smaller than the spread, it is noise.
 fn runs_of(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> {
     let noise = analysis.run_noise(side)?;
     let shown = |of: RunFigures| {

@@ -11,21 +11,21 @@ const UNITS: [&str; 10] =
 /// The line width of an output, and whether text that does not fit may be shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
-    /// A screen with this many columns, on which text that does not fit is shortened.
+    /// A screen with this many columns. Text that does not fit is shortened.
     Screen(usize),
-    /// A file or a program, for which lines have about this many columns and nothing is omitted.
+    /// A file or a program that reads the output. Lines have about this many columns, and nothing is omitted.
     Pipe(usize),
 }
 
 impl Width {
-    /// The number of columns per line, at least 40 because narrower layouts do not work.
+    /// The number of columns per line. The minimum is 40, because narrower layouts do not work.
     pub(crate) fn columns(self) -> usize {
         match self {
             Width::Screen(columns) | Width::Pipe(columns) => columns.max(40),
         }
     }
 
-    /// Whether text is printed in full, even if the text is long.
+    /// Whether text is always printed in full.
     pub(crate) fn is_whole(self) -> bool {
         matches!(self, Width::Pipe(_))
     }
@@ -75,7 +75,7 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// The words of the text, where all words of a figure are joined into one word.
+/// Splits text into words, but treats each figure as one word.
 fn unbreakable(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -49,7 +49,7 @@ pub(super) fn write(
     cover.notes(summary)
 }
 
-/// The cover sheet, and the next free row in the sheet.
+/// The cover sheet, and the number of its next free row.
 struct Cover<'s> {
     sheet: &'s mut Worksheet,
     row: u32,
@@ -89,7 +89,7 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes how the step time changed and why, then the GPU time.
+    /// Writes how the step time changed and why, and then how the GPU time changed.
     fn answer(&mut self, shared: &Shared) -> Result<(), XlsxError> {
         let (analysis, summary) = (&shared.analysis, shared.summary());
         let narrative = shared.narrative();
@@ -141,8 +141,8 @@ impl Cover<'_> {
         Ok(())
     }
 
-    /// Writes a line with the values on both sides, their difference and their ratio; the ratio is empty if either
-    /// value is zero.
+    /// Writes a line with the values on both sides, their difference, and their ratio; the ratio is empty if one of
+    /// the values is zero.
     fn compared(&mut self, title: &str, time: PerSide<f64>, format: &str) -> Result<(), XlsxError> {
         self.text(&[title])?;
         self.numbers(1, format, &[time.baseline, time.candidate])?;

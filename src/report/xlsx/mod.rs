@@ -33,9 +33,8 @@ fn out_of_room() -> io::Error {
 
 fn workbook(shared: &Shared, folder: &Path) -> Result<Vec<u8>, XlsxError> {
     let mut workbook = Workbook::new();
-    // Temporary files are created in the report folder, because the user wants files there and the
-    // folder is removed if the run fails. The system's folder for temporary files may be full or
-    // missing.
+    // Temporary files are created in the report's staging folder, which is writable and is removed if the run fails.
+    // The system's folder for temporary files may be full or missing.
     workbook.set_tempdir(folder)?;
     // The current date would make otherwise identical workbooks differ.
     let created = ExcelDateTime::from_ymd(2000, 1, 1)?;
@@ -45,7 +44,7 @@ fn workbook(shared: &Shared, folder: &Path) -> Result<Vec<u8>, XlsxError> {
     workbook.add_worksheet();
     let mut sheets = Vec::new();
     for kind in TableKind::ALL.into_iter().filter(|kind| !NOT_FOR_READERS.contains(kind)) {
-        // Rows are written to a file one by one, because keeping all rows in memory would take too much memory.
+        // Rows are written to a temporary file one at a time, because all rows together would take too much memory.
         let sheet = workbook.add_worksheet_with_constant_memory()?;
         sheets.push(sheet::write(sheet, &kind.of(&shared.analysis))?);
     }

@@ -8,13 +8,13 @@ use rust_xlsxwriter::{
 };
 use std::io;
 
-/// Maximum number of rows in a sheet. More rows make a workbook slow to open, and the CSV file
-/// contains all rows.
+/// Maximum number of rows in a sheet. A workbook with more rows would be slow to open, and the CSV file contains all
+/// rows anyway.
 const ROWS: u32 = 10_000;
-/// Maximum length of a text cell, in characters. The file format allows 32,767 characters, which is more than anyone
-/// can read.
+/// Maximum length of a text cell, in characters. The file format allows 32,767 characters, but cells that long cannot
+/// be read in a spreadsheet.
 const LONGEST: usize = 2_000;
-/// Number of rows used to determine the column widths.
+/// Number of rows from which the column widths are determined.
 const MEASURED: u32 = 500;
 
 /// The colors are red for more time and blue for less time, readable on white.

@@ -1,9 +1,9 @@
 //! Resolves addresses into a store and a key in that store.
 //!
-//! `s3://BUCKET/KEY`, `gs://BUCKET/KEY`, `az://CONTAINER/KEY` take keys literally;
-//! `https://HOST/PATH` is a URL. Each store client is created once. Credentials come only from the
-//! environment. Credentials are looked up before the first request, so missing credentials are
-//! reported as missing and not as a failed request.
+//! In `s3://BUCKET/KEY`, `gs://BUCKET/KEY` and `az://CONTAINER/KEY`, the key is used literally;
+//! `https://HOST/PATH` is parsed as a URL. Each store client is created once. Credentials come only
+//! from the environment. Credentials are looked up before the first request, so missing credentials
+//! are reported as missing and not as a failed request.
 
 use super::failure;
 use super::patience::{Connector, hasty, patient};
@@ -144,8 +144,8 @@ fn azure(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     Ok(Arc::new(made(builder.with_retry(patient()).with_http_connector(Connector))?))
 }
 
-/// Client options without an overall timeout: a download may take any time as long as data keeps
-/// arriving.
+/// Client options without an overall timeout: a download may take any amount of time as long as
+/// data keeps arriving.
 fn web(path: &Path, root: &str) -> Result<Arc<dyn ObjectStore>> {
     let options = ClientOptions::new()
         .with_allow_http(root.starts_with("http://"))

@@ -38,7 +38,7 @@ pub(super) fn request(path: &Path, service: Service, doing: &str, error: &StoreE
 const SLOWER: &str =
     "run fewer comparisons at once, or try again later; results that are already written are kept";
 
-/// The error for store settings that are missing in the environment.
+/// The error for store settings that are missing from the environment.
 pub(super) fn setup(path: &Path, service: Service) -> impl Fn(StoreError) -> Error {
     move |error| {
         let message = format!("cannot be reached: {}", reason(&error));
@@ -110,7 +110,7 @@ fn kind(error: &StoreError) -> io::ErrorKind {
     known.or_else(|| by_status(&innermost(error))).unwrap_or(io::ErrorKind::Other)
 }
 
-/// Error codes with which S3 and Azure throttle requests.
+/// Error codes that S3 and Azure return when they throttle requests.
 const THROTTLED: [&str; 5] =
     ["SlowDown", "RequestLimitExceeded", "TooManyRequests", "ServerBusy", "ThrottlingException"];
 

@@ -216,7 +216,7 @@ fn part(path: &Path, input: &mut dyn Read) -> Result<Bytes> {
 }
 
 fn stored(path: PathBuf, meta: &ObjectMeta) -> Stored {
-    // Some responses put the ETag in quotes, others do not.
+    // Some responses put the ETag in quotes, and others do not.
     let tag = meta.e_tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
     let version = tag.unwrap_or_else(|| meta.last_modified.to_rfc3339());
     Stored { path, size: meta.size, version }

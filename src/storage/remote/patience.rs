@@ -1,8 +1,8 @@
 //! Repeats failing requests until a deadline, with random pauses.
 //!
 //! A server that throttles or restarts recovers within minutes, so requests are repeated for
-//! [`DEADLINE`]. A server that has never responded probably has a wrong address, so requests to
-//! that server end after 1/[`UNANSWERED`] of the deadline.
+//! [`DEADLINE`]. If a server has never responded, its address is probably wrong, so requests to
+//! that server are abandoned after 1/[`UNANSWERED`] of the deadline.
 
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
@@ -123,7 +123,7 @@ async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
 }
 
 impl Client {
-    /// The kind of a failure decides whether the request is repeated.
+    /// The kind of a failure, which decides whether the request is repeated.
     fn kind(&self, kind: HttpErrorKind, is_repeatable: bool) -> HttpErrorKind {
         if matches!(kind, HttpErrorKind::Connect | HttpErrorKind::Timeout)
             && !self.has_answered.load(Ordering::Relaxed)

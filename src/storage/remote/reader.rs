@@ -5,7 +5,8 @@
 //! ```
 //! The first response gives the size and the ETag, and every later range is requested with that
 //! ETag as a precondition. If the object is overwritten meanwhile, the read fails instead of mixing
-//! two versions. A web server may not support range requests, so one complete response is streamed.
+//! two versions. A web server may not support range requests, so an object on a web server is
+//! streamed from a single response.
 
 use super::super::Stored;
 use super::address::Address;
@@ -24,10 +25,10 @@ use std::sync::Arc;
 
 /// Size of the first range. The trace reader reads an uncompressed file in blocks of this size.
 const FIRST: u64 = 256 * 1024;
-/// Size of all ranges after the first, large enough that the latency of a request (about 50 ms)
-/// costs little.
+/// Size of all ranges after the first. With this size, the latency of a request (about 50 ms) costs
+/// little.
 const RANGE: u64 = 8 * 1024 * 1024;
-/// Number of ranges prefetched.
+/// Number of ranges to prefetch.
 const AHEAD: usize = 3;
 
 type Answer<T> = object_store::Result<T>;
@@ -135,7 +136,7 @@ impl Ranges {
         Ranges { store, key, size, etag: meta.e_tag, next, pending: VecDeque::new(), current }
     }
 
-    /// Requests further ranges until enough are pending.
+    /// Requests further ranges until [`AHEAD`] ranges are pending.
     fn ask(&mut self) -> io::Result<()> {
         while self.pending.len() < AHEAD && self.next < self.size {
             let range = self.next..self.size.min(self.next + RANGE);

@@ -2,7 +2,7 @@
 //!
 //! One buffer contains the text from the first byte that is still needed to the last byte that was
 //! read. When the whole buffer has been used, the unfinished element moves to the front and new
-//! bytes follow it, so memory use depends on the largest element, not on the file size.
+//! bytes are read after it, so memory use depends on the largest element, not on the file size.
 //!
 //! ```text
 //! | used │ guard │ unfinished event, then fresh text │ blanks │ padding |
@@ -63,7 +63,7 @@ impl<'a> Window<'a> {
         &self.text[..self.text.len() - self.tail]
     }
 
-    /// Offset of position `at` of the window in the decompressed text.
+    /// Offset in the decompressed text of the window's position `at`.
     pub(super) fn offset(&self, at: usize) -> u64 {
         self.base + at as u64 - 1
     }

@@ -41,7 +41,7 @@ fn is_runtime(name: &[u8]) -> bool {
     )
 }
 
-/// The category of an event without `cat`: in traces of rocprof and Ascend, only the process name
+/// The category of an event without `cat`: in traces from rocprof and Ascend, only the process name
 /// indicates the category.
 pub(super) fn from_process(name: &str) -> Option<Category> {
     Some(match name {

@@ -25,16 +25,16 @@ use crate::trace::time::Nanos;
 /// Maximum plausible duration: no profile takes 30 days.
 const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 
-/// Minimum duration of a GPU event that may be considered too long.
+/// Only GPU events with at least this duration may be considered too long.
 const LONG: Nanos = Nanos(100_000_000);
 
-/// Minimum factor by which the duration of a GPU event must exceed the time from the event's start
-/// to the end of the next event for the duration to be considered too long.
+/// A GPU event is considered too long only if its duration is more than this many times the time
+/// from its start to the end of the next event.
 const OVERLONG_FACTOR: i64 = 100;
 
-/// Minimum start time of all later events if events at time 0 are considered wrong. The first of
-/// the later start times must also exceed [`FAR_FACTOR`] times the span between the first and the
-/// last start time.
+/// Events at time 0 are considered wrong only if all other events start at this time or later. The
+/// earliest of these other start times must also exceed [`FAR_FACTOR`] times the span between the
+/// earliest and the latest of them.
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 
@@ -52,7 +52,7 @@ pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
 
 /// Finds events at time 0 in a trace whose remaining events all start much later, because profilers
 /// write 0 if they lost the time. A trace whose times are relative to its own beginning also has
-/// events at 0, but the next events follow soon after.
+/// events at 0, but its next events start soon afterwards.
 pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     let is_at_zero = |&event: &EventId| trace.start(event) == Nanos::ZERO;
     let zeros: Vec<EventId> = trace.events().filter(is_at_zero).collect();
@@ -65,7 +65,8 @@ pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     if is_far { zeros } else { Vec::new() }
 }
 
-/// Sets the duration of a GPU event to 0 if it extends far over the next events on the same stream.
+/// Sets the duration of each GPU event to 0 if the event extends far over the next events on its
+/// stream.
 pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddities) {
     let mut dropped = overlong(trace, strings);
     dropped.sort_unstable();
@@ -129,8 +130,8 @@ fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) 
 mod tests {
     use crate::trace::{EventId, Nanos, ReadOptions, Trace};
 
-    /// Whether the duration of a kernel of this many ms is dropped. A second kernel of 1 ms starts
-    /// on the same stream 1 ms after the first.
+    /// Whether the duration of a kernel is dropped if it is this many ms. A second kernel of 1 ms
+    /// starts on the same stream 1 ms after the first.
     fn dropped(name: &str, milliseconds: f64) -> bool {
         let kernel = |name: &str, start: f64, duration: f64| {
             format!(

@@ -159,8 +159,8 @@ pub(super) fn has_unknown_escape(raw: &[u8]) -> bool {
     })
 }
 
-/// Whether a valid escape is more likely a path separator, as in `C: ew\temp.py(7): f` or in `torch
-/// n\modules.py(7): f`, where no blank or quote precedes the `.py(`.
+/// Whether a valid escape is more likely a path separator, as in `C:\new\temp.py(7): f` or in
+/// `torch\nn\modules.py(7): f`, where no blank or quote precedes the `.py(`.
 fn is_windows_path(raw: &[u8]) -> bool {
     let Some(end) = find(raw, b".py(") else {
         return false;

@@ -309,7 +309,8 @@ fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
 }
 
 /// Stores a whole number, which may be written in quotes. Other programs use the same keys for
-/// different values, so a wrong type is not counted here but only for events that need the number.
+/// other kinds of values, so a wrong type is not counted here. It is counted later, and only for
+/// events that need the number.
 #[inline]
 fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {
     *field = value.bytes().and_then(numbers::id);

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-/// Number of text bytes above which a file is large enough for a decompressing thread.
+/// Number of text bytes that must have been read before a decompressing thread is started.
 const LARGE: u64 = 1024 * 1024;
 
 /// Number of text bytes that are passed to the reader at a time. All blocks in circulation together
@@ -26,7 +26,7 @@ const BLOCK: usize = 128 * 1024;
 const BLOCKS: usize = 6;
 
 /// Number of blocks that the reader returns at a time. Returning blocks wakes the decompressing
-/// thread, which takes longer than decompressing part of a block.
+/// thread, and a wake-up takes longer than decompressing part of a block.
 const GIVEN_BACK: usize = 3;
 
 /// Number of threads of this process that read or decompress traces.
@@ -155,9 +155,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
             unreachable!("called only while the feed owns the source")
         };
-        // Therefore the empty blocks are sent before the source. Once the thread has the source,
-        // the thread may read the whole source and stop receiving before this loop has sent all
-        // blocks.
+        // The empty blocks are sent before the source, because a thread that has the source may
+        // read all of it and stop receiving before this loop has sent every block.
         for _ in 0..BLOCKS {
             empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
         }

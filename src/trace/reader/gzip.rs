@@ -1,8 +1,9 @@
 //! Decompresses all members of a gzip file.
 //!
 //! This module reads the header and the trailer itself, and inflates the raw deflate data with
-//! zlib-rs. Inflating this way is twice as fast as using the decoder of the gzip library. A wrong
-//! checksum, or data after the last member, can also be reported as a note instead of an error.
+//! zlib-rs. Inflating this way is twice as fast as using the decoder of the gzip library. It also
+//! allows a wrong checksum, or data after the last member, to be reported as a note instead of an
+//! error.
 
 use super::oddity::Oddity;
 use super::packed::Packed;
@@ -24,7 +25,7 @@ pub(super) struct Gzip<'a> {
     odd: Vec<(Oddity, u64)>,
 }
 
-/// The section of the gzip file that follows.
+/// The section of the gzip file to be read next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     FirstHeader,

@@ -10,8 +10,8 @@ use crate::trace::header::{Device, Distributed, Header};
 use crate::trace::time::Nanos;
 use serde_json::Value as Json;
 
-/// Recording options. A recording option counts as enabled unless the option's value is `0`,
-/// `false` or empty.
+/// Recording options. A recording option is treated as enabled unless its value is `0`, `false` or
+/// empty.
 const OPTIONS: [&[u8]; 5] =
     [b"record_shapes", b"with_stack", b"with_modules", b"profile_memory", b"with_flops"];
 

@@ -37,7 +37,8 @@ impl Indexer {
         Indexer { buffers: Buffers::new(window), tape: Tape::null(), scalar }
     }
 
-    /// Indexes `text[..len]`; `text[0]` must be [`GUARD`] and [`PADDING`] bytes must follow `len`.
+    /// Indexes `text[..len]`; `text[0]` must be [`GUARD`], and [`PADDING`] bytes must follow the
+    /// first `len` bytes.
     pub(super) fn index(&mut self, text: &mut [u8], len: usize) {
         match &mut self.scalar {
             Some(positions) => index_scalar(&text[..len], positions),

@@ -10,8 +10,8 @@
 //! earlier events are recognized by comparing their text. For all other events, the reader finds
 //! the structure of the text, and a cursor moves from token to token. When the text in the buffer
 //! has been used, the unfinished event moves to the front and the buffer is filled again. The
-//! reader has no value tree, no tape and no copy of the text, so reading needs little memory
-//! besides the columns.
+//! reader builds no value tree and no tape, and does not copy the text, so reading needs little
+//! memory besides the columns.
 
 mod block;
 mod builder;
@@ -110,8 +110,8 @@ impl Trace {
         recorders::of(&mut source)?.read(source, options)
     }
 
-    /// Reads only the metadata that precedes the events in the file at `path`: devices, versions
-    /// and options in most traces, nothing in some traces.
+    /// Reads only the metadata that precedes the events in the file at `path`. In most traces,
+    /// these are the devices, versions and options; in some traces, there is no such metadata.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or does not begin like JSON.

@@ -1,6 +1,6 @@
 //! Normalizes the raw JSON of an argument list, so each value has a single spelling: one blank
 //! after each `,` and no other blanks, only necessary escapes in strings, and fractions as short as
-//! possible. If two files differ only in JSON spelling, the normalized lists are equal.
+//! possible. If two files differ only in JSON spelling, their normalized lists are identical.
 
 use super::decode::{self, Marks};
 

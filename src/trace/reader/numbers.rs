@@ -1,12 +1,13 @@
 //! Parses the decimal numbers in a trace into exact integers: times in nanoseconds, ids, sizes.
 //!
-//! No value passes through a double: beyond 2^42 µs, one value of `ts` in two hundred would be off
-//! by a nanosecond, and a single nanosecond can break the strict nesting of calls.
+//! No value passes through a double: beyond 2^42 µs, one `ts` value in two hundred would be off by
+//! a nanosecond, and a single nanosecond can break the strict nesting of calls.
 
 use super::words::{self, WORD};
 use crate::trace::time::Nanos;
 
-/// Number of decimal places between the microseconds in the text and the nanoseconds of [`Nanos`].
+/// Number of decimal places by which microseconds are shifted to obtain the nanoseconds of
+/// [`Nanos`].
 const NANO_DIGITS: i64 = 3;
 
 /// Powers of ten, indexed by number of digits, up to the number of digits in a word.

@@ -105,7 +105,7 @@ impl ReadOptions {
     }
 
     /// The default limit in bytes: 64 MiB plus 200 bytes for each byte of the compressed file. Real
-    /// traces stay below this limit, unlike files that are made to fill the memory.
+    /// traces stay below this limit, unlike files that are crafted to exhaust memory.
     pub fn default_max_unpacked(packed_bytes: u64) -> u64 {
         FREE_UNPACKED.saturating_add(packed_bytes.saturating_mul(MAX_RATIO))
     }

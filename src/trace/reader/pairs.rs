@@ -3,18 +3,18 @@
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 
-/// Maximum number of open events that are searched for the begin event that an end event closes.
-/// The limit exceeds the depth of any real call stack and bounds the cost of a file with many
-/// unmatched begin events.
+/// Maximum number of open events to search for the begin event that an end event closes. The limit
+/// exceeds the depth of any real call stack and bounds the cost of a file with many unmatched begin
+/// events.
 const MAX_SEARCH: usize = 1024;
 
-/// For each thread, the events that have begun and not ended.
+/// For each thread, the events that have begun but not ended.
 #[derive(Debug, Default)]
 pub(super) struct OpenEvents {
     stacks: Vec<Vec<Open>>,
 }
 
-/// An event that has begun and not ended.
+/// An event that has begun but not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Open {
     pub(super) name: TextId,

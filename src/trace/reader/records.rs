@@ -24,7 +24,7 @@ pub(super) struct Records {
     by_raw: HashTable<u32>,
 }
 
-/// A raw form that was seen before: the end of its bytes in `raw`, and its record.
+/// A raw form that was already looked up: the end of its bytes in `raw`, and its record.
 #[derive(Debug)]
 struct Seen {
     shape: [u32; 4],

@@ -9,9 +9,9 @@ use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};
 use super::known::{behind_blanks, string_end};
 
-/// Minimum number of consecutive zero bytes (or bytes of all ones) that count as a hole in the file
-/// instead of text. Names come from C, where a zero byte ends a name. Single zero bytes occur in
-/// names that were damaged in memory.
+/// Minimum number of consecutive bytes 0x00 or 0xFF that are treated as a hole in the file instead
+/// of text. Text can contain single zero bytes: names come from C, where a zero byte ends a name,
+/// and names damaged in memory can contain them.
 const HOLE: usize = 8;
 
 /// The number of strings with each kind of damage, and whether the text outside of strings is JSON.
@@ -30,7 +30,7 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Whether the text is JSON without any fault.
+    /// Whether the text is valid JSON.
     pub(super) fn is_none(&self) -> bool {
         *self == Faults::default()
     }

@@ -131,7 +131,7 @@ impl<'a> Source<'a> {
         Ok(count)
     }
 
-    /// Whether an error means that the data is damaged rather than that the data could not be read.
+    /// Whether an error means that the data is damaged, not that reading failed.
     fn is_damage(&self, error: &io::Error) -> bool {
         match &self.packing {
             Packing::Plain(_) => false,

@@ -1,9 +1,9 @@
 //! Interns the raw bytes of names as strings.
 //!
-//! Most raw bytes equal the decoded string and are looked up directly. Raw bytes with escapes,
-//! damage, or non-ASCII characters are decoded only the first time. A table of aliases maps the raw
-//! form to the decoded string, so a repetition costs one look-up, and damage in the string is still
-//! counted every time.
+//! In most cases the raw bytes equal the decoded string, so they are looked up directly. Raw bytes
+//! with escapes, damage, or non-ASCII characters are decoded only the first time. A table of
+//! aliases maps the raw form to the decoded string, so a repetition costs one look-up, and damage
+//! in the string is still counted every time.
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};
@@ -105,7 +105,7 @@ impl Strings {
     }
 }
 
-/// Whether two byte slices are equal.
+/// Whether two byte slices are identical.
 ///
 /// An empty slice may have a dangling pointer. Comparing zero bytes at such a pointer costs a
 /// hundred nanoseconds if the system's `memcmp` reads through a mask (AVX-512), because microcode

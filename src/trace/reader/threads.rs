@@ -23,8 +23,7 @@ pub(super) struct Threads {
     recent: [Option<Recent>; RECENT],
 }
 
-/// The raw bytes that identify a recent thread. The raw bytes that identify the thread of most
-/// events.
+/// A recent thread, with the raw bytes that identify it. Most events are on a recent thread.
 #[derive(Debug)]
 struct Recent {
     pid: Vec<u8>,

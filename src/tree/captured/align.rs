@@ -16,8 +16,8 @@
 //! previous pair has a cost. To apply this cost, a state inside an op records the stream of its
 //! last pair.
 //!
-//! States compete if they have used the same number of items. The best few hundred states continue,
-//! unless their scores are far below the best score. With a single stream, the remaining states
+//! States that have used the same number of items compete: only the best few hundred are kept, and
+//! no state whose score is far below the best score. With a single stream, the remaining states
 //! form a band around the best path, so the search takes linear time.
 
 use super::alignment::Alignment;
@@ -25,14 +25,14 @@ use super::evidence::{Evidence, Score};
 use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Maximum number of streams that are searched. If a replay has more streams, the smallest streams
-/// are merged into one, ordered by start.
+/// Maximum number of streams to align separately. If a replay has more streams, the smallest
+/// streams are merged into one, ordered by start.
 const STREAMS: usize = 6;
-/// Maximum number of states that continue after each move.
+/// Maximum number of states to keep after each move.
 const BEAM: usize = 256;
 /// States whose score is more than this below the best score are dropped.
 const MARGIN: Score = 2_000;
-/// Cost of leaving a launch without an event, or an event without a launch.
+/// Cost of a launch that matches no event, or an event that matches no launch.
 const GAP: Score = 12;
 /// Cost of using an event after an event of a different stream that started later.
 const OUT_OF_ORDER: Score = 2;
@@ -61,7 +61,7 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
 
 /// Returns the launches, with a mangled kernel name removed if no event in the replay has that
 /// name. The replay may have recorded the same name in demangled form, so a mangled name that no
-/// event has is not evidence.
+/// event has proves nothing.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
     let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
     let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
@@ -72,8 +72,9 @@ fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<La
     launched.iter().map(comparable).collect()
 }
 
-/// The streams of the replay, each as a list of events. If graph nodes are numbered, also returns
-/// all events ordered by node, because a graph numbers its nodes in capture order.
+/// The orders of the events to try. If graph nodes are numbered, the first order is a single list
+/// of all events sorted by node, because a graph numbers its nodes in capture order. The last order
+/// has a separate list for each stream.
 fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     let mut streams: FxHashMap<_, Vec<u32>> = FxHashMap::default();
     for (at, event) in (0..).zip(ran) {
@@ -161,7 +162,7 @@ impl Search<'_, '_> {
         (reached[last].score, self.trace_back(&reached))
     }
 
-    /// The best states of a front, best first; only these states continue.
+    /// The best states of a front, best first; only these states are kept.
     fn fittest(&self, front: Front) -> Vec<(Used, Reached)> {
         let mut states: Vec<(Used, Reached)> = front.into_iter().collect();
         states.sort_unstable_by_key(|&(used, how)| (std::cmp::Reverse(how.score), used));

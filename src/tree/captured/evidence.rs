@@ -2,8 +2,8 @@
 //!
 //! ROCm records the kernel name with the launch, so names decide in ROCm traces. CUDA records no
 //! kernel names with launches. In CUDA traces, words that the op and its kernel share can help
-//! (`rms_norm`, `add_rmsnorm_kernel`). More evidence is learned from the sequences: one op with one
-//! shape launches the same kernel in every layer.
+//! (`rms_norm`, `add_rmsnorm_kernel`). More evidence is learned from the sequences: an op with a
+//! given shape launches the same kernel in every layer.
 
 use super::alignment::Alignment;
 use super::graphs::LaunchKind;
@@ -11,7 +11,7 @@ use super::sequences::{Alphabet, Launched, Ran};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The evidence for a pair of launch and event, in sixteenths of a point.
+/// The score of a launch and an event, in sixteenths of a point.
 pub(super) type Score = i32;
 
 /// Base score of a launch and an event whose kinds are compatible.
@@ -27,11 +27,11 @@ const SAME_WORK: Score = 48;
 const OTHER_WORK: Score = -24;
 /// Score if a word from the op's name occurs in the kernel's name.
 const SAME_WORD: Score = 32;
-/// Minimum length of a word that is searched for in kernel names. Shorter words occur in many
-/// unrelated words.
+/// Minimum length of a word that is searched for in kernel names. Shorter words occur by chance in
+/// many longer words.
 const SHORTEST_WORD: usize = 3;
-/// Score if the launch and the kernel have equal grids and blocks. The score is subtracted if their
-/// grids or blocks differ.
+/// Score if the launch and the kernel have the same grid and block. The score is subtracted if
+/// either differs.
 const GRID: Score = 24;
 /// Score if the previous alignment matched all launches with this context to this kernel.
 const LEARNED: Score = 80;
@@ -72,7 +72,7 @@ const WORK: [(&[&str], &[&str]); 17] = [
 /// The evidence for which launch produced which kernel.
 pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
-    /// Scores by the words of a context and of a kernel, each computed only once.
+    /// For each context and kernel, the score of their words, computed only once.
     words: FxHashMap<(u32, u32), Score>,
     /// How often a context was matched to a kernel with this name, or with this name and grid (one
     /// map for both kinds of keys). `contexts` contains how often a context was matched to any
@@ -93,7 +93,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// The score of a pair of launch and event; `None` if the two cannot be a pair.
+    /// The score of a launch and an event; `None` if the launch cannot have produced the event.
     pub(super) fn score(&mut self, launched: &Launched, ran: &Ran) -> Option<Score> {
         if launched.kind != ran.kind && !self.may_be_written_as(launched.kind, ran) {
             return None;
@@ -110,7 +110,7 @@ impl<'a> Evidence<'a> {
         }
         if let Some(&all) = self.contexts.get(&launched.context) {
             // The name alone has the same weight as name and grid together because, without
-            // recorded shapes, one op has many grids.
+            // recorded shapes, an op can have many grids.
             let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
             let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;
@@ -157,8 +157,9 @@ impl<'a> Evidence<'a> {
         self.uses_grids = 2 * equal >= grids;
     }
 
-    /// Fraction of the pairs whose kernel does the work that the op names. If no word decides, the
-    /// kernel must be the most frequent kernel for launches with this context.
+    /// Fraction of the pairs whose kernel does the work that the op's name indicates. If no word
+    /// decides, a pair counts only if its kernel is the most frequent kernel for launches with this
+    /// context.
     pub(super) fn agreement(
         &mut self,
         launched: &[Launched],
@@ -180,8 +181,8 @@ impl<'a> Evidence<'a> {
             let (launch, ran) = (&launched[launch], &ran[at]);
             let is_usual = usual.get(&launch.context).is_some_and(|&(_, name)| name == ran.name);
             let words = self.words(launch.context, ran.name);
-            // Without recorded shapes, one op has several usual kernels. If the kernel is not the
-            // most frequent kernel for the context, the words must confirm that kernel.
+            // Without recorded shapes, one context can launch several kernels. If the kernel is not
+            // the most frequent kernel for the context, the words must confirm the match.
             let agrees = launch.name.is_some() || words > 0 || (words == 0 && is_usual);
             agree += f64::from(u8::from(agrees));
             all += 1.0;
@@ -220,7 +221,8 @@ fn words(context: &str, kernel: &str) -> Score {
     }
     let is_shared =
         |word: &&str| word.len() >= SHORTEST_WORD && *word != "aten" && kernel.contains(*word);
-    // Only the words of the op's own name are compared, because frames have too many words.
+    // Only the words of the op's own name are compared, because the names of frames contain too
+    // many words.
     let of_op = op.to_ascii_lowercase();
     let mut own = of_op.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     match both {

@@ -1,15 +1,16 @@
-//! Finds the graphs captured in a trace, each with the calls and launches between the begin and the
-//! end of the capture.
+//! Finds the graphs captured in a trace, each with the calls and launches between the beginning and
+//! the end of the capture.
 //!
-//! Calls that extend beyond the begin or the end enclose the graph and are not part of the graph.
-//! Launches on other threads (as in a backward pass) are part of the graph. A launch with its own
-//! GPU events ran immediately instead of being captured, so such a launch is not part of the graph.
+//! Calls that extend beyond the beginning or the end of the capture enclose the graph and are not
+//! part of it. Launches on other threads (as in a backward pass) are part of the graph. A launch
+//! with its own GPU events ran immediately instead of being captured, so it is not part of the
+//! graph.
 
 use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
 use std::sync::Arc;
 
-/// The work that a launch adds to a graph.
+/// The kind of work that a launch adds to a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LaunchKind {
     /// A kernel.
@@ -21,7 +22,7 @@ pub enum LaunchKind {
 }
 
 impl LaunchKind {
-    /// The work that a runtime call with this name adds to a graph, if any.
+    /// The kind of work that a runtime call with this name adds to a graph, if any.
     pub fn of(name: &str) -> Option<LaunchKind> {
         let rest = ["cuda", "hip", "cu"].iter().find_map(|vendor| name.strip_prefix(vendor))?;
         if rest.contains("LaunchKernel") || rest.contains("LaunchCooperativeKernel") {
@@ -43,7 +44,7 @@ pub struct Capture {
     graphs: Vec<CapturedGraph>,
 }
 
-/// One captured graph: the calls recorded between the begin and the end of the capture.
+/// One captured graph: the calls recorded between the beginning and the end of the capture.
 #[derive(Debug, Clone)]
 pub struct CapturedGraph {
     pub(crate) begin: EventId,
@@ -53,7 +54,7 @@ pub struct CapturedGraph {
     pub(crate) is_whole: bool,
     /// The captured calls, in preorder.
     pub(crate) calls: Vec<GraftedCall>,
-    /// The captured launches by start time, as positions in `calls`.
+    /// The captured launches, sorted by start time, as positions in `calls`.
     pub(crate) launches: Vec<(u32, LaunchKind)>,
 }
 
@@ -85,7 +86,7 @@ impl Capture {
         Capture { tree, graphs }
     }
 
-    /// Whether any graph was captured in the trace. The check is fast because no tree is needed.
+    /// Whether any graph was captured in the trace. The check is fast because it builds no tree.
     pub fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }
@@ -128,8 +129,9 @@ struct Captured {
     is_whole: bool,
 }
 
-/// Matches the begin of each capture with the next end of a capture on the same thread. A begin
-/// without an end extends to the next begin, or to the end of the trace.
+/// Matches each call that begins a capture with the next call on the same thread that ends a
+/// capture. Without such a call, the capture extends to the beginning of the next capture, or to
+/// the end of the trace.
 fn ranges(tree: &CallTree) -> Vec<Captured> {
     let trace = tree.trace();
     let mut marks: Vec<EventId> = tree
@@ -145,8 +147,8 @@ fn ranges(tree: &CallTree) -> Vec<Captured> {
         let start = trace.start(mark);
         let open = ranges.last_mut().filter(|last| last.thread == thread && last.span.1 > start);
         match (is_begin(trace.name(mark)), open) {
-            // A begin inside another begin is the driver call inside the runtime call, not a second
-            // capture.
+            // A begin call inside another begin call is the driver call inside the runtime call,
+            // not a second capture.
             (true, Some(open)) if start < open.span.0 => {}
             (true, open) => {
                 if let Some(open) = open {

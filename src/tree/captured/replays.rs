@@ -10,14 +10,14 @@ pub struct Replay {
     pub launch: Uid,
     /// Number of GPU events that the launch started.
     pub kernels: usize,
-    /// Number of GPU events that were attributed to the captured call that launched the event.
+    /// Number of GPU events that were attributed to the captured call that launched them.
     pub placed: usize,
     /// Number of GPU events that were attributed to the program part named in the event; 0 if a
     /// captured graph fits.
     pub named: usize,
     /// The captured graph that the launch replays; `None` if no captured graph fits.
     pub graph: Option<ReplayedGraph>,
-    /// Number of additional captured graphs that fit equally well, in which case the capture order
+    /// Number of other captured graphs that fit equally well. If there are any, the capture order
     /// decided.
     pub equals: usize,
     /// The most similar captured graph and the reason why it does not fit. `None` if a graph fits
@@ -30,7 +30,7 @@ pub struct Replay {
 pub struct ReplayedGraph {
     /// The file that contains the capture.
     pub source: String,
-    /// Index of the graph among the graphs of the file, from 0.
+    /// Index of the graph in the file, counted from 0.
     pub number: usize,
     /// The call that began the graph's capture: a position in the capture's `traceEvents`.
     pub begin: Uid,

@@ -63,8 +63,8 @@ pub(crate) struct Ran {
     pub(crate) kind: LaunchKind,
     pub(crate) name: u32,
     pub(crate) grid: Option<u32>,
-    /// Id of the combination of the kernel's name and grid, because an op with one shape launches
-    /// the same combination in every layer.
+    /// Id of the combination of the kernel's name and grid. An op with a given shape launches the
+    /// same combination in every layer.
     pub(crate) sort: u32,
     pub(crate) stream: Stream,
     pub(crate) start: Nanos,
@@ -140,8 +140,8 @@ fn context(
     alphabet.id(&text)
 }
 
-/// The name of a frame without file and line, or of a module without instance number. The names of
-/// the same call in two layers differ only in these parts.
+/// The name of a frame without its file and line, or of a module without its instance number. The
+/// names of corresponding calls in two layers differ only in the omitted parts.
 fn plain_frame(name: &str) -> String {
     if let Some(module) = ModuleName::of(name) {
         return module.class.to_owned();
@@ -153,7 +153,7 @@ fn plain_frame(name: &str) -> String {
 }
 
 impl Ran {
-    /// The GPU events directly below a graph launch, by start.
+    /// The GPU events directly below a graph launch, sorted by start.
     pub(crate) fn of(tree: &CallTree, launch: CallId, alphabet: &mut Alphabet) -> Vec<Ran> {
         let trace = tree.trace();
         let events = tree.children(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);

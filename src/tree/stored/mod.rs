@@ -4,7 +4,8 @@
 //! Calls are stored in preorder with their depths, so they can be nested and linked again without
 //! times or ids. Most Python frames are stored without times. A frame without times takes its times
 //! from the calls below it or, if there are none, from the start of the previous call. Each start
-//! is stored as the distance from the previous start, so equal steps have equal numbers.
+//! is stored as the distance from the previous start, so identical steps are stored as identical
+//! numbers.
 //!
 //! Annotations are not calls, but they mark steps and phases, so they are stored in a separate
 //! list. Flow arrows, ids, notes and memory events are omitted, because the alignment does not use
@@ -23,21 +24,22 @@ pub(crate) struct StoredTree {
     /// `pid`, `tid` and name of each thread.
     threads: Vec<[u32; 3]>,
     streams: Vec<(i64, i64)>,
-    /// Dims, types, strides and concrete inputs of each argument record.
+    /// For each argument record, its dims, types, strides and concrete inputs.
     arguments: Vec<[u32; 4]>,
     header: StoredHeader,
     /// Depth of each call, in preorder.
     depths: Vec<u32>,
-    /// For each call, index in [`KINDS`], or the code of a root.
+    /// For each call, the index of its kind in [`KINDS`], or the code of a root.
     kinds: Vec<u8>,
-    /// Index of each call's name. For each root of a thread, index of the thread.
+    /// For each call, the index of its name or, for a thread root, the index of the thread.
     names: Vec<u32>,
     thread_of: Vec<u32>,
     starts: Vec<i64>,
     durations: Vec<i64>,
-    /// Index of each call's arguments plus 1; 0 without arguments.
+    /// For each call, the index of its arguments plus 1, or 0 if the call has no arguments.
     arguments_of: Vec<u32>,
-    /// Name, thread, start (as distance from the previous start) and duration of each annotation.
+    /// For each annotation, its name, thread, start (as the distance from the previous start) and
+    /// duration.
     annotations: Vec<(u32, u32, i64, i64)>,
     /// All columns below contain values for only a few calls.
     captured: Column<u8>,
@@ -68,7 +70,7 @@ struct StoredHeader {
     options: Vec<String>,
 }
 
-/// Kinds of calls that are events; the position in this list is the code.
+/// The kinds of calls that are events. The code of a kind is its position in this list.
 const KINDS: [Category; 6] = [
     Category::PythonFunction,
     Category::CpuOp,
@@ -81,7 +83,7 @@ const KINDS: [Category; 6] = [
 const THREAD: u8 = 6;
 const UNLINKED_ROOT: u8 = 7;
 
-/// Ways in which calls were captured; the position in this list is the code.
+/// The ways in which calls can be captured. The code of a way is its position in this list.
 const CAPTURED: [CapturedAs; 2] = [CapturedAs::Call, CapturedAs::Part];
 
 /// Maximum value of a time; a larger number is an error. The sum of two such times does not

@@ -35,8 +35,8 @@ impl StoredTree {
         trace.all_streams =
             self.streams.iter().map(|&(device, number)| Stream { device, number }).collect();
         let times = times(&calls, &self.kinds, &self.starts, &self.durations);
-        // The events are ordered: first the trace's own calls in preorder, then annotations, then
-        // captured calls.
+        // The events are in this order: the trace's own calls in preorder, then the annotations,
+        // then the captured calls.
         let mut event_of = vec![NONE; calls.parents.len()];
         let own = order.len() - self.captured.at.len();
         for (number, &call) in order.iter().enumerate() {

@@ -62,7 +62,7 @@ impl Document {
         }
     }
 
-    /// Removes arguments of every event.
+    /// Removes the named arguments from every event.
     pub(super) fn remove_arguments(&mut self, names: &[&str]) {
         for event in self.events().iter_mut() {
             if let Some(args) = event["args"].as_object_mut() {

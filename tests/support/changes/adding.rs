@@ -69,8 +69,8 @@ fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs
 }
 
-/// The new op around a run of calls, and the position of the op in the file. If two spans are equal, the event that
-/// comes first in the file is the outer one.
+/// The new op around a run of calls, and the position of the op in the file. If two events have the same span, the
+/// event that comes first in the file is the outer event.
 fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usize, Event) {
     let span = (events[first].start, events[last].end);
     let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);

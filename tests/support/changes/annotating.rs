@@ -52,7 +52,7 @@ pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Rec
         let (first, last) = (list[first], list[last]);
         let span = (events[first].start, events[last].end);
         let name = NAMES[random.below(NAMES.len())];
-        // If two events have equal spans, the event that comes first in the file is the outer one.
+        // If two events have the same span, the event that comes first in the file is the outer event.
         let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);
         let range = Event::new(Kind::Op, &category, name, &events[first].lane, span);
         (fills.map_or(first, |parent| parent + 1), range)

@@ -68,7 +68,7 @@ fn region(
     let op = |name: &str, (start, end): (i64, i64)| again(&events[op], name, (start, end));
     let (start, end) = (events[layer].start, events[layer].end);
     let groups = launches.chunks(FUSED);
-    // Each call is `inset` ns shorter at both ends than the enclosing call, so no two spans are equal.
+    // Each call is `inset` ns shorter at both ends than the enclosing call, so no two calls have the same span.
     let width = (end - start) / (groups.len() as i64 + 1);
     let inset = width / 8;
     let graph = format!("## Call CompiledFxGraph fmbkyqhh5hybzr3a7ql4qhbpq4yjvkbs{number} ##");

@@ -55,9 +55,9 @@ pub enum Change {
     DropLaunches(f64),
     /// A module runs twice, as two instances, and later instances have higher numbers.
     InsertModule,
-    /// One of several equal layers runs twice, as two instances.
+    /// One of several identical layers runs twice, as two instances.
     InsertLayer,
-    /// One of several equal layers is removed.
+    /// One of several identical layers is removed.
     DropLayer,
     /// Two modules of the same class are swapped. Instance numbers are not swapped, because the profiler numbers
     /// instances in execution order.

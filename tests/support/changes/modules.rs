@@ -6,7 +6,7 @@ use crate::support::recording::Event;
 use crate::support::score::{contents, without_addresses};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Minimum number of siblings of the same class that count as equal layers.
+/// Minimum number of same-class siblings required to treat them as identical layers.
 const LAYERS: usize = 3;
 
 /// The modules with at least two siblings of the same class; each module is given by the positions of its calls.
@@ -31,8 +31,7 @@ pub(super) fn layers(recording: &Recording, forest: &Forest) -> Vec<Vec<usize>> 
     found
 }
 
-/// Removes one of several equal layers everywhere in the recording; later instances get lower
-/// numbers.
+/// Removes one of several identical layers everywhere in the recording; later instances get lower numbers.
 pub(super) fn drop_layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let places = random.pick(&layers(recording, &forest))?.clone();

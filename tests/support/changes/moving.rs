@@ -17,8 +17,8 @@ pub(super) fn neighbours(
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
     let contents = contents(events, &forest, without_addresses);
-    // Instances of the same module class, and calls of the same function, are not swapped, because they are numbered
-    // in order and a swap would only renumber them. Equal ops are not swapped, because the swap would not change the
+    // Instances of the same module class, and calls of the same function, are not swapped, because they are numbered in
+    // order and a swap would only renumber them. Identical ops are not swapped, because the swap would not change the
     // trace at all.
     let differ = |one: usize, two: usize| match events[one].kind {
         Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),

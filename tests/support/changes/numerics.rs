@@ -15,8 +15,8 @@ const INSIDE: [(i64, i64); 4] =
 /// The nested ops that make up a cast, outermost first.
 const CASTS: [&str; 3] = ["aten::to", "aten::_to_copy", "aten::copy_"];
 
-/// Multiplies the first dimension of each op's first input by [`BATCH`]. If the first dimension of another input is
-/// equal, it is multiplied as well.
+/// Multiplies the first dimension of each op's first input by [`BATCH`]. If another input has the same first dimension,
+/// that dimension is multiplied as well.
 pub(super) fn batch(recording: &Recording) -> Option<Recording> {
     let mut changed = recording.clone();
     let mut any = false;

@@ -66,7 +66,7 @@ fn give_other_ids(event: &mut Event, shift: i64) {
     }
 }
 
-/// Shifts a process or thread id. Ids that are strings or less than 100, such as GPU ids, stay the same.
+/// Shifts a process or thread id. Ids that are strings, and ids below 100 such as GPU ids, stay the same.
 fn other_number(id: &Arc<str>, shift: i64) -> Arc<str> {
     match id.parse::<i64>() {
         Ok(number) if number > 99 => (number + shift).to_string().into(),
@@ -108,8 +108,8 @@ fn other_api(name: &str) -> String {
     }
 }
 
-/// Generates a new name for a kernel. The new name is derived from a hash of `name`. Equal kernels therefore keep
-/// equal names, but the new name does not resemble the old name.
+/// Generates a new name for a kernel. The new name is derived from a hash of `name`. Kernels with the same name
+/// therefore get the same new name, which does not resemble the old name.
 pub(super) fn other_kernel(name: &str) -> String {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);

@@ -17,7 +17,7 @@ pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Rec
     Some(module_again(recording, &forest, &places))
 }
 
-/// Repeats one of several equal layers after each of its calls, as an additional instance.
+/// Repeats one of several identical layers after each of its calls, as an additional instance.
 pub(super) fn layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let mut layers = super::modules::layers(recording, &forest);

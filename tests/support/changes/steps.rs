@@ -62,9 +62,9 @@ fn is_before(event: &Event, cut: i64) -> bool {
 /// Swaps two adjacent recorded steps on all threads, together with the GPU events that they launched. Step numbers
 /// are not swapped, because the profiler numbers steps in execution order.
 ///
-/// The names or the arguments of the ops in the two steps must differ. The swap of two equal steps would be
-/// invisible. Returns `None` if there are fewer than three steps, if no two adjacent steps differ, or if calls on
-/// some thread span the boundary between two steps.
+/// The names or the arguments of the ops in the two steps must differ. A swap of two identical steps would be
+/// invisible. Returns `None` if there are fewer than three steps, if no two adjacent steps differ, or if calls on some
+/// thread span the boundary between two steps.
 pub(super) fn reorder(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let mut steps: Vec<&Event> =

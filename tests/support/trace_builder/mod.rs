@@ -9,8 +9,8 @@
 //!     })
 //!     .json();
 //! ```
-//! Each call takes a fixed host time, and each kernel starts as soon as it has been launched and its stream is free,
-//! so equal closures produce equal bytes.
+//! Each call takes a fixed host time, and each kernel starts as soon as it has been launched and its stream is free, so
+//! identical closures produce identical bytes.
 
 mod host_thread;
 mod launch;

@@ -31,7 +31,7 @@ pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
 /// First word of the subject for calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
-/// Last word of the subject for ops that call an op with the same name and different inputs, as under
+/// Last word of the subject for ops that call an op with the same name but different inputs, as under
 /// `autocast`.
 pub(super) const REPEATED: &str = "repeated";
 
@@ -40,7 +40,7 @@ pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 
 /// Suffix of the subject for ops that only convert the type or format of a tensor. A type or format
-/// conversion belongs to the change at the same position, unless the type or format itself changed.
+/// conversion is part of the change at the same position, unless the type or format itself changed.
 pub(super) const CASTING: &str = " casts";
 
 /// Suffix of the subject for kernels that are launched outside of ops.
@@ -49,8 +49,8 @@ pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of op
 /// Subject for layers that only one of the recordings contains.
 pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
-/// Words in the names of attention ops, and the implementation of scaled dot product attention that each word
-/// identifies.
+/// Words that occur in the names of attention ops. Each word identifies an implementation of scaled dot
+/// product attention.
 const ATTENTION: [(&str, &str); 5] = [
     ("cudnn_attention", "cuDNN"),
     ("flash_attention", "Flash"),
@@ -59,7 +59,7 @@ const ATTENTION: [(&str, &str); 5] = [
     ("attention_math", "math"),
 ];
 
-/// Assigns the outermost call of a difference to a change.
+/// Assigns an outermost unmatched call to a change.
 pub(super) fn claim(
     drafts: &mut Drafts<'_>,
     surveyor: &mut Surveyor<'_>,
@@ -99,8 +99,8 @@ pub(super) fn claim(
     }
 }
 
-/// Assigns the unmatched nodes of the backward pass below a call to the changes of their forward
-/// ops. Returns the change that most of the unmatched backward nodes belong to.
+/// Assigns the unmatched nodes of the backward pass below a call to the changes of their forward ops. Returns
+/// the change that includes most of the unmatched backward nodes.
 fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -132,8 +132,9 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     counts.into_iter().max_by_key(|&(at, count)| (count, Reverse(at))).map(|(at, _)| at)
 }
 
-/// Finds the added or removed layer that contains a forward op, by module class. If one of several equal
-/// layers was removed, the forward and backward pass may disagree about which layer was removed.
+/// Finds, by module class, the added or removed layer that contains a forward op. If one of several identical
+/// layers was removed, the alignment may treat one layer as removed in the forward pass and another layer in
+/// the backward pass.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     let (side, call) = either(drafts.analysis, forward);
     let tree = drafts.analysis.tree(side);
@@ -189,7 +190,8 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function that a frame runs; for a wrapper, the function that the longest frame inside it runs.
+/// The function that a frame runs. If the function is a wrapper, the function that the longest frame inside
+/// it runs.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;
     let largest = |&call: &CallId| {
@@ -339,7 +341,7 @@ fn names_around(analysis: &Analysis, node: MergedId) -> Vec<&str> {
     names.collect()
 }
 
-/// The attention implementation that an op belongs to.
+/// The attention implementation that an op is part of.
 pub(in crate::analysis::changes) fn backend(op: &str) -> Option<&'static str> {
     ATTENTION.iter().find(|(word, _)| op.contains(word)).map(|(_, name)| *name)
 }

@@ -53,7 +53,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     if drafts.all()[region].subject == DIVIDED {
         let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
         fold_where(drafts, region, &kinds, |_| true);
-        // Module calls are recorded only outside of compiled code.
+        // The calls of modules are recorded only outside of compiled code.
         fold_where(drafts, region, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
             draft.position.frame.ends_with(GENERATED)
                 || names(draft).any(|name| !name.contains("::"))
@@ -79,7 +79,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         let kinds = [ChangeKind::Ops, ChangeKind::Layers, ChangeKind::Python, ChangeKind::HostRead];
         fold_where(drafts, graph, &kinds, |draft| draft.position == position);
     }
-    // Regions that replaced calls describe the change best, so they come first.
+    // Regions that replaced calls come first, because they describe the change best.
     let mut all = drafts.find(ChangeKind::Graphs);
     all.sort_by_key(|&at| drafts.all()[at].subject.is_empty());
     all.extend(drafts.find(ChangeKind::Compilation));
@@ -89,7 +89,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 }
 
 /// Merges calls into an unmatched region: the calls inside the region's compiled code, and the calls in
-/// modules that only the other side runs, because the region replaced these modules.
+/// modules that only the other side runs. The region replaced these modules.
 fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
     let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
     let Some(side) = found else { return };
@@ -118,7 +118,7 @@ fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
 }
 
 /// Folds ops that run during compilation into the warm-up change. The compiler calls these ops to find out
-/// what they return.
+/// what the ops return.
 pub(super) fn into_warm_up(drafts: &mut Drafts<'_>) {
     let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
     for at in drafts.find(ChangeKind::Compilation) {

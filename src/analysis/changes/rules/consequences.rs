@@ -52,8 +52,8 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     streams_and_python(drafts);
 }
 
-/// Folds facts that count as changes only if nothing else changed: a different arrangement of the same
-/// calls, ops that detach tensors where the host reads a value, and argument values that are sizes.
+/// Folds facts that count as changes only if nothing else changed: the same calls in a different arrangement,
+/// ops that detach a tensor whose value the host reads, and argument values that are sizes.
 fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,
@@ -91,7 +91,7 @@ fn into_any(drafts: &mut Drafts<'_>) {
 }
 
 /// Folds size, layout and batch counting changes into a parameter change. A model parameter may change tensor
-/// sizes and layouts in later ops, and a model in evaluation mode does not count its batches.
+/// sizes and layouts in later ops. A model in evaluation mode does not count its batches.
 fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let draft = &drafts.all()[arguments];
     let Some(parameter) = draft.parameter else { return };
@@ -118,8 +118,8 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     }
 }
 
-/// Folds kernel selection and math mode changes into the environment change, because a different device or
-/// different software versions explain such changes.
+/// Folds kernel selection and math mode changes into the environment change: a different device or software
+/// version explains such changes.
 fn into_environment(drafts: &mut Drafts<'_>) {
     let notes = &drafts.analysis.comparability().both;
     let notes = ["DIFFERENT_DEVICE", "DIFFERENT_VERSIONS"].map(|code| notes.get(code));
@@ -142,7 +142,7 @@ fn into_environment(drafts: &mut Drafts<'_>) {
     fold_where(drafts, at, &[ChangeKind::Attention], |draft| {
         !names(draft).any(|name| backend(name).is_some())
     });
-    // Some ops exist only in the libraries of one vendor.
+    // Some ops exist only in one vendor's libraries.
     fold_where(drafts, at, &[ChangeKind::Ops, ChangeKind::Shapes], |draft| {
         names(draft).any(|name| name.contains("miopen")) && !draft.names.baseline.is_empty()
     });
@@ -185,7 +185,7 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
 /// Folds casts into the precision change that makes them necessary.
 fn into_precision(drafts: &mut Drafts<'_>) {
     let Some(precision) = first(drafts, &[ChangeKind::Precision]) else { return };
-    // A function that does more than cast, such as gradient clipping, is a separate change.
+    // A function that does more than casting, such as gradient clipping, is a separate change.
     fold_where(drafts, precision, &[ChangeKind::Ops], |draft| {
         let has_cast = names(draft).any(|name| name == "aten::to" || name == "aten::_to_copy");
         let is_in_function = functions(draft).next().is_some();
@@ -208,8 +208,8 @@ fn into_format(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Merges type and format conversions that no change explains into the change of the ops at the
-/// same position.
+/// Merges type and format conversions that no change explains into the change to the ops at the same
+/// position.
 fn casts_into_ops(drafts: &mut Drafts<'_>) {
     for casts in drafts.find(ChangeKind::Ops) {
         let Some(place) = drafts.all()[casts].subject.strip_suffix(CASTING) else { continue };
@@ -241,7 +241,7 @@ fn converts_format(analysis: &Analysis, node: MergedId) -> bool {
 /// the attention change.
 fn into_attention(drafts: &mut Drafts<'_>) {
     let Some(attention) = first(drafts, &[ChangeKind::Attention]) else { return };
-    // Attention that is written in basic ops is a softmax between two matrix products.
+    // Attention that is composed of basic ops is a softmax between two matrix products.
     for ops in drafts.find(ChangeKind::Ops) {
         let (one, two) = (&drafts.all()[attention], &drafts.all()[ops]);
         let is_written_out = one.position == two.position
@@ -262,8 +262,8 @@ fn into_attention(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Folds the consequences of a different number of modules: a different number of nested modules,
-/// and ops that only seem to be added or removed because they were matched in a different module.
+/// Folds the consequences of a different number of modules: a different number of nested modules, and ops
+/// that seem to be added or removed only because they were matched in a different module.
 fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
     let Some(cause) = first(drafts, &causes) else { return };
@@ -328,8 +328,8 @@ pub(in crate::analysis::changes) fn optimizer_ops(
     names
 }
 
-/// Folds optimizer changes into changes that add or remove parameters, so the optimizer updates
-/// different tensors.
+/// Folds optimizer changes into changes that add or remove parameters, because these make the optimizer
+/// update different tensors.
 fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments];
     for optimizer in drafts.find(ChangeKind::Optimizer) {
@@ -340,7 +340,7 @@ fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
         }) else {
             continue;
         };
-        // The change is a consequence if the optimizer runs the same ops for more or fewer tensors.
+        // An optimizer change is a consequence if the optimizer runs the same ops for more or fewer tensors.
         let known = PerSide::from_fn(|side| optimizer_ops(drafts.analysis, side));
         let is_more_of_the_same = names(&drafts.all()[optimizer])
             .filter(|name| name.contains("::"))
@@ -400,7 +400,7 @@ fn backward_into_forward(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds an added or removed `torch.no_grad` into the change of the ops that were added or removed with it.
+/// Folds an added or removed `torch.no_grad` into the change that adds or removes the ops inside it.
 fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     for ops in drafts.find(ChangeKind::Ops) {
         let (position, names) =

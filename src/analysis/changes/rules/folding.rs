@@ -1,10 +1,10 @@
-//! Helpers that find changes and fold them into their causes, shared by the rules about consequences.
+//! Helpers for the rules about consequences: find changes, and fold changes into their causes.
 
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::side::Side;
 
-/// The first change of the first kind in `kinds` for which there is a change.
+/// The first change whose kind is in `kinds`; kinds that come first in `kinds` take precedence.
 pub(super) fn first(drafts: &Drafts<'_>, kinds: &[ChangeKind]) -> Option<usize> {
     kinds.iter().find_map(|&kind| drafts.find(kind).first().copied())
 }

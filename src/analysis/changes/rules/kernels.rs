@@ -42,7 +42,7 @@ pub(in crate::analysis::changes) fn claim(
     }
     for ((draft, _), found) in with_other_arguments {
         // A switched math mode applies to all ops in a family. If the math mode of only a few ops differs,
-        // the library selected the mode because the sizes or layouts of these ops changed.
+        // the library selected a different mode because the sizes or layouts in these ops changed.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {
@@ -79,8 +79,7 @@ pub(in crate::analysis::changes) fn node_of(analysis: &Analysis, row: &Row) -> O
     Side::BOTH.into_iter().find_map(|side| Some(merged.of(side, row.calls[side]?)))
 }
 
-/// The change that belongs to an unmatched call below the row's op, if this call launches one of the row's
-/// kernels.
+/// The change of an unmatched call below the row's op, if this call launches one of the row's kernels.
 fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usize> {
     let merged = drafts.analysis.diff().merged();
     let events = Side::BOTH
@@ -182,8 +181,8 @@ fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
     }
 }
 
-/// Whether a kernel's name shows that the kernel multiplies in TF32; `s1688` is the size of the TF32
-/// instruction.
+/// Whether a kernel's name shows that the kernel multiplies in TF32. In a name, `s1688` stands for the shape
+/// of the TF32 instruction.
 fn is_tf32(name: &str) -> bool {
     name.contains("tf32") || name.contains("s1688")
 }

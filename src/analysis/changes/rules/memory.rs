@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Maximum number of calls that a sentence names.
 const NAMED: usize = 3;
 
-/// Memory growths that differ by less than 1/`SAME` count as equal, since batch sizes vary.
+/// Growth rates that differ by less than 1/`SAME` count as the same, because batch sizes vary.
 const SAME: i64 = 100;
 
 /// Reports leaks, and differences in peak memory, temporary blocks and reserved memory.
@@ -31,8 +31,8 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports leaks on devices for which both recordings would show a leak. Returns the change, and the side
-/// whose memory grows faster.
+/// Reports leaks on devices for which a leak would be visible in both recordings. Returns the change, and the
+/// side whose memory grows faster.
 fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     let analysis = drafts.analysis;
     let mut found: BTreeMap<MemoryPlace, PerSide<Option<Leak>>> = BTreeMap::new();
@@ -59,7 +59,8 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     Some((at, side))
 }
 
-/// Describes how memory growth on a device differs. Also returns the side whose memory grows faster.
+/// Describes how the memory growth on a device differs between the sides. Also returns the side whose memory
+/// grows faster.
 fn growth(
     analysis: &Analysis,
     place: MemoryPlace,

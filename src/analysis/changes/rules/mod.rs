@@ -1,5 +1,5 @@
-//! The rules that turn facts into changes. Each rule looks at a single call, never at a share of the
-//! trace, so two simultaneous changes are both found.
+//! The rules that turn facts into changes. Each rule looks at a single call, never at a share of the trace,
+//! so two changes in the same comparison are both found.
 
 pub(super) mod arguments;
 pub(super) mod calls;

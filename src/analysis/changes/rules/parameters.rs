@@ -1,5 +1,5 @@
-//! Names of op parameters and parameter values, by argument position. Traces record only the positions, so
-//! ops whose overloads differ in these positions are not listed.
+//! Names of op parameters and parameter values, by argument position. Traces record only argument positions,
+//! so ops whose overloads have a parameter at different positions are not listed.
 
 const NORM: &[(usize, &str)] = &[(5, "training"), (6, "momentum"), (7, "eps")];
 const CONVOLUTION: &[(usize, &str)] =

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of ops that a sentence names.
 const NAMED: usize = 3;
-/// Amounts that differ by at most 1/`SAME` count as equal, because allocators round up.
+/// Amounts that differ by at most 1/`SAME` count as the same, because allocators round up.
 const SAME: u64 = 100;
 /// Minimum difference in bytes. Smaller differences are below the size of the segments that allocators
 /// request from a device.
@@ -26,14 +26,14 @@ const LEAST: u64 = 2 << 20;
 /// same peak may vary by one segment.
 const SEGMENT: u64 = 20 << 20;
 
-/// Whether two amounts differ by more than chance.
+/// Whether two amounts differ by more than chance explains.
 fn differs(amounts: PerSide<i64>, least: u64) -> bool {
     let most = amounts.baseline.unsigned_abs().max(amounts.candidate.unsigned_abs());
     amounts.baseline.abs_diff(amounts.candidate) > least.max(most / SAME)
 }
 
 /// Reports differences in peak memory, temporary blocks and reserved memory for each device. A leak also
-/// raises the peak on its side, so that difference is folded into the leak.
+/// raises the peak on the leaking side, so a difference between the peaks is folded into the leak.
 pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
     let analysis = drafts.analysis;
     let places: Vec<MemoryPlace> =
@@ -91,8 +91,8 @@ fn peak(
     if !usages.baseline.is_absolute() {
         sentence += ", excluding memory that was live before the recording";
     }
-    // The live set is recorded at the peak of the whole recording, so it explains the compared peak only if
-    // both peaks are equal.
+    // The live set is computed at the peak of the whole recording, so it explains the compared peak only if
+    // the two peaks are the same.
     let is_whole = usages[larger].peak() == peaks[larger];
     let mut sets = analysis.live_sets().into_iter();
     let set = sets.find(|set| is_whole && set.place == place && set.peak_of == larger);
@@ -108,8 +108,8 @@ fn peak(
     (at, larger)
 }
 
-/// Descriptions of the sources that have more live bytes on the side with the larger peak, and the ops of
-/// these sources.
+/// Descriptions of the memory sources that have more live bytes on the side with the larger peak, and the ops
+/// of these sources.
 fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     let more = |bytes: PerSide<Option<i64>>| {
         let [own, other] = [bytes[larger], bytes[larger.other()]].map(Option::unwrap_or_default);
@@ -138,8 +138,8 @@ fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     (all.iter().map(words).collect(), grown.filter_map(|row| row.node).collect())
 }
 
-/// Reports a different amount of reserved memory at the same peak, caused by fragmentation or an emptied
-/// cache.
+/// Reports that the sides reserve different amounts of memory for the same peak, as fragmentation or an
+/// emptied cache may cause.
 fn reserved(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let PerSide { baseline: Some(one), candidate: Some(two) } =
         usages.map(DeviceUsage::most_reserved)
@@ -166,8 +166,8 @@ struct Workspace {
     nodes: Vec<MergedId>,
 }
 
-/// Reports temporary blocks in matched ops that only one side allocates, or that differ in size, unless the
-/// op has different arguments or kernels.
+/// Reports temporary blocks of matched ops if only one side allocates them or if their sizes differ, unless
+/// the op has different arguments or kernels.
 fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let analysis = drafts.analysis;
     let steps = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1));
@@ -180,7 +180,8 @@ fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Devi
                 continue;
             };
             allocated[side] = allocated[side].saturating_add(block.bytes);
-            // If only one side has an op, the op's blocks belong to the change that added or removed the op.
+            // If only one side has an op, the op's blocks are part of the change that added or removed the
+            // op.
             let op = analysis.op_of(side, call).filter(|_| block.is_temporary);
             let op = op.filter(|&op| analysis.diff().relation(side, op).is_common());
             if let Some(node) = op.map(|op| merged.of(side, op)) {

@@ -58,7 +58,8 @@ fn divided(drafts: &mut Drafts<'_>) {
         let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
         drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
     }
-    // Only one side runs compiled code, and this code was not matched with the calls that it replaced.
+    // Only one side runs compiled code, and the alignment did not match this code with the calls that it
+    // replaced.
     let has_region = [ChangeKind::Compilation, ChangeKind::Graphs]
         .into_iter()
         .any(|kind| !drafts.find(kind).is_empty());

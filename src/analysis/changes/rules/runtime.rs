@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Runtime calls that allocate device memory through the driver or return memory to the driver.
 const ALLOCATIONS: [&str; 4] = ["cudaMalloc", "cudaFree", "hipMalloc", "hipFree"];
-/// Runtime calls that load GPU code, as happens when a kernel runs for the first time.
+/// Runtime calls that load GPU code, usually when a kernel runs for the first time.
 const LOADS: [&str; 7] = [
     "cuLibraryLoadData",
     "cuModuleLoad",
@@ -102,8 +102,8 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports a different number of streams. Libraries choose the streams for their kernels, so rows with
-/// different kernels are ignored.
+/// Reports a different number of streams. Rows with different kernels are ignored, because a library chooses
+/// the streams for its kernels.
 fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     let analysis = drafts.analysis;
     let is_same = |at: &usize| of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err();

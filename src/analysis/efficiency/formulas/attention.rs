@@ -2,10 +2,11 @@
 //! the backward pass.
 //!
 //! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations forward, and 2.5
-//! times as many backward, where the scores are recomputed. With a causal mask, only the pairs below the mask
-//! count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i + 1, keys)` from the bottom
-//! right. The operations of the softmax are ignored, as usual. Grouped heads need no special case: the
-//! products depend on the query's heads, and the bytes on the stored keys.
+//! times as many backward, because the backward pass recomputes the scores. With a causal mask, only the
+//! pairs that the mask lets through count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i
+//! + 1, keys)` from the bottom right. The operations of the softmax are ignored, as usual. Grouped heads need
+//! no special case: the number of products depends on the query's heads, and the number of bytes on the
+//! stored keys.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};
@@ -18,12 +19,12 @@ use serde::Deserialize;
 enum Layout {
     /// A tensor with dimensions batch, heads, sequence, head size.
     Bhsd,
-    /// A tensor with dimensions batch, sequence, heads, head size. Without a batch, the sequence
-    /// dimension packs several sequences.
+    /// A tensor with dimensions batch, sequence, heads, head size. If there is no batch dimension, several
+    /// sequences are packed in the sequence dimension.
     Bshd,
 }
 
-/// Corner in which a causal mask starts if the numbers of keys and queries differ.
+/// The corner where a causal mask starts. The corner matters only if the numbers of keys and queries differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 enum Corner {
@@ -125,7 +126,7 @@ fn all(sizes: Sizes) -> f64 {
 }
 
 impl Packed {
-    /// Batch size and sequence lengths, if all sequences are equally long. Returns `None` if the lengths
+    /// Batch size and sequence lengths, if all sequences have the same length. Returns `None` if the lengths
     /// differ: only the sum of the lengths is recorded, but the number of pairs depends on the sum of their
     /// squares.
     fn even(self, inputs: &Inputs, tokens: [u64; 2]) -> Option<(u64, [u64; 2])> {
@@ -162,7 +163,7 @@ impl AttentionBackward {
     }
 }
 
-/// Attention over a paged cache, where the lengths are in an annotation rather than in the shapes.
+/// Attention over a paged cache. An annotation, rather than the shapes, contains the sequence lengths.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct PagedAttention {

@@ -1,4 +1,5 @@
-//! A convolution of any rank takes two operations for each weight that contributes to an output element.
+//! A convolution of any rank takes two operations per output element for each weight that contributes to the
+//! element.
 //!
 //! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. In a
 //! transposed convolution, input and output are swapped. Each gradient in the backward pass is a convolution
@@ -21,7 +22,7 @@ pub(in crate::analysis::efficiency) struct Convolution {
     padding: usize,
     dilation: Option<usize>,
     groups: Option<usize>,
-    /// Flag that selects a transposed convolution.
+    /// Flag that makes the convolution transposed.
     transposed: Option<usize>,
     output_padding: Option<usize>,
     /// Whether the op is always a transposed convolution.
@@ -91,10 +92,10 @@ pub(in crate::analysis::efficiency) struct ConvolutionBackward {
     grad: usize,
     input: Option<usize>,
     weight: Option<usize>,
-    /// Flag that selects a transposed convolution.
+    /// Flag that makes the convolution transposed.
     transposed: Option<usize>,
-    /// Flags that say whether the gradients of input, weight and bias are requested. Without a recorded mask,
-    /// the gradients of input and weight are assumed.
+    /// Flags for the requested gradients: input, weight and bias. If the mask is not recorded, the gradients
+    /// of input and weight are assumed to be requested.
     mask: Option<usize>,
 }
 
@@ -105,7 +106,8 @@ impl ConvolutionBackward {
             (Some(input), Some(weight)) => {
                 self.both(inputs, grad, inputs.tensor(input)?, inputs.tensor(weight)?)
             }
-            // The shape of the input gradient is not recorded, but its channels match the weight.
+            // The shape of the input gradient is not recorded, but the number of its channels follows from
+            // the weight.
             (None, Some(weight)) => {
                 let flops = grad.elements() * per_element(inputs.tensor(weight)?)?;
                 Some(Demand::matrix(flops, None, grad.dtype))
@@ -147,8 +149,8 @@ impl ConvolutionBackward {
 
     fn mask(&self, inputs: &Inputs) -> Option<[bool; 3]> {
         let recorded = self.mask.map_or("", |at| inputs.concrete(at));
-        // Traces from before 2023 record no scalar values, so the gradients of input and weight are
-        // assumed, as in every layer but the first.
+        // Traces from before 2023 record no scalar values, so the gradients of input and weight are assumed
+        // to be requested, as they are in every layer but the first.
         if recorded.is_empty() {
             return Some([true, true, false]);
         }
@@ -160,7 +162,8 @@ impl ConvolutionBackward {
 
 /// Infers from the channels whether a convolution is transposed, for traces that did not record the flag. The
 /// first dimension of a weight is the number of output channels or, in a transposed convolution, the number
-/// of input channels. Returns `None` if the channels are inconclusive and the result depends on the flag.
+/// of input channels. Returns `None` if the channels fit neither case, or if they fit both cases and the
+/// amount of work depends on the case.
 fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<bool> {
     let first = weight.dims.first()?;
     match (grad.dims.get(1)? == first, input.dims.get(1)? == first) {
@@ -179,8 +182,8 @@ fn flag_of(text: &str) -> Option<bool> {
     }
 }
 
-/// Operations for each element that the weight is applied to: twice the product of all weight dimensions
-/// except the first.
+/// Number of operations for each element to which the weight is applied: twice the product of all weight
+/// dimensions except the first.
 fn per_element(weight: &Tensor) -> Option<f64> {
     Some(2.0 * product(weight.dims.get(1..)?))
 }

@@ -13,7 +13,7 @@ pub(in crate::analysis::efficiency) struct Lists {
     flops: f64,
     /// Tensor lists that the op reads; absent arguments are ignored.
     reads: Vec<usize>,
-    /// Tensor lists that the op overwrites, or that have the same shapes as the op's new tensors.
+    /// Tensor lists that the op overwrites, or whose shapes are the shapes of the op's new tensors.
     writes: Vec<usize>,
 }
 

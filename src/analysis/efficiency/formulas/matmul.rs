@@ -19,7 +19,7 @@ pub(in crate::analysis::efficiency) struct Matmul {
     add: Option<usize>,
     /// A tensor that receives the product.
     out: Option<usize>,
-    /// A scalar that selects the type of the result. Without this scalar and without `out`, the result has
+    /// A scalar that specifies the type of the result. Without this scalar and without `out`, the result has
     /// the type of `a`.
     out_dtype: Option<usize>,
 }

@@ -22,8 +22,9 @@ use super::inputs::Inputs;
 use crate::program::Lengths;
 use serde::Deserialize;
 
-/// Weight of an op. The greater the weight, the more of the work below the op is covered by the op's model.
-/// An op is not counted if a nested op has the same or a greater weight, because the nested op does the work.
+/// Weight of an op. The greater an op's weight, the more of the work below the op is covered by the op's
+/// model. An op is not counted if a nested op has the same or a greater weight, because the nested op does
+/// the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::analysis::efficiency) enum Weight {
     /// Weight of copies and fills.
@@ -67,7 +68,7 @@ pub(super) struct Op<'a> {
 }
 
 impl Formula {
-    /// The minimum work of the op; `None` if its arguments are insufficient.
+    /// The minimum work of the op; `None` if the arguments do not determine it.
     pub(super) fn demand(&self, op: &Op<'_>) -> Option<Demand> {
         let demand = match self {
             Formula::Matmul(formula) => formula.demand(op.inputs),
@@ -108,7 +109,7 @@ impl Formula {
         }
     }
 
-    /// Whether kernel names may be the only source of tensor types.
+    /// Whether tensor types may be known from kernel names only.
     pub(super) fn takes_lists(&self) -> bool {
         matches!(self, Formula::Lists(_))
     }

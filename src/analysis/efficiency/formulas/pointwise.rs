@@ -19,7 +19,7 @@ pub(in crate::analysis::efficiency) struct Pointwise {
     out: Option<usize>,
     /// Type of a new result; if `None`, the inputs are promoted to a common type.
     result: Option<ResultType>,
-    /// A flag or type number which, if set, makes the new result 32 bits wide.
+    /// A flag or type number. If it is set, the elements of the new result are 32 bits wide.
     widens: Option<usize>,
     /// Number of additional bytes that the op writes per element of the result, for example for a mask.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! A reduction takes one operation per element. It reads all elements and writes few results.
+//! A reduction takes one operation per element. It reads all elements and writes only a few results.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Input, Inputs, Tensor};
@@ -39,8 +39,8 @@ impl Reduce {
         if matches!(inputs.at(at), Input::Tensor(_)) {
             return None;
         }
-        // An empty list of dimensions reduces all dimensions. If no argument values were recorded,
-        // the remaining dimensions are unknown.
+        // An empty list of dimensions reduces all dimensions. If no argument values were recorded, it is
+        // unknown which dimensions remain.
         let gone = match inputs.concrete(at) {
             "" if inputs.positions().len() > at && !inputs.has_values() => return None,
             "" => Vec::new(),

@@ -22,8 +22,8 @@ pub(in crate::analysis::efficiency) struct Stream {
     /// Tensors that have the same shapes and types as the op's new tensors.
     #[serde(default)]
     like: Vec<usize>,
-    /// Pairs of tensors, one pair for each new tensor. The new tensor has the shape of the first and the type
-    /// of the second tensor in the pair.
+    /// Pairs of tensors, one pair for each new tensor. The new tensor has the shape of the first tensor and
+    /// the type of the second tensor in the pair.
     #[serde(default)]
     as_type: Vec<[usize; 2]>,
     /// Pairs of an index and a table: one row of the table is read for each element of the index.

@@ -7,7 +7,7 @@ use crate::analysis::efficiency::inputs::Inputs;
 use crate::analysis::efficiency::rules::Models;
 use crate::program::Lengths;
 
-/// The minimum work of an op without known list types or request lengths.
+/// The minimum work of an op if list types and request lengths are unknown.
 fn demand(name: &str, dims: &str, types: &str, strides: &str, concrete: &str) -> Option<Demand> {
     with(name, dims, types, strides, concrete, None, None)
 }
@@ -84,7 +84,7 @@ fn a_convolution_of_any_rank_with_groups_counts_what_each_output_is_a_sum_of() {
     let values = r#""[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1""#;
     let (flops, bytes) = figures(convolution("[1, 3, 8, 8], [8, 3, 3, 3], []", values));
     assert_eq!((flops, bytes), (2.0 * 128.0 * 27.0, 4.0 * (192.0 + 216.0 + 128.0)));
-    // One dimension, dilated, as many groups as channels: 10 − 2·2 = 6 outputs in each channel.
+    // One dimension, dilation 2, as many groups as channels: 10 − 2·2 = 6 outputs in each channel.
     let values = r#""[1]", "[0]", "[2]", "False", "[0]", "4""#;
     let (flops, _) = figures(convolution("[2, 4, 10], [4, 1, 3], []", values));
     assert_eq!(flops, 2.0 * 48.0 * 3.0);
@@ -121,8 +121,8 @@ fn a_backward_convolution_counts_the_gradients_that_are_asked_for() {
     let one = 2.0 * 128.0 * 27.0;
     assert_eq!(of("[True, True, False]"), (2.0 * one, 4.0 * 2.0 * (128.0 + 192.0 + 216.0)));
     assert_eq!(of("[False, True, True]"), (one + 128.0, 4.0 * (128.0 + 192.0 + 216.0)));
-    // Without recorded values, both gradients count, and the channels show that the convolution is not
-    // transposed.
+    // If the argument values were not recorded, both gradients count, and the channels show that the
+    // convolution is not transposed.
     let bare = figures(demand("aten::convolution_backward", dims, types, "", ""));
     assert_eq!(bare.0, 2.0 * one);
 }

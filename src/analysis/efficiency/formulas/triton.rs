@@ -5,11 +5,12 @@
 //! new tensors. The trace does not record which tensors are inputs and which are results, but one case is
 //! recognizable. If the kernel name contains `unsafe_view`, the kernel reads the two-dimensional result of a
 //! product with a different shape. If the last tensor then still has two dimensions, it is an input. In this
-//! case no result tensor is passed, and the first tensor is changed in place, which is one more read. In all
-//! other cases, the bytes are a lower bound.
+//! case, no result tensor is passed, and the kernel changes the first tensor in place, so it also reads this
+//! tensor. In all other cases, the number of bytes is a lower bound.
 //!
-//! A kernel that uses only part of a tensor, such as an embedding table or a sliced tensor, is passed the
-//! whole tensor. Of such a tensor, at most as many elements count as the kernel was launched for.
+//! A kernel that uses only part of a tensor, such as part of an embedding table, still receives the whole
+//! tensor as an argument. The number of elements that the kernel was launched for is then an upper limit for
+//! the number of elements counted from this tensor.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor};
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Triton {
-    /// Operations per element for each op name.
+    /// Number of operations per element for each op name.
     flops: BTreeMap<String, f64>,
 }
 
@@ -43,7 +44,7 @@ impl Triton {
         Some(Demand::vector(flops, sum([each, again]), largest.dtype))
     }
 
-    /// Operations per element for all ops in a kernel name such as
+    /// Number of operations per element for all ops in a kernel name such as
     /// `triton_poi_fused__unsafe_view_mul_silu_2`. The longest op names are matched first.
     fn flops_of(&self, name: &str) -> f64 {
         let list = name.split_once("fused_").map_or("", |(_, list)| list);
@@ -66,8 +67,8 @@ impl Triton {
     }
 }
 
-/// Maximum number of elements used from one tensor; `None` if all elements are used or the launch size is
-/// not recorded.
+/// Maximum number of elements that the kernel uses from one tensor; `None` if it uses all elements, or if the
+/// launch size is not recorded.
 fn most_of_one(name: &str, inputs: &Inputs) -> Option<f64> {
     let has = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     let launched = launched(inputs).filter(|_| has(&PARTIAL))?;
@@ -75,7 +76,7 @@ fn most_of_one(name: &str, inputs: &Inputs) -> Option<f64> {
     Some(if is_gate { 2.0 * launched } else { launched })
 }
 
-/// Number of elements that a kernel was launched for. The launch sizes are the last arguments: the number of
+/// Number of elements for which a kernel was launched. The launch sizes are the last arguments: the number of
 /// result elements, and the number of terms that are added up for each element.
 fn launched(inputs: &Inputs) -> Option<f64> {
     let last = inputs.positions().rev().map_while(|at| inputs.integer(at));

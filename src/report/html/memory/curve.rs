@@ -14,7 +14,8 @@ pub(in crate::report::html) struct Curves {
     /// The `d` attribute of each side's path; empty if the side has no such curve.
     pub(in crate::report::html) allocated: [String; 2],
     pub(in crate::report::html) reserved: [String; 2],
-    /// The number of bytes that the full height represents, and the time that the full width represents.
+    /// The number of bytes that the full height of the drawing represents, and the time that the full width
+    /// represents.
     pub(in crate::report::html) height: String,
     pub(in crate::report::html) width: String,
 }
@@ -61,12 +62,13 @@ impl Curves {
     }
 }
 
-/// The bytes reserved by the allocator after an event. Not recorded for the host.
+/// The bytes that the allocator has reserved after an event. `None` for the host, whose reserved bytes are not
+/// recorded.
 fn reserved(event: &MemoryEvent) -> Option<i64> {
     event.reserved.filter(|_| !event.device.is_host())
 }
 
-/// The start of the first step or event, and the end of the last step or event.
+/// The time from the start of the first step or event to the end of the last step or event.
 fn extent(analysis: &Analysis, side: Side, usage: &DeviceUsage) -> (Nanos, Nanos) {
     let events = usage.events();
     let steps = analysis.steps(side).spans();

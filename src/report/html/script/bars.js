@@ -1,5 +1,6 @@
 "use strict";
-// Sets the lengths of bars: the page's Content-Security-Policy allows inline styles only from the script.
+// Sets the lengths of bars. This is done by the script because the page's Content-Security-Policy forbids inline
+// styles in the HTML.
 for (const bar of document.querySelectorAll("[data-width], [data-left], [data-zero]")) {
   const { width, left, zero } = bar.dataset;
   if (width) bar.style.width = width + "%";

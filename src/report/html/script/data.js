@@ -28,19 +28,20 @@ function readTree(columns) {
   return result;
 }
 
-// Turns differences between consecutive numbers into the numbers.
+// Restores numbers, each of which is stored as the difference from the previous number.
 function fromSteps(steps, first) {
   let last = first;
   return Float64Array.from(steps, (step) => (last += step));
 }
 
-// Turns differences between consecutive uids into the uids; 0 means a node without a uid.
+// Restores uids, each of which is stored as the difference from the previous uid; 0 stands for a node without a uid.
 function uidsOf(steps) {
   let last = -1;
   return Int32Array.from(steps, (step) => (step ? (last += step) : -1));
 }
 
-// The start and launch times of a side's GPU events, in units of 0.1 µs, by node; -1 if the launch is unknown.
+// For each node, the start and launch time of a side's GPU event in units of 0.1 µs; the launch time is -1 if
+// unknown.
 const gpuTimes = [null, null];
 function gpuTimesOf(side) {
   if (gpuTimes[side - 1]) return gpuTimes[side - 1];
@@ -59,7 +60,7 @@ function gpuTimesOf(side) {
   return gpuTimes[side - 1];
 }
 
-// Computes each node's parent and the end of its subtree from the depths of the nodes in preorder.
+// Computes the parent and the end of the subtree of each node from the depths of the nodes in preorder.
 function nest(t) {
   const above = [];
   for (let at = 0; at < t.size; at++) {

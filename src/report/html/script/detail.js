@@ -67,8 +67,8 @@ function smallTable(titles, lines) {
     element("thead", {}, head), element("tbody", {}, ...lines.map((line) => element("tr", {}, ...cells(line))))));
 }
 
-// Kernels grouped by name, longest total time first. A row contains only the mean time over the row's launches of a
-// kernel, so the median is computed as if each launch took the mean time of its row.
+// Kernels grouped by name, longest total time first. For each kernel, a row contains only the mean time of its
+// launches, so the median is computed as if each launch took the mean time of its row.
 function kernelsOf(members, side) {
   const known = new Map();
   for (const row of members) {
@@ -135,7 +135,7 @@ function shapeTable(members) {
   return smallTable(["shapes", "rows", ...page.names.map((side) => `${side}, ${unitWords()}`), `difference, ${unitWords()}`], lines);
 }
 
-// The ops below the rows at which the traces diverge, as [name, times].
+// The ops at which the traces diverge below the rows, as [name, times].
 function lowering(members) {
   const known = new Map();
   for (const row of members) {

@@ -55,8 +55,8 @@ function passes(row, ofChange, search) {
   return search.words.every((word) => searchText(row).includes(word));
 }
 
-// The names, kernels, shapes and modules of each row, in lower case. Rows with the same op below the same module share
-// the string.
+// The searchable string of each row, which contains its names, kernels, shapes and modules in lower case. Each string
+// is built on first use.
 const searchTexts = [];
 const modulesAbove = new Map();
 function searchText(row) {
@@ -99,7 +99,7 @@ function groupRows() {
   return sortGroups([...groups.values()].filter(which ? which[2] : () => true));
 }
 
-// The shapes of a row, as a single string if both sides agree.
+// The shapes of a row, as a single string if both sides have the same shapes.
 function argumentsText(row) {
   const [first, second] = rows.argument_table[rows.arguments[row]].map((text) => page.texts[text]);
   return first === second || !second ? first : !first ? second : `${first} → ${second}`;

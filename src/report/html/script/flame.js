@@ -1,7 +1,7 @@
 // Draws the merged tree as icicles: calls with the same stack of names form one frame, and the width of a frame
-// represents the frame's time. In the two-sided view, the baseline is above the candidate, in the same order and scale;
-// the differential view is a single icicle. A frame is merged with its only child if the child has the same time,
-// because the stack does not branch there.
+// represents the frame's time. The two-sided view shows the baseline above the candidate, with the same order of
+// frames and the same scale; the differential view is a single icicle. A frame is merged with its only child if the
+// child has the same time, because the stack does not branch there.
 
 const FRAME_HEIGHT = 18;
 const GAP = 30;
@@ -14,7 +14,7 @@ const IDLE = "(idle)";
 const flameView = document.getElementById("flame-view");
 const flameInfo = document.getElementById("flame-info");
 
-// The view that the page state selects, read once per drawing.
+// The view that the page state selects. The state is read once per drawing.
 let flame = readFlame();
 function readFlame() {
   const known = VIEWS.some(([value]) => value === state.get("view"));
@@ -29,9 +29,9 @@ function view() {
   return flame.view;
 }
 
-// A frame. `nodes` contains pairs of [node, node whose own time counts]. In the view from the thread down,
-// the two nodes of a pair are the same, and all time below the node counts. In the view from the
-// kernels up, the first node moves toward the thread. The root frame contains all nodes.
+// A frame. `nodes` contains pairs of [node, node whose own time counts]. In the view from the thread down, both nodes
+// of a pair are the same node, and the time of all nodes below it counts as well. In the view from the kernels up,
+// the first node of a pair is closer to the thread in each deeper frame. The root frame contains all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -60,8 +60,8 @@ function leaves() {
   return list;
 }
 
-// The key that calls must share to form one frame. If layers are merged, instances of the same module class share a
-// key.
+// The key of a call; calls with the same key form one frame. If layers are merged, all instances of a module class
+// have the same key.
 function keyOf(node) {
   const text = nodeName(node);
   return flame.layers && isModule(node)
@@ -108,7 +108,8 @@ function below(frame) {
   return (frame.below ??= framesBelow(frame));
 }
 
-// When a frame is drawn, it is merged with the chain of only children below it that have the same time.
+// Merges a frame with its only child if the child has the same time, and repeats this for as long as possible. Called
+// when the frame is drawn.
 function collapse(frame) {
   if (frame.isCollapsed || flame.whole) return;
   frame.isCollapsed = true;
@@ -128,7 +129,7 @@ function collapse(frame) {
   }
 }
 
-// The time that determines the width of a frame in a drawing.
+// The time in a drawing that determines the width of a frame.
 function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
@@ -156,8 +157,8 @@ function zoomedFrame() {
 
 // ---- drawing
 
-// The icicles of a view as { top, side, from }, with the frames above the zoomed frame. All icicles
-// of a view are drawn to the same scale.
+// The icicles of a view as { top, title, side, above, up }: `above` says whether the frames above `top` are drawn,
+// and `up` whether the icicle grows upward. All icicles of a view are drawn to the same scale.
 function drawings() {
   if (view() === "sandwich") return sandwich();
   const top = zoomedFrame();
@@ -225,9 +226,9 @@ function placeBelow(frame, left, whole, side) {
   return placed;
 }
 
-// The frame's share of its parent's change: the frame's difference divided by the sum of the
-// absolute differences of all siblings. Because of this share, red frames lead from the top to the frames that became
-// slower the most, even if every frame became slower.
+// The frame's share of its parent's change: the frame's difference divided by the sum of the absolute differences of
+// all siblings. The color depends on this share, so a path of strongly colored frames leads from the top to the
+// frames that slowed down the most, even if every frame slowed down.
 function frameChange(frame) {
   const own = difference(frame.time1, frame.time2);
   const above = frame.parent;
@@ -275,7 +276,7 @@ function sandwich() {
   const nodes = [];
   const fits = flame.layers ? (at) => keyOf(at) === key : (at) => tree.name[at] === number;
   const number = page.texts.indexOf(key);
-  // If calls to the selected op are nested, only the outermost call counts.
+  // If calls to the selected op are nested, only the outermost call is counted.
   for (let at = 0; at < tree.size; at++) {
     if (!fits(at)) continue;
     nodes.push([at, at]);

@@ -22,7 +22,7 @@ function tellFound(drawn) {
   if (!line) return;
   if (!wanted) return line.replaceChildren();
   const fits = page.texts.map((text) => text.toLowerCase().includes(wanted));
-  // If matching frames are nested, only the outermost frame counts.
+  // If matching frames are nested, only the outermost frame is counted.
   let count = 0, one = 0, two = 0;
   for (let at = 0; at < tree.size; at++) {
     if (!fits[tree.name[at]]) continue;

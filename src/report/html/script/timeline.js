@@ -13,7 +13,7 @@ const timelineView = document.getElementById("timeline-view");
 const timelineInfo = document.getElementById("timeline-info");
 let pointed = -1;
 
-// Computes the position of each lane, the slices of each row by start, and each node's slices by
+// Computes the position of each lane, the slices of each row sorted by start, and the slices of each node sorted by
 // side.
 function layTimeline(data) {
   const slices = data.slices;
@@ -198,8 +198,8 @@ function sideText(side, room = Infinity) {
   return room < 500 ? `${name}, ${span(timeline.end[side - 1])}` : `${name}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
 }
 
-// Marks the time at which the host finished the step on each side; GPU work to the right of the mark runs after that
-// time.
+// Marks, on each side, the time at which the host finished the step; GPU work to the right of the mark runs after
+// that time.
 function drawEnds({ pen, colours, x }) {
   timeline.lanes.forEach((lane, at) => {
     pen.fillStyle = colours.dim;
@@ -208,7 +208,7 @@ function drawEnds({ pen, colours, x }) {
   });
 }
 
-// Draws the leading causes: each cause's number in the list, at the cause's calls on both sides.
+// Marks the leading causes: draws each cause's number at the cause's calls on both sides.
 function drawCauses(view) {
   const { pen, colours, width } = view;
   pen.font = "600 10px system-ui, sans-serif";
@@ -219,7 +219,7 @@ function drawCauses(view) {
       if (box.right < 0 || box.left > width) continue;
       pen.fillStyle = colours.hit;
       pen.fillRect(box.left, box.top + SLICE_HEIGHT - 3, Math.max(box.right - box.left, 2), 2);
-      // Causes at the same call are placed side by side.
+      // If several causes are at the same call, their numbers are drawn side by side.
       const left = beside.get(at) ?? Math.max(box.left, 0);
       pen.fillRect(left, box.top - 2, 10, 11);
       pen.fillStyle = colours.card;

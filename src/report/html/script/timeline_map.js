@@ -41,7 +41,7 @@ function drawMap({ width, from, to, colours }) {
   pen.strokeRect(Math.max(left, 1), 1, Math.min(right, width - 1) - Math.max(left, 1), MAP_HEIGHT - 2);
 }
 
-// Pressing or dragging in the small picture moves the visible range to the pointer.
+// A click or drag in the small picture moves the visible range to the pointer.
 let isOnMap = false;
 function mapPointer(event) {
   if (event.type === "pointerdown") {

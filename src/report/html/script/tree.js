@@ -6,7 +6,7 @@ const SHOWS = [["work", "calls with attributed work"], ["changed", "calls that d
 const ORDERS = [["", "call order"], ["diff", "largest difference first"]];
 
 const treeView = document.getElementById("tree-view");
-// For each node, the node's line and the element that contains the lines below it.
+// For each node whose line exists, the line and the element that contains the lines below the node.
 const lines = new Map();
 // Nodes that a link or a search requested, which are shown regardless of the filter.
 const asked = new Set();
@@ -33,7 +33,8 @@ function nodeTags(at) {
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
 
-// The uids of the captured calls below a graph launch start at a fixed number.
+// The first uid and the graph launch of the captured calls to which this uid belongs; undefined if the call was not
+// captured. Captured calls below one launch have consecutive uids.
 function capturedRange(side, uid) {
   return page.captured[side - 1].findLast(([first]) => uid >= first);
 }
@@ -98,7 +99,7 @@ function branch(at) {
   return element("div", { class: "branch", role: "presentation" }, line, below);
 }
 
-// Each level is indented (deep levels less), so chains of a hundred frames stay on the page.
+// Each level is indented, but deep levels less, so that chains of a hundred frames stay on the page.
 const STEEP = 14;
 function indentOf(depth) {
   return Math.min(depth, STEEP) * 0.8 + Math.min(Math.max(depth - STEEP, 0), 60) * 0.12;
@@ -114,7 +115,7 @@ function label(at, opens) {
   return box;
 }
 
-// The call that has the focus is the selected call.
+// The call that receives the focus becomes the selected call.
 function select(at) {
   setState({ node: idOf(at) });
   drawCrumbs(at);

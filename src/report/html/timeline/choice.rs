@@ -12,8 +12,8 @@ use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Maximum number of merged-tree nodes drawn for host calls, and maximum number drawn for GPU events. Each drawn call
-/// takes about 40 bytes.
+/// Maximum number of merged-tree nodes that are drawn for host calls. The same limit applies to GPU events. Each
+/// drawn call takes about 40 bytes.
 const NODES: usize = 1_500;
 
 /// The calls of the step to draw, in order, with the baseline's calls first.
@@ -84,9 +84,10 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
 /// The longest nodes. Half are the longest nodes overall, and half are the longest nodes near the causes. If too few
 /// nodes are near the causes, the longest remaining nodes fill the second half.
 struct Longest {
-    /// The longest nodes overall, by time and id. The flag is true if a node is near a cause.
+    /// The longest nodes overall, by time and id. The flag is true if the node is near a cause.
     of_all: First<(Reverse<Nanos>, MergedId, bool)>,
-    /// The longest nodes that `of_all` does not contain. Nodes that are not near a cause come last.
+    /// The best of the nodes that `of_all` does not contain: nodes near a cause, longest first, then other nodes,
+    /// longest first.
     of_rest: First<(bool, Reverse<Nanos>, MergedId)>,
 }
 
@@ -107,7 +108,7 @@ impl Longest {
     }
 }
 
-/// Keeps the `room` smallest keys offered.
+/// Keeps the `room` smallest of the keys that it is offered.
 struct First<K> {
     room: usize,
     keys: BinaryHeap<K>,
@@ -118,7 +119,7 @@ impl<K: Ord> First<K> {
         First { room, keys: BinaryHeap::with_capacity(room) }
     }
 
-    /// Offers a key. Returns the key that is dropped: either the largest key so far or the new key.
+    /// Offers a key. If there is no room, either the largest key so far or the new key is dropped and returned.
     fn offer(&mut self, key: K) -> Option<K> {
         if self.keys.len() < self.room {
             self.keys.push(key);

@@ -1,4 +1,4 @@
-//! Chooses which of the calls that ran in the step the timeline keeps.
+//! Chooses, from the calls that ran in the step, the calls that the timeline keeps.
 
 use super::places::CausePlace;
 use super::shown::Shown;
@@ -10,9 +10,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 /// Calls that spend at least this percentage of their time in one child are not shown.
 const PASSED_ON: i64 = 95;
 
-/// The calls that ran in the step on each side, in order. Calls that spend nearly all their
-/// time in one child are omitted, because they add no information. The nodes of `causes` are always
-/// kept.
+/// The calls that ran in the step on each side, in order. A call that spends nearly all its time in one child is
+/// omitted, because it adds no information. The nodes of `causes` are always kept.
 pub(super) fn calls(
     analysis: &Analysis,
     shown: &Shown,
@@ -23,7 +22,7 @@ pub(super) fn calls(
     calls
 }
 
-/// Drops nodes whose calls spend nearly all their time in one child on every side that has the call.
+/// Drops a node if, on each side that has a call for the node, the call spends nearly all its time in one child.
 fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &[CausePlace]) {
     let merged = analysis.diff().merged();
     let mut keeps = vec![false; merged.len()];
@@ -39,8 +38,8 @@ fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &
     }
 }
 
-/// For each given call (in preorder), whether the call is a host call that spends nearly all its time in another given
-/// call.
+/// For each call in `calls` (which is in preorder), whether the call is a host call that spends nearly all its time
+/// in one child that is also in `calls`.
 fn passing(tree: &CallTree, calls: &[CallId]) -> Vec<bool> {
     let mut passes = vec![false; calls.len()];
     // Indices of the calls that have not ended yet; each call is nested in the previous call.

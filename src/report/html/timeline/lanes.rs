@@ -10,9 +10,9 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of threads, and maximum number of streams, shown per side.
+/// Maximum number of threads shown per side; the same limit applies to streams.
 const LANES: usize = 6;
-/// Maximum number of rows in a lane. Calls that are nested more deeply are drawn in the last row.
+/// Maximum number of rows in a lane. Calls that are nested too deeply are drawn in the last row.
 const ROWS: usize = 24;
 
 /// A lane: a host thread or a GPU stream.

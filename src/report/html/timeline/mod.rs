@@ -1,4 +1,5 @@
-//! Builds the page's timeline, which shows one step on both sides, from the start of the step, as slices in lanes.
+//! Builds the page's timeline, which shows one step on both sides as slices in lanes. Both sides are aligned at the
+//! start of the step.
 //!
 //! ```text
 //! MI300X  main thread   ├ Conv2d_0 ───────┤├ Linear_0 ──┤
@@ -6,8 +7,9 @@
 //! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
 //!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
 //! ```
-//! Times are in nanoseconds since the start of the step on the same side as the call. The size is bounded for any
-//! trace, because the timeline shows only the longest calls in the step and the longest calls near the largest causes.
+//! Times are in nanoseconds, measured on each side from the start of the step on that side. The size of the timeline
+//! is limited for every trace: it shows only the longest calls in the step and the longest calls near the largest
+//! causes.
 
 mod choice;
 mod kept;
@@ -28,7 +30,7 @@ use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
 
-/// Marks a GPU event that runs in the step but was launched outside of the step, so its relation has no meaning.
+/// Replaces the relation of a GPU event that runs in the step but was launched outside of the step.
 const OUTSIDE: char = 'o';
 
 /// The timeline data that the script draws.
@@ -42,7 +44,7 @@ pub(super) struct Timeline {
     end: [i64; 2],
     lanes: Vec<Lane>,
     slices: Slices,
-    /// Where the leading causes are in the step.
+    /// The positions of the leading causes in the step.
     causes: Vec<CausePlace>,
     #[serde(skip)]
     remark: String,
@@ -145,7 +147,7 @@ impl Slices {
     }
 }
 
-/// Whether the traces have no GPU events, so host time is compared.
+/// Whether host time is compared because the traces have no GPU events.
 fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,

@@ -1,5 +1,5 @@
-//! Finds where the leading causes occur in the step that is shown. For each cause, the instance with
-//! the largest difference is chosen.
+//! Finds where the leading causes occur in the step that is shown. If a cause occurs several times, the occurrence
+//! with the largest difference is chosen.
 
 use super::shown::Shown;
 use crate::analysis::{Analysis, Cause, IdleKind, Part};
@@ -19,7 +19,7 @@ pub(super) struct CausePlace {
     cause: usize,
     /// Node of the cause in the merged tree.
     pub(super) node: usize,
-    /// For a cause in GPU time, the GPU event below the node with the largest difference.
+    /// For a cause in GPU time, the GPU event with the largest difference below the node.
     pub(super) event: Option<usize>,
     /// Start of the cause on the side where it starts earlier, in ns since the start of the step.
     pub(super) from: i64,
@@ -52,11 +52,12 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     places
 }
 
-/// How to measure a cause: the kind of idle time (`None` for GPU work), and whether the time of nodes below is
-/// included.
+/// The time by which a cause is measured: its kind of idle time (`None` for GPU work), and whether the time of the
+/// nodes below is included.
 fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
     let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-    // A cause without a node is the sum of many small causes. For such a sum, only the call sites' own time counts.
+    // A cause without a node is the sum of many small causes. For such a sum, only the call sites' own time is
+    // counted.
     (kind, if cause.node.is_some() { Extent::Below } else { Extent::Own })
 }
 
@@ -67,8 +68,8 @@ enum Extent {
     Below,
 }
 
-/// Time difference at each node, candidate − baseline, with or without the nodes below it. The time
-/// is idle time of one kind or attributed time; for host-only traces, the sum of idle and
+/// For each node, the time difference (candidate − baseline), with or without the nodes below the node. The
+/// difference is in one kind of idle time or in attributed time or, for host-only traces, in the sum of idle and
 /// attributed time.
 fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
     let merged = analysis.diff().merged();
@@ -98,7 +99,7 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
     differences
 }
 
-/// Among the GPU events below a node, the event with the largest time difference, as a node.
+/// The node of the GPU event that has the largest time difference among the GPU events below the given node.
 fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     let merged = analysis.diff().merged();
     let node = merged.node(id);

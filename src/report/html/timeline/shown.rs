@@ -1,8 +1,8 @@
 //! Chooses the step that the timeline shows, and finds everything that ran in it.
 //!
-//! The chosen step must have a counterpart on the opposite side. The chosen step contains as many of the leading causes
-//! as possible, weighted by their time difference. Among such steps, the step whose time difference is closest to the
-//! median difference is chosen.
+//! Only steps with a counterpart on the opposite side can be chosen. The step is chosen that contains the most
+//! leading causes, weighted by their time difference. If several steps do, the step whose time difference is closest
+//! to the median difference is chosen.
 
 use super::Slice;
 use crate::analysis::Analysis;
@@ -12,7 +12,7 @@ use crate::trace::{EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 
-/// A matched pair of steps; if a side has no steps, the windows of both sides.
+/// A matched pair of steps or, if a side has no steps, the windows of both sides.
 pub(super) struct Shown {
     step: Option<PerSide<StepId>>,
     start: PerSide<Nanos>,
@@ -97,7 +97,7 @@ impl Shown {
             && !trace.is_captured(event)
     }
 
-    /// Start of a call relative to the start of the step, and duration of the call.
+    /// The start of a call relative to the start of the step, and the duration of the call.
     pub(super) fn span(&self, tree: &CallTree, side: Side, call: CallId) -> (Nanos, Nanos) {
         let event = tree.event(call).expect("a call that runs is an event");
         (self.since(side, tree.trace().start(event)), tree.trace().duration(event))
@@ -165,7 +165,7 @@ fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec
     told
 }
 
-/// How far the time difference of each pair of steps is from the median difference.
+/// For each pair of steps, how far its time difference is from the median difference.
 fn distances(rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let differences: Vec<i64> = rows.iter().map(|(_, difference)| difference.0).collect();
     let mut sorted = differences.clone();

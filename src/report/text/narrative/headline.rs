@@ -8,9 +8,9 @@ use crate::program::{Measure, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Threshold below which a relative difference in step time is reported as unchanged.
+/// A relative difference in step time below this threshold is reported as unchanged.
 const UNCHANGED: f64 = 0.005;
-/// Fraction of matched ops below which the list of changes is not useful.
+/// If the fraction of matched ops is below this value, the list of changes is not useful.
 const LITTLE_IN_COMMON: f64 = 0.5;
 
 /// The mean wall time of a compared step on each side, in ns.
@@ -69,7 +69,8 @@ fn compared(time: PerSide<f64>) -> String {
     }
 }
 
-/// An example is `GPU busy +4.72 ms, GPU idle −1.17 ms; the device was idle 31 → 13% of the step`.
+/// How the busy time and the idle time changed, such as `GPU busy +4.72 ms, GPU idle −1.17 ms; the device was idle 31
+/// → 13% of the step`.
 pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let what = match analysis.wall().basis() {
@@ -96,7 +97,7 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     text
 }
 
-/// Whether the difference is significant, and the noise with which the difference is compared.
+/// Whether the difference is significant, and the noise that the difference is compared with.
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
     match (counts.baseline, counts.candidate) {
@@ -122,7 +123,8 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     format!("medians of {runs}, spread {a} and {b}{verdict}")
 }
 
-/// An example is `the changes explain +0.63 of +6.52 ms; one run per side, so the remaining difference may be noise`.
+/// How much of the difference the changes explain, if that is known, and why the noise is unknown, such as `the
+/// changes explain +0.63 of +6.52 ms; one run per side, so the remaining difference may be noise`.
 fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     let changes = analysis.changes();
     let is_other = |change: &Change| change.kind == ChangeKind::Environment;
@@ -177,7 +179,7 @@ fn identical(analysis: &Analysis) -> String {
     format!("The programs are identical: {what}")
 }
 
-/// An example is `Convolutions run in FP32 instead of TF32 at 22 ops per step: +2.65 ms`.
+/// The leading change with its cost, such as `Convolutions run in FP32 instead of TF32 at 22 ops per step: +2.65 ms`.
 pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
     if let Some(state) = state(analysis) {
         return state;

@@ -12,7 +12,7 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::cmp::Reverse;
 
-/// Threshold below which a relative difference in kernel time is not mentioned.
+/// Relative differences in kernel time below this threshold are not mentioned.
 const SAME_SPEED: f64 = 0.03;
 
 /// The layers of a comparison's step-time difference.
@@ -58,9 +58,9 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The noise with which the unexplained parts of the difference are compared.
+/// The noise that the unexplained parts of the difference are compared with.
 struct Noise {
-    /// Threshold above which a part exceeds the noise; `None` if the noise is unknown.
+    /// A part above this threshold exceeds the noise; `None` if the noise is unknown.
     spread: Option<Nanos>,
     /// Titles of the layers for parts that exceed the noise and for parts within the noise.
     beyond: String,
@@ -71,7 +71,7 @@ impl Noise {
     fn of(analysis: &Analysis, figures: Figures) -> Noise {
         let is_other = |change: &Change| change.kind == ChangeKind::Environment;
         if analysis.changes().list().iter().any(is_other) {
-            // A different device or library already explains a different speed.
+            // A different device or library is already a sufficient explanation for a different speed.
             let beyond = "Same program, different speed: the environment differs".to_owned();
             return Noise { spread: Some(Nanos::ZERO), beyond, within: String::new() };
         }
@@ -163,8 +163,8 @@ fn takes_no_time(change: &Change, cost: Nanos) -> bool {
     is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO
 }
 
-/// The usual cause of a kind of change. Omitted if kernels at a graph launch differ, because then a different capture
-/// is the more likely cause.
+/// The usual cause of a kind of change. Empty if kernels at a graph launch differ, because a different capture is
+/// then the more likely cause.
 fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     let node = change.nodes.first().map(|&node| analysis.diff().merged().node(node));
     let call = node.and_then(|node| node.calls().next());
@@ -173,7 +173,7 @@ fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     if is_launch && change.kind == ChangeKind::KernelSelection { "" } else { change.usual() }
 }
 
-/// The combined effect of all changes, minus the sum of their individual effects.
+/// The joint effect of all changes minus the sum of their individual effects.
 fn together(figures: Figures, effects: &Effects) -> Option<Line> {
     let sum: Nanos = effects.of_changes.iter().map(|effect| effect.alone).sum();
     let more = effects.joint.alone - sum;
@@ -189,12 +189,12 @@ fn together(figures: Figures, effects: &Effects) -> Option<Line> {
     is_shown(&line).then_some(line)
 }
 
-/// The step-time difference that remains if the effects of all changes are subtracted.
+/// The step-time difference that remains when the joint effect of all changes is subtracted.
 fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) -> Option<Line> {
     let changes = analysis.changes();
     let left = changes.difference() - effects.joint.alone;
     let attributed: Nanos = changes.without_change().map(|part| part.cost).into_iter().sum();
-    // If the devices differ, the difference in kernel speed belongs to the device change.
+    // If the devices differ, the difference in kernel speed is attributed to the change of device.
     let is_other = changes.list().iter().any(|change| change.kind == ChangeKind::Environment);
     let kernels = if is_other {
         String::new()
@@ -227,7 +227,7 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     is_shown(&line).then_some(line)
 }
 
-/// An example is `the same kernels take 1.36 times as long`, if the ratio is worth mentioning.
+/// A remark such as `the same kernels take 1.36 times as long`; `None` if the ratio is too small to mention.
 fn kernel_speed(analysis: &Analysis) -> Option<String> {
     let is_other_speed =
         |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
@@ -235,12 +235,12 @@ fn kernel_speed(analysis: &Analysis) -> Option<String> {
     Some(format!("the same kernels take {ratio:.2} times as long"))
 }
 
-/// Whether the cost is shown; a cost that rounds to zero is not.
+/// Whether the line is shown; a line whose cost rounds to zero is not.
 fn is_shown(line: &Line) -> bool {
     !line.shown.starts_with('±')
 }
 
-/// An example is `The GPU waits more for the host between calls, most of it before aten::slice`.
+/// A sentence such as `The GPU waits more for the host between calls, most of it before aten::slice`.
 fn between_calls(changes: &Changes, device: &str) -> String {
     let more = if changes.between_calls() > Nanos::ZERO { "more" } else { "less" };
     let most = changes.between_calls_before().map(|op| format!(", most of it before {op}"));

@@ -32,8 +32,8 @@ pub struct Narrative {
     pub inputs: String,
     /// The headline, such as `37% slower: 9.48 → 13.03 ms per step`.
     pub headline: String,
-    /// Whether the difference is significant, and the noise with which the difference is compared; otherwise the reason
-    /// why significance is unknown.
+    /// Whether the difference is significant, and the noise that the difference is compared with; or the reason why
+    /// significance is unknown.
     pub confidence: String,
     /// The leading change with its cost, or a statement that no change was found.
     pub leading: String,
@@ -43,16 +43,15 @@ pub struct Narrative {
     pub state: Option<String>,
     /// The changes in the program, most expensive first.
     pub certain: Layer,
-    /// Differences in the speed of the same program that exceed run-to-run noise.
+    /// Parts of the difference that no change explains and that exceed run-to-run noise.
     pub other_speed: Layer,
-    /// Differences in the speed of the same program that are within noise or not tested.
+    /// Parts of the difference that no change explains and that are within noise or were not tested.
     pub within_noise: Layer,
     /// Whether the figures for the changes are effects by replay.
     pub has_effects: bool,
-    /// The reason why there are no effects by replay; `None` if there are effects, or if no change
-    /// needs an effect.
+    /// The reason why no effects were estimated by replay; `None` if they were, or if there are no changes.
     pub no_effects: Option<String>,
-    /// Remarks about anything that the figures do not include.
+    /// Remarks about times that the figures do not include.
     pub remarks: Vec<String>,
     /// How much the runs on each side vary, for sides with several runs.
     pub runs: Vec<String>,
@@ -78,14 +77,14 @@ pub struct Line {
     pub number: Option<usize>,
     /// What changed.
     pub sentence: String,
-    /// Difference per step, candidate − baseline: the effect by replay where known, otherwise the
-    /// attributed time.
+    /// Difference per step, candidate − baseline: the effect by replay if it is known, otherwise the attributed time.
     pub cost: Nanos,
     /// The cost with sign and unit; empty for a change that takes no time itself, such as a different device.
     pub shown: String,
     /// The attributed time with sign and unit, if the cost is an effect that differs from the attributed time.
     pub attributed: Option<String>,
-    /// The effect on the candidate's step, which contains all other changes; `None` if it equals the cost.
+    /// The effect of the change on the candidate's step, which contains all other changes; `None` if this effect is
+    /// the same as the cost.
     pub last: Option<String>,
     /// First call site of the change; empty if unknown or if the sentence names it.
     pub place: String,
@@ -93,11 +92,11 @@ pub struct Line {
     pub usual: String,
     /// Additional remarks, such as the parts of a sum; may be empty.
     pub remark: String,
-    /// Whether the change was read from the trace directly or inferred.
+    /// Whether the trace shows the change directly or the change was inferred.
     pub certainty: Certainty,
     /// Number of changed calls in all compared steps.
     pub sites: usize,
-    /// The first node of the merged tree with this change; `None` if no call belongs to the change.
+    /// The first node of the merged tree with this change; `None` if the change concerns no call.
     pub node: Option<MergedId>,
 }
 

@@ -175,7 +175,7 @@ impl Builder {
         self.push(fields, category, (start, duration), spot);
     }
 
-    /// The category of an event, determined from its `cat` field or, without `cat`, from its
+    /// The category of an event, determined from its `cat` field or, if it has none, from its
     /// process.
     #[inline]
     fn category(&mut self, fields: &Fields<'_>) -> Option<Category> {

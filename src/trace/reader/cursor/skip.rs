@@ -2,12 +2,11 @@
 
 use super::{Cursor, Stop};
 
-/// Maximum nesting depth, which rejects a gigabyte of `[` after this many values.
+/// Maximum nesting depth. Text such as a gigabyte of `[` is rejected at this depth.
 const MAX_DEPTH: u32 = 512;
 
 impl Cursor<'_> {
-    /// Skips the next object or list, without recursion at any nesting depth; returns the end
-    /// position.
+    /// Skips the next object or list without recursion, and returns its end position.
     pub(super) fn skip_composite(&mut self) -> Result<usize, Stop> {
         let index = &self.index[self.at..];
         let mut depth = 0u32;

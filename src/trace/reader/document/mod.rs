@@ -231,7 +231,7 @@ impl Document {
     }
 
     /// Counts the events in other members as lost. The text is damaged at `offset`, so events found
-    /// before may have belonged to the list.
+    /// before that point may have belonged to the list.
     fn lose_passed(&mut self, offset: u64) {
         if let Some((count, start)) = self.passed.take() {
             self.builder.add_lost(Oddity::LostEvent, count, offset - start, start);

@@ -31,8 +31,7 @@ struct Place {
 }
 
 impl Lists {
-    /// The length of the list that `text` starts with, if the list was seen before with the same
-    /// `key`.
+    /// The length of the list that `text` starts with, if the list is remembered under this `key`.
     #[inline]
     pub(super) fn length(&self, key: u64, text: &[u8]) -> Option<usize> {
         let bucket = self.buckets.get(bucket(key, text)?)?;
@@ -66,8 +65,8 @@ impl Lists {
     }
 }
 
-/// The bucket of the list with which `text` starts. Most lists that differ from each other differ
-/// at their beginning. Returns `None` if the text is too short.
+/// The bucket of the list with which `text` starts. Most distinct lists already differ at their
+/// beginning. Returns `None` if the text is too short.
 #[inline]
 fn bucket(key: u64, text: &[u8]) -> Option<usize> {
     let (words, _) = text.first_chunk::<HEAD>()?.as_chunks::<8>();

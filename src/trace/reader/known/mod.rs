@@ -1,8 +1,8 @@
 //! Reads events that resemble earlier events, without an index of the text structure.
 //!
-//! Profilers write events in few shapes, which have the same keys in the same order with the same
-//! blanks. The text between two variable values is called a *step*. In events of the same shape,
-//! the same steps follow each other:
+//! Profilers write events in only a few shapes. Events of the same shape have the same keys in the
+//! same order with the same blanks. The text between two variable values is called a *step*. In
+//! events of the same shape, the same steps follow each other:
 //!
 //! ```text
 //! {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 7, "ts": 12.5, …
@@ -11,9 +11,9 @@
 //!
 //! An event is known if its text consists of known steps, and each step also followed the previous
 //! step in an earlier event. Between the steps there may be strings, plain numbers, and lists that
-//! are plain or were seen before with the same bytes. The tokens of an event depend only on the
-//! text that starts with the event's `{`, so these tokens are the same tokens that the index would
-//! give. All other events are read with the index, and their steps are learned.
+//! are plain or identical to a remembered list. The tokens of an event depend only on the text that
+//! starts with the event's `{`, so reading without the index yields the same tokens as reading with
+//! the index. All other events are read with the index, and their steps are learned.
 
 mod learn;
 mod lists;
@@ -27,7 +27,7 @@ use lists::Lists;
 
 pub(super) use scan::{behind_blanks, string_end};
 
-/// The steps and lists seen so far.
+/// The steps and lists learned so far.
 #[derive(Debug)]
 pub(super) struct Known {
     /// All known steps. The first step precedes the event and has no text.
@@ -48,7 +48,7 @@ struct Step {
     beginning: u8,
     /// Whether the text after the step belongs to `args`.
     in_args: bool,
-    /// The steps that were seen after the value that follows, most likely step first.
+    /// The steps that have followed the next value in earlier events, most likely step first.
     after: Vec<u32>,
 }
 
@@ -76,10 +76,10 @@ enum Then {
     End,
 }
 
-/// Maximum patience for searching for known events. The search for known events is abandoned if the
-/// search is not worthwhile: a miss costs about ten times as much as a known event saves. A known
-/// event adds 1 to the patience, up to this limit. A miss subtracts [`MISS`] from the patience;
-/// once the patience is 0, all events are read with the index.
+/// Maximum patience for searching for known events. The search is abandoned if it does not pay off:
+/// a miss costs about ten times as much as a known event saves. A known event adds 1 to the
+/// patience, up to this limit. A miss subtracts [`MISS`] from the patience; once the patience is 0,
+/// all events are read with the index.
 const PATIENCE: u32 = 16 * 1024;
 /// The amount by which a miss reduces the patience.
 const MISS: u32 = 8;
@@ -133,7 +133,7 @@ impl Known {
             }
             at += between.len();
             // The same three lines are repeated for each kind of value, because a shared path for
-            // all kinds makes reading 3% slower.
+            // all kinds would make reading 3% slower.
             at = match *then {
                 Then::Value(slot, Kind::Text) => {
                     let end = scan::string_end(text, at)?;
@@ -167,7 +167,7 @@ impl Known {
         }
     }
 
-    /// The end of the list that starts at `at`, if the list was seen before or is plain.
+    /// The end of the list that starts at `at`, if the list is remembered or plain.
     #[inline]
     fn list_end(&mut self, key: u64, text: &[u8], at: usize) -> Option<usize> {
         if let Some(length) = self.lists.length(key, &text[at..]) {
@@ -189,8 +189,8 @@ impl Known {
         }
     }
 
-    /// The slow path for text that does not start with the most likely step. Moves the found step
-    /// forward by one position.
+    /// The slow path for text that does not start with the most likely step. Moves the step that is
+    /// found one position forward in the list.
     #[inline(never)]
     fn next_of_others(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let others = &self.steps[step].after[1..];
@@ -243,8 +243,8 @@ impl Kind {
 impl Step {
     /// Whether `text` starts with this step, followed by a non-empty value. Empty values are part
     /// of a step, so no text starts with two different steps.
-    // This function is always inlined, because a function call for each step makes reading take 2%
-    // more instructions.
+    // This function is always inlined, because a function call for each step would make reading
+    // take 2% more instructions.
     #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };
@@ -261,7 +261,7 @@ impl Step {
     }
 }
 
-/// The bits of [`BEGINNINGS`] represent a non-empty string, a number, a list or object, and
+/// The bits of [`BEGINNINGS`], in order: a non-empty string, a number, a list or object, and
 /// anything.
 const TEXT: u8 = 1;
 const NUMBER: u8 = 2;

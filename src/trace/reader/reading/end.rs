@@ -1,4 +1,4 @@
-//! Finishes reading a file, with a trace or with the reason why the file is not a trace.
+//! Finishes reading a file, and returns a trace or the reason why the file is not a trace.
 
 use super::super::document::State;
 use super::super::oddity::Oddity;

@@ -106,8 +106,8 @@ impl Reading<'_, '_> {
         self.block.distrust();
     }
 
-    /// Searches for the event list after damage before the list, or for more events after damage
-    /// after the first events.
+    /// Searches for the event list if the damage precedes the list, or for more events if the
+    /// damage follows the first events.
     fn mend_header(&mut self) -> Result<bool> {
         let offset = self.block.base();
         if self.document.has_trace_events() {

@@ -1,5 +1,5 @@
-//! Reads a [`Source`] into a [`Trace`], one window after another, until the text ends or cannot be
-//! read further.
+//! Reads a [`Source`] into a [`Trace`], one window after another, until the text ends or nothing
+//! more can be read.
 
 mod end;
 mod mend;

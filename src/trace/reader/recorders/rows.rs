@@ -12,8 +12,8 @@ use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Maximum length of a string in bytes. Many rows may share a string, and each row looks the string
-/// up.
+/// Maximum length of a string in bytes. The length is limited because each row looks up its
+/// strings, and many rows may share the same long string.
 const LONGEST: usize = 1 << 16;
 
 /// The beginning of a string, limited to [`LONGEST`] bytes.

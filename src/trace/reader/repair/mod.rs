@@ -8,10 +8,10 @@
 //!                     └ opens               closes ┘ └ the next key of an event follows
 //! ```
 //!
-//! So a quote counts as the end of a string only if it is followed by the next key of an event or
-//! by the event's end. If the repaired text is still not an event, the event is lost. Neither step
-//! looks beyond the next text that looks like the start of an event, and the result does not depend
-//! on how much text is in memory.
+//! So a quote is treated as the end of a string only if it is followed by the next key of an event
+//! or by the event's end. If the repaired text is still not an event, the event is lost. Neither
+//! the repair nor the search for the continuation goes beyond the next text that looks like the
+//! start of an event, and the result does not depend on how much text is in memory.
 
 mod rewrite;
 
@@ -78,9 +78,9 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
-/// Position of the next event. If there is no event, returns the position from which `text` must be
-/// kept, so an event can be recognized when more text follows (not `at_end`): the text before a `{`
-/// shows whether the object is the value of a key.
+/// Position of the next event. If there is no event, the error is the position from which `text`
+/// must be kept if more text follows (not `at_end`): the text before a `{` shows whether the object
+/// is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
@@ -150,8 +150,8 @@ pub(super) fn events_in(stretch: &[u8]) -> u32 {
     phases(stretch, stretch.len()).max(1)
 }
 
-/// Number of events that start before `end` in the text, counted by the phase key, which each event
-/// has.
+/// Number of events that start before `end` in the text, found by counting the phase key, which
+/// each event has.
 pub(super) fn phases(text: &[u8], end: usize) -> u32 {
     let phases = decode::finds(text, PHASE)
         .take_while(|&at| at < end)

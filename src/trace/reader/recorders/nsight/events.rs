@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// `eventType` of a range that was pushed and popped on the same thread.
 const PUSH_POP: i64 = 59;
 
-/// A global id consists of …, process id and thread id, with 24 bits each.
+/// A global id ends with the process id and the thread id, which have 24 bits each.
 const THREAD_BITS: u32 = 24;
 
 /// Correlations for the process with index n begin at n × 2^32, because each process numbers its
@@ -328,7 +328,7 @@ impl Reading<'_> {
     }
 
     /// The process that launched GPU work. If the export does not record the process but contains
-    /// only one, that process is used.
+    /// only one process, that process is used.
     fn process(&self, row: &Row<'_>, at: usize) -> Result<i64> {
         let only = || match self.processes.len() {
             1 => self.processes.keys().next().map(|process| process << THREAD_BITS),

@@ -5,7 +5,8 @@
 //! ├ nn.Module: blocks_3 ────────────────────────────────────────────────────┤
 //! ```
 //! If a forward pass begins before the recording or ends after the recording, the module call
-//! extends to that end of the recording, and the name is marked: `nn.Module: blocks_3 (cut)`.
+//! extends to the beginning or the end of the recording, and its name is marked: `nn.Module:
+//! blocks_3 (cut)`.
 
 use super::nvtx::{Edge, module_name};
 use crate::trace::CUT_MODULE;

@@ -26,7 +26,7 @@ pub(super) struct Database<'a> {
     name: &'a str,
     bytes: &'a [u8],
     page_size: usize,
-    /// Number of bytes in a page, without the reserved space at the end of the page.
+    /// Number of bytes in a page, excluding the reserved space at the end of the page.
     usable: usize,
     is_used: Vec<bool>,
 }

@@ -112,7 +112,7 @@ struct Reading<'a, 'n> {
     rows: Rows,
     programs: FxHashMap<i64, Program<'a>>,
     items: Vec<Item<'a>>,
-    /// For each correlation, the op that the launched kernels belong to.
+    /// For each correlation, the op to which the launched kernels are attributed.
     launched: FxHashMap<i64, Told<'a>>,
     paths: FxHashMap<(Told<'a>, bool), Rc<[Step]>>,
 }
@@ -394,7 +394,7 @@ fn times(line: &Line<'_>, event: &space::Event<'_>) -> (Nanos, Nanos) {
     (at(event.offset_ps), at(event.offset_ps.saturating_add(event.duration_ps)))
 }
 
-/// The scopes in a name stack, without the scope of the program itself: `jit(main)`, or `jit(f)` in
+/// The scopes in a name stack, except the scope of the program itself: `jit(main)`, or `jit(f)` in
 /// the program `jit_f`.
 fn scopes_of<'s>(stack: &'s str, module: &str) -> Vec<&'s str> {
     let mut parts = scopes::parts(stack);

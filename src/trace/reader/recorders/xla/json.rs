@@ -1,4 +1,5 @@
-//! Converts the `.trace.json.gz` file that the profiler writes next to a profile to a profile.
+//! Converts a `.trace.json.gz` file, which the profiler writes next to each profile, back to a
+//! profile.
 //!
 //! ```text
 //! process_name of a pid   plane        "X"    event of the kind with its name

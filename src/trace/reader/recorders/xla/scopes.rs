@@ -56,7 +56,7 @@ pub(super) fn scopes(mut ops: Vec<Ran>) -> Vec<Scope> {
     ops.sort_by_key(|op| (op.thread, op.start, std::cmp::Reverse(op.end)));
     let mut scopes: Vec<Scope> = Vec::new();
     for ops in ops.chunk_by(|a, b| a.thread == b.thread) {
-        // Positions in `scopes` of the calls that may continue.
+        // Positions in `scopes` of the calls that the next op may extend.
         let mut open: Vec<usize> = Vec::new();
         let mut first: Option<&Ran> = None;
         let mut last: Option<&Ran> = None;
