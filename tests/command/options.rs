@@ -175,8 +175,8 @@ fn the_sides_are_named_after_device_or_file_if_that_distinguishes_them() {
     let long = "a-name-that-would-push-the-figures-out-of-their-columns";
     assert_eq!(side_names([long, "b.json"], same, none), ["baseline", "candidate"]);
     // A side name given by the user is kept. If the given name equals the device name on the other side, the other
-    // side is called `trace2`.
-    assert_eq!(side_names(files, devices, ["H100", ""]), ["H100", "trace2"]);
+    // side is called `candidate`.
+    assert_eq!(side_names(files, devices, ["H100", ""]), ["H100", "candidate"]);
     assert_eq!(side_names(files, devices, ["old", ""]), ["old", "H100"]);
 }
 

@@ -84,7 +84,9 @@ impl Quantity {
             Quantity::Time(_) => {
                 let scale = UNITS.iter().find(|(known, _)| *known == unit).map(|(_, scale)| scale);
                 let scale = scale.ok_or_else(|| {
-                    format!("the unit of a time must be ns, us, ms or s, not `{unit}`")
+                    let found =
+                        if unit.is_empty() { String::new() } else { format!(", not `{unit}`") };
+                    format!("a time needs one of the units ns, us, ms and s{found}")
                 })?;
                 Ok(value * scale)
             }

@@ -171,7 +171,7 @@ impl Line {
     /// empty.
     pub fn detail(&self) -> String {
         let last = self.last.as_ref().map_or_else(String::new, |last| {
-            format!("{} in the baseline, {last} in the candidate", self.shown)
+            format!("{} alone, {last} after all other changes", self.shown)
         });
         let place = match self.place.as_str() {
             "" => String::new(),
