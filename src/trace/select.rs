@@ -202,13 +202,13 @@ mod tests {
             unpacked_bytes: _,
             content_hash: _,
         } = whole.select(|event| event.0 % 2 == 1);
-        assert_eq!(uids.iter().collect::<Vec<_>>(), [Uid(11), Uid(13)]);
+        assert_eq!(uids, [Uid(11), Uid(13)]);
         assert_eq!(unselected, [(Nanos(1_002), Nanos(3_004))], "the kernel that is left out");
         assert_eq!(categories, [Category::Runtime, Category::Memset]);
         assert_eq!(names, [TextId(101), TextId(103)]);
         assert_eq!(event_threads, [ThreadId(1), ThreadId(3)]);
-        assert_eq!(starts.iter().collect::<Vec<_>>(), [Nanos(1_001), Nanos(1_003)]);
-        assert_eq!(durations.iter().collect::<Vec<_>>(), [Nanos(2_001), Nanos(2_003)]);
+        assert_eq!(starts, [Nanos(1_001), Nanos(1_003)]);
+        assert_eq!(durations, [Nanos(2_001), Nanos(2_003)]);
         assert_eq!(event_arguments, [1, 3]);
         assert_cut("correlations", &whole.correlations, &correlations);
         assert_cut("external_ids", &whole.external_ids, &external_ids);

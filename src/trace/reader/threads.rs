@@ -2,7 +2,6 @@
 //! events.
 
 use super::cursor::Value;
-use super::known::is_same;
 use super::strings::{Form, Strings};
 use crate::trace::columns::Thread;
 use crate::trace::ids::ThreadId;
@@ -31,15 +30,6 @@ struct Recent {
     thread: ThreadId,
 }
 
-impl Recent {
-    #[inline]
-    fn is(&self, pid: &[u8], tid: &[u8]) -> bool {
-        (self.pid.len(), self.tid.len()) == (pid.len(), tid.len())
-            && is_same(&self.pid, pid)
-            && is_same(&self.tid, tid)
-    }
-}
-
 impl Threads {
     /// Returns the thread of an event and adds the thread if it is new.
     #[inline]
@@ -52,7 +42,7 @@ impl Threads {
         let (pid, tid) = (raw(pid), raw(tid));
         let slot = slot(pid, tid);
         match &self.recent[slot] {
-            Some(recent) if recent.is(pid, tid) => recent.thread,
+            Some(recent) if recent.pid == pid && recent.tid == tid => recent.thread,
             _ => self.find_or_add(pid, tid, slot, strings),
         }
     }
