@@ -122,7 +122,7 @@ impl EmitArgs {
     pub(super) fn show(&self, folder: &Path, console: &mut Console) {
         let page = folder.join("report.html");
         if self.open && open::that_detached(&page).is_err() {
-            console.tell(&format!("cannot start a browser; open {} yourself", page.display()));
+            console.tell(&format!("cannot start a browser; open {} in one", page.display()));
         }
     }
 }

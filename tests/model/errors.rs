@@ -121,7 +121,7 @@ fn a_damaged_gzip_file_is_an_error() {
     std::fs::write(&path, &bytes[..bytes.len() - 9]).expect("a file");
     let error = ModelTrace::read(&path).expect_err("a cut file");
     assert_eq!(error.kind(), ErrorKind::Malformed);
-    assert!(shown(&error).contains("cut off or damaged"), "{error}");
+    assert!(shown(&error).contains("truncated or damaged"), "{error}");
 }
 
 #[test]

@@ -126,7 +126,7 @@ fn compressed_data_may_be_truncated_after_the_end_of_the_trace() {
         let cut = &packed[..packed.len() - cut];
         let trace = Trace::from_reader("t", cut, &ReadOptions::default()).expect("a trace");
         assert_eq!(names(&trace), ["a"]);
-        assert!(repairs(&trace).contains("cut off after the end"), "{}", repairs(&trace));
+        assert!(repairs(&trace).contains("truncated after the end"), "{}", repairs(&trace));
     }
 }
 

@@ -116,7 +116,7 @@ fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     // causes.
     let drawn = data["timeline"]["slices"]["node"].as_array().expect("slices").len();
     assert!((3_000..=6_100).contains(&drawn), "{drawn} slices");
-    let (_, told) = page.split_once("call one other; ").expect("what is omitted");
+    let (_, told) = page.split_once("in one child; ").expect("what is omitted");
     let (left_out, rest) = told.split_once(" of ").expect("a number");
     let all = rest.split_once(" events").expect("a number").0;
     let number = |text: &str| text.parse::<usize>().expect("a number");

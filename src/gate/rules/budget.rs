@@ -146,7 +146,7 @@ mod tests {
             ("gpu_time < 3", "one of the units"),
             ("launches < 3 ms", "no unit"),
             ("step_wall{category=\"gemm\"} < 3ms", "whole steps only"),
-            ("gpu_time < fast", "is not a number"),
+            ("gpu_time < fast", "is not a non-negative number"),
             ("gpu_time < 3ms & idle < 1ms", "exactly one bound"),
             ("modul(\"A\"): gpu_time < 3ms", "did you mean `module`?"),
         ] {
