@@ -23,15 +23,17 @@ for (const report of REPORTS) {
     const digits = /\.(\d+)/.exec((await texts(page, "#changes-card .sum .delta b"))[0])?.[1].length ?? 0;
     const near = (a, b, times = 1) => assert.ok(Math.abs(a - b) <= times * 10 ** -digits, `${a} is not near ${b}`);
     near(total, summary.wall.step_difference_us / scale);
-    const rows = await page.$$eval("#changes-card [data-change]", (rows) => rows.map((row) => [row.querySelector(".delta b").textContent, row.querySelector(".delta small")?.textContent.replace("attributed ", "") ?? ""]));
-    const costs = rows.map(([lead, cost]) => number(cost || lead));
-    rows.forEach(([lead, cost], at) => {
-      const { cost_us, effect_alone_us, sentence } = summary.changes[at];
+    const rows = await page.$$eval("#changes-card [data-change]", (rows) => rows.map((row) => [Number(row.dataset.change), row.querySelector(".delta b").textContent, row.querySelector(".delta small")?.textContent.replace("attributed ", "") ?? ""]));
+    const costs = rows.map(([, lead, cost]) => number(cost || lead));
+    // The page lists the changes by effect, the summary by attributed cost.
+    rows.forEach(([change, lead, cost], at) => {
+      const { cost_us, effect_alone_us, sentence } = summary.changes[change];
       near(costs[at], cost_us / scale);
       near(number(lead), (effect_alone_us ?? cost_us) / scale);
       assert.equal(cost !== "", effect_alone_us !== null, sentence);
     });
-    const unlisted = summary.changes.slice(rows.length).reduce((sum, change) => sum + change.cost_us, 0) / scale;
+    const listed = new Set(rows.map(([change]) => change));
+    const unlisted = summary.changes.filter((_, at) => !listed.has(at)).reduce((sum, change) => sum + change.cost_us, 0) / scale;
     const parts = Object.values(summary.same_program).filter((value) => typeof value === "number").length;
     assert.ok(parts >= 4);
     const rest = (await texts(page, "#changes-card .row:not([data-change]):not(.sum) .delta b")).map(number);

@@ -270,7 +270,7 @@ test("the head of the page needs no script", async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await context.newPage();
   await page.goto("file://" + process.env.REPORTS + "/model/report.html");
-  assert.match(await page.textContent("#verdict"), /^Step .* → /);
+  assert.match(await page.textContent("#verdict"), /^\d.* (faster|slower): .* → .* per step$/);
   assert.ok(await page.locator("#causes li").count() >= 3);
   assert.ok(await page.locator("#changes-card .row").count() >= 2);
   assert.ok(await page.locator("#totals").isVisible());

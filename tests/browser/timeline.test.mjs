@@ -61,7 +61,7 @@ test("its kernels are those of the step in the table of all events, with their s
     return [1, 2].map((side) => slices.node.flatMap((_, at) =>
       slices.kind[at] === "g" && slices.relation[at] !== "o" && lanes[slices.lane[at]].side === side ? [[slices.start[at], slices.time[at]]] : []));
   });
-  const step = Number(/^Step (\d+) of/.exec(await page.textContent("#timeline p.dim"))[1]);
+  const step = Number(/^Step (\d+) on both sides/.exec(await page.textContent("#timeline p.dim"))[1]);
   for (const side of [1, 2]) {
     const of = lines.filter((line) => line.includes(`,trace${side},`) && fromEnd(line, "step") === String(step));
     const starts = of.map((line) => Math.round(1e3 * Number(fromEnd(line, "start_us")))).sort((a, b) => a - b);
@@ -102,7 +102,7 @@ test("buttons zoom and move, and all shows the whole step", async () => {
   assert.ok((await range(page))[0] < later[0]);
   await press("zoom out");
   await press("zoom in");
-  await press("show the whole step");
+  await press("show all of the step");
   assert.deepEqual(await range(page), whole);
   await page.close();
 });
@@ -180,7 +180,7 @@ test("dragging moves, the wheel zooms where the pointer is, and scrolls the page
   await page.keyboard.up("Shift");
   await page.waitForFunction((from) => timelineRange()[0] > from, zoomed[0]);
   assert.equal(await page.evaluate(() => scrollY), scrolled);
-  await page.click('#timeline-controls [aria-label="show the whole step"]');
+  await page.click('#timeline-controls [aria-label="show all of the step"]');
   const top = await page.locator("#timeline-view").boundingBox();
   await page.mouse.move(top.x + 600, Math.max(top.y, 0) + 60);
   const from = await page.evaluate(() => scrollY);

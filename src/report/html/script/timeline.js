@@ -488,7 +488,7 @@ function drawTimelineControls() {
   const controls = [element("span", { class: "buttons" },
     button("−", "zoom out", () => zoomTimeline(2)), button("+", "zoom in", () => zoomTimeline(0.5)),
     button("←", "earlier", () => panTimeline(-0.4)), button("→", "later", () => panTimeline(0.4)),
-    button("all", "show the whole step", () => setRange(0, timeline.whole))),
+    button("all", "show all of the step", () => setRange(0, timeline.whole))),
   ];
   if (places.length) {
     controls.push(choice("go to cause", "cause", [["", "…"], ...places], "", (value) => {
