@@ -3,8 +3,8 @@
 use super::format::Format;
 use super::words::counted;
 use std::io::{self, Write};
-use tracetree::fleet::{Fleet, RankRow, ranges};
-use tracetree::report::{CsvTexts, plain, write_csv_with, write_rows_json};
+use tracetree::fleet::{Fleet, Headline, RankRow, ranges};
+use tracetree::report::{CsvTexts, one_line, plain, write_csv_with, write_rows_json};
 use tracetree::{PerSide, Side};
 
 pub(super) fn print(
@@ -39,9 +39,11 @@ const LONGEST: usize = 200;
 /// Maximum number of findings to print, and of ranks to list individually.
 const MOST: usize = 32;
 
-/// Prints the counts and the findings. If the fleet has only a few ranks, the ranks are printed,
+/// Prints the headline, the counts and the findings. If the fleet has only a few ranks, the ranks are printed,
 /// too.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
+    let Headline { text: headline, .. } = fleet.headline();
+    writeln!(out, "{}", one_line(&headline))?;
     let counts = fleet.counts();
     writeln!(
         out,
