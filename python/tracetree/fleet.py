@@ -315,7 +315,7 @@ def compare_pair(job: Job, task: Task) -> Answer:
     plan = json.dumps({**json.loads(job.plan), "pairs": [json.loads(task.pair)]})
     host = socket.gethostname()
     try:
-        told = json.loads(_native.map_pair(plan, job.out) if job.in_process else _map_pair(plan, job))
+        told = json.loads(_native.map_pair(plan, job.out, job.threads) if job.in_process else _map_pair(plan, job))
     except _WorkerLost as error:
         return Answer(task.key, "failed", "WORKER_LOST", f"{host}: {error}", host=host)
     except subprocess.TimeoutExpired:

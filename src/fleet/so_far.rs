@@ -1,7 +1,7 @@
 //! The outcomes of a run so far → what stands out already, before all pairs are compared.
 //!
-//! Collectives can only be matched once all ranks are there, so a rank is judged by its own work: GPU time per step
-//! without communication, against the median of its role.
+//! Collectives can only be matched once all ranks are there, so this looks at the work of each rank: GPU time per step
+//! without communication, compared with the median of its role.
 
 use super::map::Mapped;
 use super::plan::PlannedPair;
