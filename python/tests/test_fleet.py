@@ -132,7 +132,8 @@ def test_a_folder_that_is_not_shared_is_reported_as_such(
     elsewhere = """[ "$2" = map ] && { run fleet map "$3" --pair 0 --json -o "$OTHER"; exit; }; run "$@" """
     command(tmp_path, monkeypatch, elsewhere)
     monkeypatch.setenv("OTHER", str(tmp_path / "of_the_worker"))
-    with pytest.raises(TraceError, match="1 worker reports shards that this machine cannot see in .*out: is this folder"):
+    unseen = "1 worker reports shards that this machine cannot see in .*out: is this folder shared"
+    with pytest.raises(TraceError, match=unseen):
         fleet.run(job / "plan.json", out=tmp_path / "out")
     # Half of the workers share the folder.
     command(tmp_path, monkeypatch, f"""grep -q '"rank": [0-3],' "$3" && {elsewhere}; run "$@" """)

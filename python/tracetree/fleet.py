@@ -153,9 +153,10 @@ class Ray:
         remote = make(num_cpus=self._cpus, max_retries=self._retries, retry_exceptions=[_WorkerLost])(_answer_or_raise)
         shared = ray.put(fn)
         # A task that needs more than any node has would never start.
-        nodes = [node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]]
-        most = int(max(nodes, default=0))
-        waiting, running = list(reversed(items)), {}
+        nodes: Callable[[], list[dict[str, Any]]] = ray.nodes
+        most = int(max((node["Resources"].get("memory", 0) for node in nodes() if node["Alive"]), default=0))
+        waiting: list[Task] = list(reversed(items))
+        running: dict[Any, Task] = {}
         try:
             while waiting or running:
                 while waiting and len(running) < _SUBMITTED:
@@ -259,10 +260,12 @@ def outcomes(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
     whole = json.loads(Path(plan).read_text())
     pairs = whole["pairs"]
     engine = _engine(backend, cpus_per_pair, retries, timeout)
-    job = Job(json.dumps({**whole, "pairs": [], "unmatched": [], "notes": []}), _place(out if shards is None else shards),
-              cpus_per_pair, timeout, getattr(engine, "in_process", False))
+    head = json.dumps({**whole, "pairs": [], "unmatched": [], "notes": []})
+    place = _place(out if shards is None else shards)
+    job = Job(head, place, cpus_per_pair, timeout, getattr(engine, "in_process", False))
     # If a large pair came last, the other workers would wait for it.
-    tasks = sorted((Task(json.dumps(pair), pair["key"], _memory(pair)) for pair in pairs), key=lambda task: -task.memory)
+    tasks = [Task(json.dumps(pair), pair["key"], _memory(pair)) for pair in pairs]
+    tasks.sort(key=lambda task: -task.memory)
     failures, answers = 0, engine.map(functools.partial(compare_pair, job), tasks)
     try:
         for answer in answers:
@@ -350,8 +353,9 @@ def _not_visible(compared: Sequence[Answer], place: str) -> dict[str, list[str]]
         compared = [answer for answer in compared if not Path(place, "shards", f"{answer.key}.parquet").exists()]
     hosts = sorted({answer.host for answer in compared})
     workers = "1 worker reports" if len(hosts) == 1 else f"{len(hosts)} workers report"
-    message = (f"{workers} shards that this machine cannot see in {place}: is this folder shared? ({', '.join(hosts[:3])}"
-               f"{', …' if len(hosts) > 3 else ''}) Pass a shared folder or an address as shards=")
+    named = ", ".join(hosts[:3]) + (", …" if len(hosts) > 3 else "")
+    message = (f"{workers} shards that this machine cannot see in {place}: is this folder shared? ({named}) "
+               "Pass a shared folder or an address as shards=")
     return {answer.key: ["SHARD_NOT_VISIBLE", message] for answer in compared}
 
 

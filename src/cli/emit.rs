@@ -30,6 +30,10 @@ pub(super) struct EmitArgs {
     /// dropped first.
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices, help_heading = headings::REPORT)]
     perfetto_slices: usize,
+    /// Draw all calls in merged_tree_output.txt. By default, equal siblings in a row are drawn once if the tree has more
+    /// than a million nodes.
+    #[arg(long, help_heading = headings::REPORT)]
+    full_tree: bool,
     /// Write CSV texts exactly as in the trace. By default, texts that a spreadsheet would treat as a formula
     /// (starting with = + - @) are prefixed with ', and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
@@ -108,6 +112,10 @@ impl EmitArgs {
             tables: self.tables.formats(),
             emits,
             perfetto_slices: self.perfetto_slices,
+            full_tree_nodes: match self.full_tree {
+                true => usize::MAX,
+                false => ReportOptions::default().full_tree_nodes,
+            },
             csv_texts: self.csv_texts(),
             existing: if self.force { Existing::Replace } else { Existing::Keep },
             unfinished,

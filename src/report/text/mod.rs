@@ -3,6 +3,7 @@
 
 mod causes;
 mod figures;
+mod folds;
 mod labels;
 mod markup;
 pub(super) mod merged_tree;
