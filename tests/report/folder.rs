@@ -394,7 +394,7 @@ fn steps(is_changed: bool) -> String {
 #[test]
 fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     let folder = TempDir::new().expect("a temporary folder");
-    compare_texts((&steps(false), &steps(true)), |analysis| {
+    compare_texts(&PerSide::new(steps(false), steps(true)), |analysis| {
         for (name, full_tree_nodes) in [("folded", 10), ("full", 100_000)] {
             let options = ReportOptions { full_tree_nodes, ..ReportOptions::default() };
             let report = Report::with_options(analysis.clone(), options);
@@ -407,7 +407,8 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     // Each line of the folded file is that of its node in the full one, apart from its count and its position.
     let mut counts = Vec::new();
     for line in folded.lines() {
-        let (drawn, id) = line.strip_suffix(']').and_then(|line| line.rsplit_once(" [")).expect("an id");
+        let (drawn, id) =
+            line.strip_suffix(']').and_then(|line| line.rsplit_once(" [")).expect("an id");
         let (drawn, count) = drawn.split_once(" × ").unwrap_or((drawn, "1"));
         let name = drawn.trim_start_matches(['│', ' ', '├', '└', '─']);
         assert!(full[id.parse::<usize>().expect("a number")].ends_with(name), "{line}");
@@ -417,7 +418,8 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     }
     let layers = ("nn.Module: Block", "3");
     assert_eq!(counts, [("ProfilerStep", "4"), layers, ("ProfilerStep", "7"), layers], "{folded}");
-    let only = |lines: &[&str]| lines.iter().filter(|line| line.contains("<< trace2: aten::relu")).count();
+    let only =
+        |lines: &[&str]| lines.iter().filter(|line| line.contains("<< trace2: aten::relu")).count();
     assert_eq!((only(&full), only(&folded.lines().collect::<Vec<_>>())), (1, 1));
     assert!(folded.lines().count() * 3 < full.len(), "{folded}");
 }
