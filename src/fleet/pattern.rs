@@ -25,10 +25,11 @@ pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
     let (first, last) = (some[0], some[some.len() - 1]);
     let near: Vec<u64> = all.iter().copied().filter(|rank| (first..=last).contains(rank)).collect();
     let ranks = counted(some.len() as u64, "rank");
-    match (2..=LARGEST).find_map(|modulus| remainders(some, &near, modulus)) {
-        Some(found) if near.len() == all.len() => format!("{found} ({ranks})"),
-        Some(found) => format!("{found} in {first}-{last} ({ranks})"),
-        None => folded(pieces.into_iter(), &ranks),
+    let among = |all: &[u64]| (2..=LARGEST).find_map(|modulus| remainders(some, all, modulus));
+    match (among(all), among(&near)) {
+        (Some(found), _) => format!("{found} ({ranks})"),
+        (None, Some(found)) => format!("{found} in {first}-{last} ({ranks})"),
+        (None, None) => folded(pieces.into_iter(), &ranks),
     }
 }
 
