@@ -254,6 +254,8 @@ class Storm(fleet.Ray):
 def test_killed_workers_and_a_lost_node_change_no_byte(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     from ray.cluster_utils import Cluster
+
+    ray.shutdown()  # This is the last test, and a process has one cluster.
     for folder in ("before", "after"):
         (tmp_path / folder).mkdir()
         for rank in range(MANY):
