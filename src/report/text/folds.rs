@@ -6,7 +6,7 @@
 use crate::diff::{MergedId, MergedNode, Relation, TraceDiff};
 use crate::side::Side;
 use rustc_hash::FxHashMap;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A run of siblings with equal subtrees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ fn hash(diff: &TraceDiff, id: MergedId, below: Option<u64>) -> Option<u64> {
 }
 
 fn hash_of(value: &impl Hash) -> u64 {
-    let mut hasher = twox_hash::XxHash3_64::default();
+    let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
 }
