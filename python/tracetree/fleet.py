@@ -209,7 +209,7 @@ class FleetResult:
     folder: Path
     #: The content of ``fleet.json``.
     document: dict[str, Any]
-    #: 0, or 3 if less was compared than ``min_coverage`` requires.
+    #: 0, or 3 if less was compared than ``min_coverage`` requires, or if shards are missing.
     exit_code: int
 
     @property

@@ -54,7 +54,9 @@ fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
         counted(fleet.roles.len() as u64, "role")
     )?;
     for finding in fleet.findings.iter().take(MOST) {
-        writeln!(out, "  {:<18} rank {:<8} {}", finding.code, finding.ranks, finding.message)?;
+        let word = if finding.count > 1 { "ranks" } else { "rank" };
+        let ranks = format!("{word} {}", finding.ranks);
+        writeln!(out, "  {:<18} {ranks:<13} {}", finding.code, finding.message)?;
     }
     if fleet.findings.len() > MOST {
         writeln!(out, "  … and {} more in fleet.json", fleet.findings.len() - MOST)?;
