@@ -7,6 +7,7 @@ mod arguments;
 mod comparison;
 mod errors;
 mod explanation;
+mod fleet;
 mod gate;
 mod node;
 mod options;
@@ -28,6 +29,8 @@ mod _native {
     use super::comparison::{Comparison, compare};
     #[pymodule_export]
     use super::explanation::Explanation;
+    #[pymodule_export]
+    use super::fleet::map_pair;
     #[pymodule_export]
     use super::gate::gate;
     #[pymodule_export]

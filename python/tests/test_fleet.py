@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -14,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from tracetree import fleet
+from tracetree import TraceError, fleet
 
 RANKS = 8
+MANY = 200
 
 
 @pytest.fixture(scope="session")
@@ -79,6 +82,66 @@ def test_shards_can_be_elsewhere_and_another_command_can_do_the_work(
     written = contents(result.folder)
     shards = {f"shards/{name}": content for name, content in contents(tmp_path / "there" / "shards").items()}
     assert {**written, **shards} == expected and not any(name.startswith("shards") for name in written)
+
+
+def test_threads_of_this_process_write_the_same_bytes(job: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
+    fleet.run(job / "plan.json", out=tmp_path, backend="threads")
+    assert contents(tmp_path) == expected
+
+
+def test_outcomes_arrive_one_by_one_and_the_rest_is_cancelled(job: Path, tmp_path: Path) -> None:
+    answers = fleet.outcomes(job / "plan.json", out=tmp_path, cpus_per_pair=os.cpu_count() or 1)
+    first = next(answers)
+    assert first.status == "ok" and first.folder.startswith("rank_") and first.host and first.role
+    assert first.step_us and min(first.step_us) > 0
+    answers.close()
+    # One more pair may have been started.
+    assert len(list((tmp_path / "shards").iterdir())) <= 2
+    rest = list(fleet.outcomes(job / "plan.json", out=tmp_path))
+    assert len(rest) == RANKS and [one for one in rest if one.key == first.key][0].was_there
+    result = fleet.reduce(job / "plan.json", out=tmp_path, answers=rest)
+    assert result.counts["ok"] == RANKS - 1
+
+
+def command(place: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Replaces the command of the workers by a shell script, in which ``run`` is the real one."""
+    path = place / "command"
+    path.write_text(f'#!/bin/sh\nrun() {{ {sys.executable} -m tracetree "$@"; }}\n{script}\n')
+    path.chmod(0o755)
+    monkeypatch.setenv("TRACETREE_COMMAND", str(path))
+
+
+def test_a_comparison_that_hangs_is_stopped(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command(tmp_path, monkeypatch, """grep -q '"rank": 3,' "$3" && [ "$2" = map ] && exec sleep 600; run "$@" """)
+    result = fleet.run(job / "plan.json", out=tmp_path / "out", timeout=10)
+    assert result.counts["ok"] == RANKS - 2
+    finding = next(finding for finding in result.findings if finding["code"] == "TIMED_OUT")
+    assert finding["ranks"] == "3" and "took longer than 10 s" in finding["message"]
+
+
+def test_workers_that_do_not_work_end_the_run(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command(tmp_path, monkeypatch, "echo 'tracetree: error: no such library' >&2; exit 2")
+    with pytest.raises(TraceError, match="8 pairs in a row failed, the last one: .*: no such library"):
+        fleet.run(job / "plan.json", out=tmp_path / "out")
+
+
+def test_a_folder_that_is_not_shared_is_reported_as_such(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The last arguments of `map` are `-o FOLDER`.
+    elsewhere = """[ "$2" = map ] && { run fleet map "$3" --pair 0 --json -o "$OTHER"; exit; }; run "$@" """
+    command(tmp_path, monkeypatch, elsewhere)
+    monkeypatch.setenv("OTHER", str(tmp_path / "of_the_worker"))
+    unseen = "1 worker reports shards that this machine cannot see in .*out: is this folder shared"
+    with pytest.raises(TraceError, match=unseen):
+        fleet.run(job / "plan.json", out=tmp_path / "out")
+    # Half of the workers share the folder.
+    command(tmp_path, monkeypatch, f"""grep -q '"rank": [0-3],' "$3" && {elsewhere}; run "$@" """)
+    result = fleet.run(job / "plan.json", out=tmp_path / "half")
+    assert result.exit_code == 3 and result.counts["ok"] == 3
+    finding = next(finding for finding in result.findings if finding["code"] == "SHARD_NOT_VISIBLE")
+    assert (finding["ranks"], finding["count"]) == ("0-3", 4)
+    assert "NO_SHARD" not in [finding["code"] for finding in result.findings]
 
 
 def test_an_unknown_backend_and_a_missing_folder_are_reported(job: Path, tmp_path: Path) -> None:
@@ -152,3 +215,64 @@ def test_a_killed_driver_resumes_and_repeats_nothing(job: Path, expected: dict[s
     fleet.run(job / "plan.json", out=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert contents(tmp_path) == expected
+
+
+def tiny(rank: int, micros: int) -> str:
+    """A rank with one op and one kernel."""
+    def event(cat: str, name: str, ts: int, dur: int, thread: int) -> dict[str, object]:
+        return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": thread, "ts": ts, "dur": dur,
+                "args": {"correlation": 1, "External id": 1}}
+
+    events = [event("cpu_op", "aten::mm", 10, 50, 1), event("cuda_runtime", "cudaLaunchKernel", 20, 5, 1),
+              event("kernel", "gemm", 40, micros, 7)]
+    return json.dumps({"distributedInfo": {"rank": rank, "world_size": MANY}, "traceEvents": events})
+
+
+class Storm(fleet.Ray):
+    """A Ray back end that kills the worker of every tenth pair once, and takes a node away in the middle."""
+
+    def __init__(self, marks: Path, remove_node: Callable[[], None]) -> None:
+        super().__init__(retries=20)
+        self._marks, self._remove_node = str(marks), remove_node
+
+    def map(self, fn: Callable[[fleet.Task], fleet.Answer], items: Sequence[fleet.Task], /) -> Iterable[fleet.Answer]:
+        marks, victims = self._marks, {item.key for item in random.Random(7).sample(list(items), MANY // 10)}
+
+        def killed(task: fleet.Task) -> fleet.Answer:
+            mark = Path(marks) / task.key
+            if task.key in victims and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return fn(task)
+
+        for at, answer in enumerate(super().map(killed, items)):
+            if at == MANY // 4:
+                self._remove_node()
+            yield answer
+
+
+def test_killed_workers_and_a_lost_node_change_no_byte(tmp_path: Path) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    from ray.cluster_utils import Cluster
+
+    ray.shutdown()  # This is the last test, and a process has one cluster.
+    for folder in ("before", "after"):
+        (tmp_path / folder).mkdir()
+        for rank in range(MANY):
+            micros = 100 + (rank % 7 if folder == "after" else 0)
+            (tmp_path / folder / f"rank_{rank}.json").write_text(tiny(rank, micros))
+    plan = fleet.plan(tmp_path / "before", tmp_path / "after", out=tmp_path / "plan.json")
+    fleet.run(plan, out=tmp_path / "calm", backend="threads")
+    (tmp_path / "marks").mkdir()
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        node = cluster.add_node(num_cpus=1)
+        ray.init(address=cluster.address, log_to_driver=False)
+        backend = Storm(tmp_path / "marks", lambda: cluster.remove_node(node))
+        result = fleet.run(plan, out=tmp_path / "storm", backend=backend)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert len(list((tmp_path / "marks").iterdir())) == MANY // 10
+    assert result.counts == {"planned": MANY, "ok": MANY, "failed": 0, "unmatched": 0}
+    assert contents(tmp_path / "storm") == contents(tmp_path / "calm")

@@ -158,6 +158,7 @@ class _Lowering(TypedDict):
     candidate: _LoweringSide
 
 def main(arguments: list[str]) -> int: ...
+def map_pair(plan: str, out: _Path, threads: int) -> str: ...
 def compare(
     baseline: list[_Source],
     candidate: list[_Source],

@@ -8,42 +8,78 @@
 Each pair of traces is one task, which writes a shard of a few kilobytes below ``out``. The shards are merged
 at the end. A pair that already has a shard is not compared again, so a stopped run can be resumed. The engine
 schedules tasks, retries them and moves data.
+
+>>> answers = fleet.outcomes(plan, out="fleet/", backend="ray")             # doctest: +SKIP
+>>> for answer in answers: print(answer.folder, answer.status, answer.code) # doctest: +SKIP
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from tracetree import _native
 from tracetree._errors import TraceError, UsageError
 
-__all__ = ["Answer", "Engine", "FleetResult", "Local", "Ray", "Task", "WorkerLost", "compare_pair", "plan", "run"]
+__all__ = ["Answer", "Engine", "FleetResult", "Job", "Local", "Ray", "Task", "compare_pair", "outcomes", "plan",
+           "reduce", "run"]
+
+#: A run ends after this many results in a row that could not be written, or workers that do not work.
+_MOST_FAILURES = 10
+
+#: The codes of such results.
+_FAILURES = ("SHARD_NOT_WRITTEN", "REPORT_NOT_WRITTEN", "WORKER_FAILED")
+
+#: Memory of a comparison: a constant, and bytes per byte of text of the larger trace.
+_MEMORY, _MEMORY_PER_BYTE = 64 << 20, 0.36
+
+#: Bytes of text per byte of a packed trace.
+_UNPACKED = 16
+
+#: Maximum number of Ray tasks that are submitted and not finished.
+_SUBMITTED = 1000
 
 
-class WorkerLost(RuntimeError):
-    """Raised if the process that compares a pair is killed, for example for lack of memory. The task can be retried."""
+class _WorkerLost(RuntimeError):
+    """Raised if the process that compares a pair is killed. Ray then starts the task again."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all tasks of a run have in common."""
+
+    #: The plan without its pairs, as JSON.
+    plan: str
+    #: The folder or address for shards, as the workers see it.
+    out: str
+    #: Number of threads for a comparison.
+    threads: int
+    #: Maximum time for a comparison in seconds.
+    timeout: float
+    #: Whether pairs are compared in the worker itself instead of a process each.
+    in_process: bool = False
 
 
 @dataclass(frozen=True)
 class Task:
-    """One pair in a plan, with everything that a worker needs."""
+    """One pair in a plan."""
 
-    #: A plan that contains only this pair, as JSON.
-    plan: str
-    #: The folder or address for shards, as the worker accesses it.
-    out: str
-    #: The shard's name.
+    #: The pair, as JSON.
+    pair: str
+    #: Name of the shard.
     key: str
-    #: How many threads the comparison uses.
-    threads: int
+    #: Estimated memory of the comparison in bytes.
+    memory: int
 
 
 @dataclass(frozen=True)
@@ -51,48 +87,62 @@ class Answer:
     """The result for a pair. A pair with a damaged trace has a result with an error code and is not retried."""
 
     key: str
-    #: ``ok`` or ``failed``.
+    #: ``ok``, ``damaged`` or ``failed``.
     status: str
-    #: Why the comparison failed: ``TRUNCATED``, ``NOT_A_TRACE``, …; ``WORKER_LOST`` if the engine gave up.
+    #: Why the comparison failed: ``TRUNCATED``, ``NOT_A_TRACE``, …; ``WORKER_LOST`` or ``TIMED_OUT`` if the engine gave up.
     code: str
     message: str
     #: Whether the pair was skipped because its shard already existed.
     was_there: bool = False
+    #: The rank's folder in a report, such as ``rank_3``.
+    folder: str = ""
+    #: Ranks with the same role run the same ops; empty without figures.
+    role: str = ""
+    #: GPU time per step without communication, in µs, of the baseline and the candidate; ``None`` without figures.
+    step_us: tuple[float, float] | None = None
+    #: The machine that compared the pair.
+    host: str = ""
 
 
 class Engine(Protocol):
-    """Runs the tasks. Executors from ``concurrent.futures`` and Dask clients can also be used as engines."""
+    """Runs the tasks. Executors from ``concurrent.futures`` can also be used as engines."""
 
     def map(self, fn: Callable[[Task], Answer], items: Sequence[Task], /) -> Iterable[Answer]:
-        """Applies ``fn`` to each item and returns the results in order."""
+        """Applies ``fn`` to each item and yields the results in any order. If the iteration is closed early, no further
+        task is started."""
 
 
 class Local:
-    """Uses the cores of this machine, with one process for each pair."""
+    """Uses the cores of this machine, with one process for each pair, or with threads of this process.
 
-    def __init__(self, cpus_per_pair: int = 1) -> None:
+    Threads start faster than processes, but a comparison that is killed ends this process.
+    """
+
+    def __init__(self, cpus_per_pair: int = 1, in_process: bool = False) -> None:
         self._at_once = max(1, (os.cpu_count() or 1) // cpus_per_pair)
+        #: Whether pairs are compared in this process.
+        self.in_process = in_process
 
     def map(self, fn: Callable[[Task], Answer], items: Sequence[Task], /) -> Iterable[Answer]:
-        def answer(item: Task) -> Answer:
-            try:
-                return fn(item)
-            except WorkerLost as error:
-                return Answer(item.key, "failed", "WORKER_LOST", str(error))
-
-        with ThreadPoolExecutor(self._at_once) as threads:
-            yield from threads.map(answer, items)
+        threads = ThreadPoolExecutor(self._at_once)
+        try:
+            for done in as_completed([threads.submit(fn, item) for item in items]):
+                yield done.result()
+        finally:
+            threads.shutdown(cancel_futures=True)
 
 
 class Ray:
     """Uses the Ray cluster at ``RAY_ADDRESS`` or the cluster that this process already uses; otherwise starts a cluster
     on this machine.
 
-    Ray starts a task for each pair and retries the task if its worker or node is lost or runs out of memory.
+    Ray starts a task for each pair and retries the task if its worker or node is lost or runs out of memory. Ray
+    places a task on a node that has the task's estimated memory available. If no task ends for ``timeout`` seconds,
+    the remaining tasks are cancelled.
     """
 
-    def __init__(self, cpus_per_pair: int = 1, retries: int = 3) -> None:
-        self._cpus, self._retries = cpus_per_pair, retries
+    def __init__(self, cpus_per_pair: int = 1, retries: int = 3, timeout: float = 7200.0) -> None:
+        self._cpus, self._retries, self._timeout = cpus_per_pair, retries, timeout
 
     def map(self, fn: Callable[[Task], Answer], items: Sequence[Task], /) -> Iterable[Answer]:
         try:
@@ -101,19 +151,57 @@ class Ray:
             raise UsageError('the Ray backend needs Ray: pip install "ray"') from error
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
-        task: Any = ray.remote
-        remote = task(num_cpus=self._cpus, max_retries=self._retries, retry_exceptions=[WorkerLost])(fn)
-        for item, answer in zip(items, [remote.remote(item) for item in items]):
-            try:
-                yield ray.get(answer)
-            except ray.exceptions.RayTaskError as error:
-                if not isinstance(error.cause, WorkerLost):
-                    raise error.cause from error
-                yield Answer(item.key, "failed", "WORKER_LOST", str(error.cause))
-            except ray.exceptions.OutOfMemoryError as error:
-                yield Answer(item.key, "failed", "OUT_OF_MEMORY", _first_line(error))
-            except ray.exceptions.RayError as error:
-                yield Answer(item.key, "failed", "WORKER_LOST", _first_line(error))
+        make: Any = ray.remote
+        remote = make(num_cpus=self._cpus, max_retries=self._retries, retry_exceptions=[_WorkerLost])(_answer_or_raise)
+        shared = ray.put(fn)
+        # A task that needs more than any node has would never start.
+        nodes: Callable[[], list[dict[str, Any]]] = ray.nodes
+        most = int(max((node["Resources"].get("memory", 0) for node in nodes() if node["Alive"]), default=0))
+        waiting: list[Task] = list(reversed(items))
+        running: dict[Any, Task] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < _SUBMITTED:
+                    item = waiting.pop()
+                    running[remote.options(memory=min(item.memory, most)).remote(shared, item)] = item
+                ended, _ = ray.wait(list(running), num_returns=1, timeout=self._timeout)
+                if not ended:
+                    message = (f"no pair ended within {self._timeout:g} s: are {self._cpus} CPUs and the memory for a "
+                               "pair free on any node?")
+                    yield from (Answer(item.key, "failed", "TIMED_OUT", message)
+                                for item in [*running.values(), *reversed(waiting)])
+                    return
+                ended, _ = ray.wait(list(running), num_returns=len(running), timeout=0)
+                for one in ended:
+                    yield _result(ray, one, running.pop(one))
+        finally:
+            for one in running:
+                ray.cancel(one, force=True)
+
+
+def _answer_or_raise(fn: Callable[[Task], Answer], item: Task) -> Answer:
+    """On a Ray worker: raises if the task is to be repeated."""
+    answer = fn(item)
+    if answer.code == "WORKER_LOST":
+        raise _WorkerLost(answer.message)
+    return answer
+
+
+def _result(ray: Any, one: Any, item: Task) -> Answer:
+    """The answer of a Ray task that has ended."""
+    try:
+        answer: Answer = ray.get(one, timeout=60)
+        return answer
+    except ray.exceptions.RayTaskError as error:
+        if not isinstance(error.cause, _WorkerLost):
+            return Answer(item.key, "failed", "WORKER_FAILED", _first_line(error.cause))
+        return Answer(item.key, "failed", "WORKER_LOST", str(error.cause))
+    except ray.exceptions.OutOfMemoryError as error:
+        return Answer(item.key, "failed", "OUT_OF_MEMORY", _first_line(error))
+    except ray.exceptions.GetTimeoutError:
+        return Answer(item.key, "failed", "TIMED_OUT", "the result did not arrive from its worker within 60 s")
+    except ray.exceptions.RayError as error:
+        return Answer(item.key, "failed", "WORKER_LOST", _first_line(error))
 
 
 @dataclass(frozen=True)
@@ -123,7 +211,7 @@ class FleetResult:
     folder: Path
     #: The content of ``fleet.json``.
     document: dict[str, Any]
-    #: 0, or 3 if the coverage is below ``min_coverage``.
+    #: 0, or 3 if the coverage is below ``min_coverage`` or if shards are missing.
     exit_code: int
 
     @property
@@ -159,28 +247,50 @@ def plan(baseline: str | os.PathLike[str], candidate: str | os.PathLike[str], *,
     return Path(out)
 
 
-def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: str | os.PathLike[str] | None = None,
-        backend: str | Engine = "local", cpus_per_pair: int = 1, retries: int = 3, min_coverage: float = 0.0,
-        tables: str = "parquet") -> FleetResult:
-    """Compares all pairs in a plan on an engine, and merges the results.
+def outcomes(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
+             shards: str | os.PathLike[str] | None = None, backend: str | Engine = "local", cpus_per_pair: int = 1,
+             retries: int = 3, timeout: float = 3600.0) -> Iterator[Answer]:
+    """Compares all pairs in a plan on an engine, and yields each outcome as soon as it is known.
 
-    ``backend`` is ``"local"``, ``"ray"`` or any object with ``map(fn, items)``. ``out`` is the folder for the
-    result. ``shards`` (default ``out``) is a folder that all workers can access under the same name. It can be an
-    address such as ``"s3://bucket/fleet"`` if ``TRACETREE_COMMAND`` names a command that supports addresses.
+    ``backend`` is ``"local"`` (one process for each pair), ``"threads"`` (threads of this process), ``"ray"`` or any
+    object with ``map(fn, items)``. A comparison that takes longer than ``timeout`` seconds is killed, except with
+    ``"threads"``. If the iteration ends early, also because of an error or Ctrl-C, the remaining pairs are cancelled.
+    The other parameters are those of ``run``.
 
-    Raises ``TraceError`` if a result cannot be written.
+    Raises ``TraceError`` if ten pairs in a row fail because of the folder or the workers.
     """
-    text = Path(plan).read_text()
-    whole = json.loads(text)
-    folder = str(Path(out).resolve())
+    whole = json.loads(Path(plan).read_text())
+    pairs = whole["pairs"]
+    engine = _engine(backend, cpus_per_pair, retries, timeout)
+    head = json.dumps({**whole, "pairs": [], "unmatched": [], "notes": []})
     place = _place(out if shards is None else shards)
-    items = [
-        Task(json.dumps({**whole, "pairs": [pair], "unmatched": [], "notes": []}), place, pair["key"], cpus_per_pair)
-        for pair in whole["pairs"]
-    ]
-    engine = _engine(backend, cpus_per_pair, retries)
-    lost = {answer.key: [answer.code, answer.message]
-            for answer in engine.map(compare_pair, items) if answer.status != "ok"}
+    job = Job(head, place, cpus_per_pair, timeout, getattr(engine, "in_process", False))
+    # If a large pair came last, the other workers would wait for it.
+    tasks = [Task(json.dumps(pair), pair["key"], _memory(pair)) for pair in pairs]
+    tasks.sort(key=lambda task: -task.memory)
+    failures, answers = 0, engine.map(functools.partial(compare_pair, job), tasks)
+    try:
+        for answer in answers:
+            yield answer
+            failures = failures + 1 if answer.code in _FAILURES else failures if answer.was_there else 0
+            if failures and failures >= min(_MOST_FAILURES, len(pairs)):
+                raise TraceError(f"{failures} pairs in a row failed, the last one: {answer.message}")
+    finally:
+        close = getattr(answers, "close", None)
+        if close:
+            close()
+
+
+def reduce(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
+           shards: str | os.PathLike[str] | None = None, answers: Iterable[Answer] = (), min_coverage: float = 0.0,
+           tables: str = "parquet") -> FleetResult:
+    """Merges the shards of a plan. ``answers`` are the outcomes of its pairs; without them, pairs that have no shard
+    are reported as not compared.
+    """
+    folder, place = str(Path(out).resolve()), _place(out if shards is None else shards)
+    known = list(answers)
+    lost = {answer.key: [answer.code, answer.message] for answer in known if answer.status != "ok"}
+    lost |= _not_visible([answer for answer in known if answer.status == "ok"], place)
     with tempfile.TemporaryDirectory() as aside:
         told = Path(aside) / "lost.json"
         told.write_text(json.dumps(lost))
@@ -189,17 +299,66 @@ def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: st
     return FleetResult(Path(folder), json.loads((Path(folder) / "fleet.json").read_text()), exit_code)
 
 
-def compare_pair(task: Task) -> Answer:
-    """Compares one pair in a separate process, and writes its shard.
+def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: str | os.PathLike[str] | None = None,
+        backend: str | Engine = "local", cpus_per_pair: int = 1, retries: int = 3, timeout: float = 3600.0,
+        min_coverage: float = 0.0, tables: str = "parquet") -> FleetResult:
+    """Compares all pairs of a plan on an engine, and merges the results: ``reduce`` of ``outcomes``.
 
-    Raises ``WorkerLost`` if the process is killed, ``TraceError`` if the shard cannot be written.
+    ``out`` is the folder for the result. ``shards`` (default ``out``) must be accessible to all workers under the
+    same name. It is a folder, or an address (``"s3://bucket/fleet"``) if ``TRACETREE_COMMAND`` names a command that
+    supports addresses.
+
+    Raises ``TraceError`` if results cannot be written.
     """
+    answers = outcomes(plan, out=out, shards=shards, backend=backend, cpus_per_pair=cpus_per_pair, retries=retries,
+                       timeout=timeout)
+    return reduce(plan, out=out, shards=shards, answers=answers, min_coverage=min_coverage, tables=tables)
+
+
+def compare_pair(job: Job, task: Task) -> Answer:
+    """Compares one pair and writes its shard. Every failure is an answer."""
+    plan = json.dumps({**json.loads(job.plan), "pairs": [json.loads(task.pair)]})
+    host = socket.gethostname()
+    try:
+        told = json.loads(_native.map_pair(plan, job.out, job.threads) if job.in_process else _map_pair(plan, job))
+    except _WorkerLost as error:
+        return Answer(task.key, "failed", "WORKER_LOST", f"{host}: {error}", host=host)
+    except subprocess.TimeoutExpired:
+        message = f"{host}: the comparison took longer than {job.timeout:g} s and was stopped"
+        return Answer(task.key, "failed", "TIMED_OUT", message, host=host)
+    except (TraceError, UsageError, OSError, ValueError) as error:
+        return Answer(task.key, "failed", "WORKER_FAILED", f"{host}: {error}", host=host)
+    times = told["step_us"]
+    return Answer(task.key, told["status"], told["code"], told["message"], told["was_there"], told["folder"],
+                  told["role"] or "", (times[0], times[1]) if times else None, host)
+
+
+def _map_pair(plan: str, job: Job) -> str:
+    """Compares the pair of a plan in a separate process. Returns its line of JSON."""
     with tempfile.TemporaryDirectory() as place:
-        plan = Path(place) / "plan.json"
-        plan.write_text(task.plan)
-        done = _command("fleet", "map", str(plan), "--pair", "0", "--json", "-o", task.out, threads=task.threads)
-    told = json.loads(done.stdout)
-    return Answer(task.key, told["status"], told["code"], told["message"], told["was_there"])
+        path = Path(place) / "plan.json"
+        path.write_text(plan)
+        return _command("fleet", "map", str(path), "--pair", "0", "--json", "-o", job.out, threads=job.threads,
+                        timeout=job.timeout).stdout
+
+
+def _memory(pair: dict[str, Any]) -> int:
+    """Estimated memory of a comparison in bytes."""
+    files = (pair["baseline"], pair["candidate"])
+    texts = (file["size"] * (_UNPACKED if file["path"].endswith((".gz", ".zst")) else 1) for file in files)
+    return _MEMORY + int(_MEMORY_PER_BYTE * max(texts))
+
+
+def _not_visible(compared: Sequence[Answer], place: str) -> dict[str, list[str]]:
+    """The entries for compared pairs, which apply if ``reduce`` finds no shard."""
+    if "://" not in place:
+        compared = [answer for answer in compared if not Path(place, "shards", f"{answer.key}.parquet").exists()]
+    hosts = sorted({answer.host for answer in compared})
+    workers = "1 worker reports" if len(hosts) == 1 else f"{len(hosts)} workers report"
+    named = ", ".join(hosts[:3]) + (", …" if len(hosts) > 3 else "")
+    message = (f"{workers} shards that this machine cannot see in {place}: is this folder shared? ({named}) "
+               "Pass a shared folder or an address as shards=")
+    return {answer.key: ["SHARD_NOT_VISIBLE", message] for answer in compared}
 
 
 def _place(folder: str | os.PathLike[str]) -> str:
@@ -208,17 +367,19 @@ def _place(folder: str | os.PathLike[str]) -> str:
     return text if "://" in text else str(Path(text).resolve())
 
 
-def _engine(backend: str | Engine, cpus_per_pair: int, retries: int) -> Engine:
-    if backend == "local":
-        return Local(cpus_per_pair)
+def _engine(backend: str | Engine, cpus_per_pair: int, retries: int, timeout: float) -> Engine:
+    if backend in ("local", "threads"):
+        return Local(cpus_per_pair, in_process=backend == "threads")
     if backend == "ray":
-        return Ray(cpus_per_pair, retries)
+        # A task is repeated, and may wait for others that take as long.
+        return Ray(cpus_per_pair, retries, 2 * timeout)
     if isinstance(backend, str):
-        raise UsageError(f'there is no backend "{backend}": use "local", "ray" or any object with map(fn, items)')
+        raise UsageError(f'there is no backend "{backend}": use "local", "threads", "ray" or any object with '
+                         "map(fn, items)")
     return backend
 
 
-def _command(*arguments: str, threads: int | None = None,
+def _command(*arguments: str, threads: int | None = None, timeout: float | None = None,
              allowed: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
     """Runs the command line in a separate process, so that a crash does not end this one.
 
@@ -228,9 +389,9 @@ def _command(*arguments: str, threads: int | None = None,
     named = os.environ.get("TRACETREE_COMMAND")
     command = [named] if named else [sys.executable, "-m", "tracetree"]
     done = subprocess.run([*command, *arguments], env=environment, text=True,
-                          capture_output=True, check=False)
+                          capture_output=True, check=False, timeout=timeout)
     if done.returncode < 0 or done.returncode == 137:
-        raise WorkerLost(f"the process was killed by signal {-done.returncode if done.returncode < 0 else 9}")
+        raise _WorkerLost(f"the process was killed by signal {-done.returncode if done.returncode < 0 else 9}")
     if done.returncode not in allowed:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
         silent = f"the command failed with exit code {done.returncode}"

@@ -29,6 +29,10 @@ pub(super) struct EmitArgs {
     /// dropped first.
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices, help_heading = headings::REPORT)]
     perfetto_slices: usize,
+    /// Draw all calls in merged_tree_output.txt. By default, if the tree has more than a million nodes,
+    /// consecutive identical siblings are drawn once.
+    #[arg(long, help_heading = headings::REPORT)]
+    full_tree: bool,
     /// Write strings to CSV exactly as they appear in the trace. By default, strings that a spreadsheet would treat as
     /// a formula (starting with = + - @) are prefixed with ', and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
@@ -107,6 +111,11 @@ impl EmitArgs {
             tables: self.tables.formats(),
             emits,
             perfetto_slices: self.perfetto_slices,
+            full_tree_nodes: if self.full_tree {
+                usize::MAX
+            } else {
+                ReportOptions::default().full_tree_nodes
+            },
             csv_texts: self.csv_texts(),
             existing: if self.force { Existing::Replace } else { Existing::Keep },
             unfinished,

@@ -6,8 +6,12 @@ use super::output::Console;
 use super::words::counted;
 use super::{Outcome, fleet_summary};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tracetree::analysis::StepMeans;
-use tracetree::fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, RankRow, map_all};
+use tracetree::fleet::{
+    Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, RankRow, SoFar, map_all,
+};
 use tracetree::gate;
 use tracetree::report::Emit;
 use tracetree::trace::Nanos;
@@ -15,6 +19,9 @@ use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
 /// Maximum number of lines printed per kind of message, because thousands of ranks may have the same problem.
 const SAID: usize = 20;
+
+/// Minimum time between updates of what stands out so far.
+const REDRAW: Duration = Duration::from_millis(500);
 
 pub(super) fn run(
     args: &DiffArgs,
@@ -40,9 +47,7 @@ pub(super) fn run(
     };
     files.check_target(&args.output)?;
     let mapping = Mapping::new(&plan, &args.output)?.options(options).reports(report).anew();
-    let counter = console.progress().counting("comparing ranks", plan.pairs.len());
-    let lost = map_all(&plan, &mapping, |_, _| counter.one_done())?;
-    drop(counter);
+    let lost = compare_all(&plan, &mapping, console)?.0;
     let fleet = Fleet::reduce(&plan, &args.output, &lost)?;
     say(&fleet, console);
     if fleet.ranks.is_empty() {
@@ -57,6 +62,32 @@ pub(super) fn run(
         return Ok(Outcome::Missing);
     }
     Ok(outcome(&fleet, args, console))
+}
+
+/// Compares all pairs of a plan with a progress bar that shows what stands out so far. Returns the pairs that failed,
+/// and the number of pairs that had a shard already.
+pub(super) fn compare_all(
+    plan: &Plan,
+    mapping: &Mapping,
+    console: &mut Console,
+) -> Result<(Lost, usize)> {
+    let counter = console.progress().counting("comparing ranks", plan.pairs.len());
+    let state = Mutex::new((SoFar::default(), 0, String::new(), None::<Instant>));
+    let lost = map_all(plan, mapping, |pair, mapped| {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (so_far, there, text, shown) = &mut *state;
+        so_far.add(pair, mapped);
+        *there += usize::from(mapped.was_there);
+        counter.one_done(|| {
+            // The text takes a pass over all ranks.
+            if shown.is_none_or(|shown| shown.elapsed() >= REDRAW) {
+                (*text, *shown) = (so_far.text(), Some(Instant::now()));
+            }
+            text.clone()
+        });
+    })?;
+    let (_, there, ..) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((lost, there))
 }
 
 /// Prints problems with folders, pairs and files to stderr.

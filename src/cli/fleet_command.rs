@@ -3,7 +3,7 @@
 use super::compare::PairingArgs;
 use super::emit::TablesName;
 use super::examples;
-use super::fleet::{nothing_compared, say, say_some};
+use super::fleet::{compare_all, nothing_compared, say, say_some};
 use super::format::Format;
 use super::headings;
 use super::limit;
@@ -14,8 +14,7 @@ use super::{Outcome, fleet_summary};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use tracetree::fleet::{
-    Fleet, FleetFiles, Lost, Mapping, PairRow, Plan, PlanOptions, Status, map_all, read_lost,
-    whole_path,
+    Fleet, FleetFiles, Lost, Mapping, PairRow, Plan, PlanOptions, Status, read_lost, whole_path,
 };
 use tracetree::report::{CsvTexts, Existing, ReportOptions};
 use tracetree::{Error, ErrorKind, Result};
@@ -257,14 +256,7 @@ fn map(command: &MapCommand, console: &mut Console) -> Result<Outcome> {
 
 fn compare(plan: &Plan, output: &Path, console: &mut Console) -> Result<Lost> {
     let mapping = mapping(plan, output, console)?;
-    let counter = console.progress().counting("comparing ranks", plan.pairs.len());
-    let there = std::sync::atomic::AtomicUsize::new(0);
-    let lost = map_all(plan, &mapping, |_, mapped| {
-        there.fetch_add(usize::from(mapped.was_there), std::sync::atomic::Ordering::Relaxed);
-        counter.one_done();
-    })?;
-    drop(counter);
-    let there = there.into_inner();
+    let (lost, there) = compare_all(plan, &mapping, console)?;
     let compared = counted((plan.pairs.len() - there) as u64, "pair");
     console.say(&format!("{compared} compared, {there} skipped (shard exists)"));
     Ok(lost)

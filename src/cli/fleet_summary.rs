@@ -3,8 +3,8 @@
 use super::format::Format;
 use super::words::counted;
 use std::io::{self, Write};
-use tracetree::fleet::{Fleet, RankRow, ranges};
-use tracetree::report::{CsvTexts, plain, write_csv_with, write_rows_json};
+use tracetree::fleet::{Fleet, Headline, RankRow, ranges};
+use tracetree::report::{CsvTexts, one_line, plain, write_csv_with, write_rows_json};
 use tracetree::{PerSide, Side};
 
 pub(super) fn print(
@@ -39,8 +39,10 @@ const LONGEST: usize = 200;
 /// Maximum number of findings to print. The same limit applies to the number of ranks in a list of individual ranks.
 const MOST: usize = 32;
 
-/// Prints the counts, the findings and, if the fleet has only a few ranks, every rank.
+/// Prints the headline, the counts and the findings. If the fleet has only a few ranks, every rank is printed, too.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
+    let Headline { text: headline, .. } = fleet.headline();
+    writeln!(out, "{}", one_line(&headline))?;
     let counts = fleet.counts();
     writeln!(
         out,
@@ -51,7 +53,9 @@ fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
         counted(fleet.roles.len() as u64, "role")
     )?;
     for finding in fleet.findings.iter().take(MOST) {
-        writeln!(out, "  {:<18} rank {:<8} {}", finding.code, finding.ranks, finding.message)?;
+        let word = if finding.count > 1 { "ranks" } else { "rank" };
+        let ranks = format!("{word} {}", finding.ranks);
+        writeln!(out, "  {:<18} {ranks:<13} {}", finding.code, finding.message)?;
     }
     if fleet.findings.len() > MOST {
         writeln!(out, "  … and {} more in fleet.json", fleet.findings.len() - MOST)?;

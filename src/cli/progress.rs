@@ -77,7 +77,8 @@ impl Progress {
 
     /// A progress bar that counts up to `all` tasks.
     pub(super) fn counting(&self, what: &'static str, all: usize) -> Counter {
-        let bar = ProgressBar::new(all as u64).with_style(style("{msg} [{bar:24}] {pos}/{len}"));
+        let bar = ProgressBar::new(all as u64)
+            .with_style(style("{msg} [{bar:24}] {pos} of {len}{prefix}"));
         Counter(self.bars.add(bar.with_message(what)))
     }
 }
@@ -90,8 +91,14 @@ fn style(template: &str) -> ProgressStyle {
 pub(super) struct Counter(ProgressBar);
 
 impl Counter {
-    pub(super) fn one_done(&self) {
+    /// Counts a task. `remark` is shown after the count.
+    pub(super) fn one_done(&self, remark: impl FnOnce() -> String) {
         self.0.inc(1);
+        if !self.0.is_hidden() {
+            let remark = remark();
+            let remark = if remark.is_empty() { remark } else { format!("; {remark}") };
+            self.0.set_prefix(one_line(&remark).into_owned());
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! makes all other ranks wait in their collectives. Each fault is reported only once, at its origin.
 
 use super::Fleet;
+use super::pattern::pattern;
 use super::rows::{CauseRow, ChangeRow, Finding, GroupRow, PairRow, RankRow, Shared, Spread};
 use crate::program::counted;
 use crate::side::Side;
@@ -50,7 +51,7 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
 fn identical(fleet: &Fleet) -> Option<Finding> {
     (fleet.identical > 0).then(|| Finding {
         code: "SAME_PROGRAM".to_owned(),
-        ranks: fleet.identical_list.clone(),
+        ranks: fleet.identical_pattern.clone(),
         count: fleet.identical,
         message: "the programs are identical: only times differ".to_owned(),
     })
@@ -64,7 +65,7 @@ fn change(row: &ChangeRow) -> Finding {
     };
     Finding {
         code: "CHANGE".to_owned(),
-        ranks: row.shared.rank_list.clone(),
+        ranks: row.shared.pattern.clone(),
         count: row.shared.ranks,
         message: format!(
             "{}{place}: {:+.3} ms per step (median) {}",
@@ -81,7 +82,7 @@ fn on(shared: &Shared) -> String {
     match shared.spread {
         Spread::All => format!("on {ranks} (all or nearly all)"),
         Spread::Role => format!("on {ranks} (role {})", shared.roles),
-        Spread::Some | Spread::Few => format!("on {ranks} ({})", shared.rank_list),
+        Spread::Some | Spread::Few => format!("on {ranks}"),
     }
 }
 
@@ -93,7 +94,9 @@ fn not_compared(fleet: &Fleet) -> Vec<Finding> {
     }
     let (many, few): (Vec<_>, Vec<_>) = of_code.into_values().partition(|pairs| pairs.len() > FEW);
     let is_of_few = |pair: &&PairRow| few.iter().any(|pairs| pairs[0].code == pair.code);
-    let mut found: Vec<Finding> = many.iter().map(|pairs| of_many(pairs)).collect();
+    let all: BTreeSet<u64> = fleet.pairs.iter().filter_map(rank_of).collect();
+    let all: Vec<u64> = all.into_iter().collect();
+    let mut found: Vec<Finding> = many.iter().map(|pairs| of_many(pairs, &all)).collect();
     let finding = |pair: &PairRow| {
         let words = &pair.message;
         let file = if pair.status == "unmatched" { pair.name() } else { "" };
@@ -110,23 +113,26 @@ fn not_compared(fleet: &Fleet) -> Vec<Finding> {
     found
 }
 
-/// A single finding for all pairs that have the same code.
-fn of_many(pairs: &[&PairRow]) -> Finding {
-    let ranks: BTreeSet<u64> =
-        pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
+/// A single finding for all pairs that have the same code. `all` lists the ranks of the fleet.
+fn of_many(pairs: &[&PairRow], all: &[u64]) -> Finding {
+    let ranks: BTreeSet<u64> = pairs.iter().filter_map(|pair| rank_of(pair)).collect();
     let ranks: Vec<u64> = ranks.into_iter().collect();
+    let (status, message) = (pairs[0].status, &pairs[0].message);
+    let message = if pairs.iter().all(|pair| pair.message == *message) {
+        message.clone()
+    } else {
+        format!("the first: {} {message}", pairs[0].name())
+    };
     Finding {
         code: pairs[0].code.clone(),
-        ranks: super::ranges::ranges(&ranks).replace('#', ""),
+        ranks: pattern(&ranks, all),
         count: pairs.len() as u64,
-        message: format!(
-            "{} rows of fleet_pairs are {}; the first: {} {}",
-            pairs.len(),
-            pairs[0].status,
-            pairs[0].name(),
-            pairs[0].message
-        ),
+        message: format!("{} rows of fleet_pairs are {status}; {message}", pairs.len()),
     }
+}
+
+fn rank_of(pair: &PairRow) -> Option<u64> {
+    u64::try_from(pair.rank?).ok()
 }
 
 /// The stragglers of the candidate's process groups, by folder.
@@ -222,14 +228,18 @@ fn missing_collectives(fleet: &Fleet) -> Vec<Finding> {
 /// Ranks that run different ops in the candidate than the other ranks of their role.
 fn other_ops(fleet: &Fleet) -> Vec<Finding> {
     let roles = fleet.roles.iter().filter(|role| !role.odd.is_empty() && role.ranks > 2);
-    let finding = |role: &super::rows::RoleRow| Finding {
-        code: "OTHER_OPS".to_owned(),
-        ranks: role.odd.clone(),
-        count: 1,
-        message: format!(
-            "in the candidate, {} runs different ops than the rest of role {} ({})",
-            role.odd, role.role, role.rank_list
-        ),
+    let finding = |role: &super::rows::RoleRow| {
+        let ops = if role.odd_ops.is_empty() {
+            "the same ops at other call sites".to_owned()
+        } else {
+            role.odd_ops.clone()
+        };
+        Finding {
+            code: "OTHER_OPS".to_owned(),
+            ranks: role.odd_pattern.clone(),
+            count: role.odd_ranks,
+            message: format!("unlike the rest of role {} in the candidate: {ops}", role.role),
+        }
     };
     roles.map(finding).collect()
 }
@@ -293,7 +303,7 @@ fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
             if row.module.is_empty() { String::new() } else { format!(" in {}", row.module) };
         Finding {
             code: "CAUSE".to_owned(),
-            ranks: row.shared.rank_list.clone(),
+            ranks: row.shared.pattern.clone(),
             count: row.shared.ranks,
             message: format!(
                 "{} at {}{module}: {:+.3} ms per step (median) {}; evidence on {}: {}",

@@ -12,7 +12,7 @@
 
 use super::facts::facts;
 use super::plan::{Plan, PlannedPair};
-use super::shard::Shard;
+use super::shard::{Facts, PartKind, Shard};
 use super::status::{
     DAMAGED, REPORT_NOT_WRITTEN, SHARD_NOT_WRITTEN, SHARD_UNREADABLE, Status, code_of, is_lasting,
 };
@@ -22,8 +22,10 @@ use crate::program::Damage;
 use crate::report::ReportOptions;
 use crate::side::{PerSide, Side};
 use crate::storage::{self, Created, Creating, Opening};
+use crate::trace::Nanos;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Name of the subfolder for shards in the folder of a fleet.
 pub const SHARDS: &str = "shards";
@@ -44,11 +46,40 @@ pub struct Mapped {
     pub status: Status,
     /// Whether the pair's shard already existed, so nothing was compared.
     pub was_there: bool,
+    /// What its rank computes; `None` if it has no figures.
+    pub work: Option<Work>,
+}
+
+/// What a rank computes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    /// The outline hash of its baseline. Ranks with the same outline run the same ops.
+    pub role: Arc<str>,
+    /// GPU time without communication.
+    pub time: PerSide<Nanos>,
+    /// Number of steps, at least 1.
+    pub steps: PerSide<u64>,
+}
+
+impl Work {
+    fn of(facts: &Facts) -> Work {
+        let categories = || facts.parts.iter().filter(|part| part.kind == PartKind::Category);
+        Work {
+            role: facts.roles.baseline.clone(),
+            time: PerSide::from_fn(|side| categories().map(|part| part.time[side]).sum()),
+            steps: facts.steps,
+        }
+    }
+
+    /// GPU time per step without communication, in µs.
+    pub fn step_us(&self, side: Side) -> f64 {
+        self.time[side].as_micros() / self.steps[side].max(1) as f64
+    }
 }
 
 impl Mapped {
-    /// One line of JSON for the engine that runs the mapping: `key`, `folder`, `status`, `code`,
-    /// `message`, `was_there`.
+    /// One line of JSON for the engine that runs the mapping: `key`, `folder`, `status`, `code`, `message`,
+    /// `was_there`, `role`, and `step_us`: the GPU time per step without communication on each side, or `null`.
     pub fn to_json(&self, pair: &PlannedPair) -> String {
         let fields = [
             ("key", pair.key.as_str()),
@@ -60,6 +91,10 @@ impl Mapped {
         let mut object: serde_json::Map<String, serde_json::Value> =
             fields.iter().map(|&(key, text)| (key.to_owned(), text.into())).collect();
         object.insert("was_there".to_owned(), self.was_there.into());
+        let work = self.work.as_ref();
+        object.insert("role".to_owned(), work.map(|work| work.role.to_string()).into());
+        let times = work.map(|work| Side::BOTH.map(|side| work.step_us(side)));
+        object.insert("step_us".to_owned(), times.map(|times| times.to_vec()).into());
         serde_json::Value::Object(object).to_string()
     }
 }
@@ -124,7 +159,8 @@ impl Mapping {
             Ok(None) => Existing::None,
             Ok(Some(bytes)) => match Shard::read(bytes, pair) {
                 Ok(shard) if self.keeps_shards => {
-                    Existing::Done(Mapped { status: shard.status, was_there: true })
+                    let work = shard.facts.as_ref().map(Work::of);
+                    Existing::Done(Mapped { status: shard.status, was_there: true, work })
                 }
                 Ok(_) => Existing::None,
                 Err(_) => Existing::Broken,
@@ -154,7 +190,7 @@ impl Mapping {
         });
         let shard = match compared {
             Ok(shard) => shard,
-            Err(status) => return Writing::Done(Mapped { status, was_there: false }),
+            Err(status) => return Writing::Done(Mapped { status, was_there: false, work: None }),
         };
         let path = self.shard(pair);
         let written =
@@ -166,7 +202,7 @@ impl Mapping {
             Ok(bytes) => storage::begin_create(&path, &bytes),
             Err(error) => Creating::Done(Err(error)),
         };
-        Writing::Begun(shard.status, creating)
+        Writing::Begun(shard.facts.as_ref().map(Work::of), shard.status, creating)
     }
 
     /// The shard of a pair, or the failure status if a later attempt may succeed.
@@ -220,7 +256,7 @@ pub(super) enum Writing {
     /// The pair is finished, and there is no shard to write.
     Done(Mapped),
     /// The shard is being written; the status is the outcome if writing succeeds.
-    Begun(Status, Creating),
+    Begun(Option<Work>, Status, Creating),
 }
 
 impl Writing {
@@ -228,9 +264,9 @@ impl Writing {
     pub(super) fn wait(self) -> Mapped {
         match self {
             Writing::Done(mapped) => mapped,
-            Writing::Begun(status, creating) => match creating.wait() {
+            Writing::Begun(work, status, creating) => match creating.wait() {
                 // A concurrent run may already have written an identical shard.
-                Ok(Created::New | Created::Kept) => Mapped { status, was_there: false },
+                Ok(Created::New | Created::Kept) => Mapped { status, was_there: false, work },
                 Err(error) => failed(SHARD_NOT_WRITTEN, &error),
             },
         }
@@ -238,7 +274,7 @@ impl Writing {
 }
 
 fn failed(code: &str, error: &Error) -> Mapped {
-    Mapped { status: Status::failed(code, error.to_string()), was_there: false }
+    Mapped { status: Status::failed(code, error.to_string()), was_there: false, work: None }
 }
 
 /// The traces of a pair. For a remote object, the version that the plan names is opened.

@@ -12,6 +12,7 @@ mod collectives;
 mod engine;
 mod facts;
 mod findings;
+mod headline;
 mod heads;
 mod map;
 mod matching;
@@ -19,6 +20,7 @@ mod output;
 #[cfg(feature = "html")]
 mod page;
 mod pairing;
+mod pattern;
 mod plan;
 mod ranges;
 mod rank_table;
@@ -26,13 +28,15 @@ mod reduce;
 mod role;
 mod rows;
 mod shard;
+mod so_far;
 mod stats;
 mod status;
 mod tables;
 
 pub use collectives::{CollectiveWait, Collectives, straggler};
 pub use engine::map_all;
-pub use map::{Mapped, Mapping, SHARDS};
+pub use headline::Headline;
+pub use map::{Mapped, Mapping, SHARDS, Work};
 pub use output::FleetFiles;
 pub use plan::{
     FLEET_SCHEMA, Plan, PlanOptions, PlannedFile, PlannedPair, Unmatched, is_folder, whole_path,
@@ -43,6 +47,7 @@ pub use rows::{
     CauseRow, ChangeRow, CollectiveRow, Finding, GroupRow, OutlierRow, PairRow, PartRow, RankRow,
     RoleRow, Shared, Spread, StepRow,
 };
+pub use so_far::SoFar;
 pub use status::Status;
 
 use crate::trace::Nanos;
@@ -76,6 +81,8 @@ pub struct Fleet {
     pub identical: u64,
     /// Names of the ranks whose programs are identical; empty if there are none.
     pub identical_list: String,
+    /// The pattern of the ranks above, such as `0–3`.
+    identical_pattern: String,
     /// Causes, each with the ranks that share it.
     pub causes: Vec<CauseRow>,
     /// The findings to look at first.

@@ -1,9 +1,10 @@
 //! Computes the content of a [`Fleet`]'s page.
 
 use super::Fleet;
+use super::headline::Headline;
 use super::ranges::ranges;
 use super::reduce::Counts;
-use super::rows::{CauseRow, CollectiveRow, Finding, OutlierRow, RankRow, Spread, StepRow};
+use super::rows::{CauseRow, CollectiveRow, OutlierRow, RankRow, Spread, StepRow};
 use super::stats::{Quantiles, outliers};
 use crate::analysis::robust::median;
 use crate::program::counted;
@@ -62,44 +63,16 @@ fn coverage(fleet: &Fleet) -> String {
     format!("{text}; {}", counted(fleet.roles.len() as u64, "role"))
 }
 
-/// The headline and the sentence below the headline. A slow rank takes precedence over a change, and a change over a
-/// cause.
+/// The headline, and the sentence below the headline.
 fn answer(fleet: &Fleet, dots: &[FleetDot]) -> (String, String) {
-    let with = |codes: &[&str]| -> Option<&Finding> {
-        codes.iter().find_map(|code| fleet.findings.iter().find(|one| one.code == *code))
-    };
-    if let Some(slow) = with(&["STRAGGLER", "STRAGGLER_BEFORE", "OUTLIER"]) {
-        let others = dots.iter().filter(|dot| !dot.is_outlier).count() as u64;
-        let lead = format!(
-            "{}; {} within the spread of their roles",
-            slow.message,
-            counted(others, "other rank")
-        );
-        return (format!("Rank {} is the slow one", slow.ranks), lead);
+    let Headline { text, reason } = fleet.headline();
+    let within = dots.iter().filter(|dot| !dot.is_outlier).count() as u64;
+    if text.contains(" is slow") {
+        let others = counted(within, "other rank");
+        (text, format!("{reason}; {others} within the spread of their roles"))
+    } else {
+        (text, reason)
     }
-    if let Some(missing) = with(&["COLLECTIVE_MISSING", "OTHER_OPS"]) {
-        return (format!("Rank {} runs other work", missing.ranks), missing.message.clone());
-    }
-    if let Some(change) = fleet.findings.iter().find(|one| one.code == "CHANGE") {
-        return (
-            format!("The program changed on {}", counted(change.count, "rank")),
-            change.message.clone(),
-        );
-    }
-    match fleet.findings.iter().find(|one| one.code == "CAUSE") {
-        Some(cause) => (
-            format!("{} changed speed", capitalised(&counted(cause.count, "rank"))),
-            cause.message.clone(),
-        ),
-        None => ("No rank stands out".to_owned(), String::new()),
-    }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
 }
 
 fn link(folder: &str, has_reports: bool) -> String {
@@ -114,11 +87,7 @@ fn name(row: &RankRow) -> String {
 /// For each rank, the ratio candidate / baseline of its time per step without waits, with the quartiles of its role.
 fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     let ratio = |row: &RankRow| {
-        let per_step = |side: Side| {
-            let own = row.time[side] - row.waits[side].wait;
-            own.as_micros() / row.steps[side].max(1) as f64
-        };
-        let (before, after) = (per_step(Side::Baseline), per_step(Side::Candidate));
+        let (before, after) = (row.own_step_us(Side::Baseline), row.own_step_us(Side::Candidate));
         (before > 0.0).then(|| after / before)
     };
     // Damaged traces are skipped, because missing events would make the rank look fast.
@@ -231,7 +200,7 @@ fn cause(row: &CauseRow) -> FleetCauseLine {
     let whom = match shared.spread {
         Spread::All => format!("{}: all", shared.ranks),
         Spread::Role => format!("{}: role {}", shared.ranks, shared.roles),
-        Spread::Some | Spread::Few => format!("{}: {}", shared.ranks, shared.rank_list),
+        Spread::Some | Spread::Few => format!("{}: {}", shared.ranks, shared.pattern),
     };
     FleetCauseLine {
         what: format!("{} at {}{module}", row.reason, row.place),

@@ -112,6 +112,13 @@ pub struct RankRow {
     pub notes: PerSide<String>,
 }
 
+impl RankRow {
+    /// GPU time per step without waits for other ranks, in µs.
+    pub(super) fn own_step_us(&self, side: Side) -> f64 {
+        (self.time[side] - self.waits[side].wait).as_micros() / self.steps[side].max(1) as f64
+    }
+}
+
 /// Ranks that run the same ops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleRow {
@@ -125,6 +132,13 @@ pub struct RoleRow {
     pub candidate: Arc<str>,
     /// The ranks with a different outline in the candidate.
     pub odd: String,
+    /// Number of these ranks.
+    pub odd_ranks: u64,
+    /// A short text for these ranks.
+    pub odd_pattern: String,
+    /// How their ops differ from those of the other ranks: `runs aten::sin; lacks aten::mm`; empty if only call
+    /// sites or modules differ.
+    pub odd_ops: String,
 }
 
 /// The times of one op, category or layer on the ranks in a role, in µs per step.
@@ -309,6 +323,8 @@ pub struct Shared {
     pub roles: String,
     /// The ranks.
     pub rank_list: String,
+    /// A short text for the ranks: ranges, `≡ 0, 2 mod 8 (1000 ranks)`, or the first ranges and the number of ranks.
+    pub pattern: String,
     /// Median of candidate − baseline per step, in µs.
     pub median_us: f64,
     /// The rank with the largest difference.

@@ -58,6 +58,7 @@ impl Fleet {
             changes: Vec::new(),
             identical: 0,
             identical_list: String::new(),
+            identical_pattern: String::new(),
             causes: Vec::new(),
             findings: Vec::new(),
             notes: Vec::new(),

@@ -123,6 +123,9 @@ pub struct ReportOptions {
     /// Maximum number of merged-tree nodes in `perfetto.json.gz`. A matched node produces one slice
     /// per side.
     pub perfetto_slices: usize,
+    /// Maximum number of nodes of a merged tree that is drawn in full in `merged_tree_output.txt`. In larger trees,
+    /// consecutive identical siblings, such as steps and layers, are drawn once.
+    pub full_tree_nodes: usize,
     /// How strings are written to CSV tables.
     pub csv_texts: CsvTexts,
     /// Whether to overwrite existing files that tracetree did not write.
@@ -133,7 +136,8 @@ pub struct ReportOptions {
 }
 
 impl Default for ReportOptions {
-    /// Selects CSV tables, the page and Markdown, and limits a Perfetto file to 200,000 nodes.
+    /// Selects CSV tables, the page and Markdown, and limits a Perfetto file to 200,000 nodes and a
+    /// tree in full to 1,000,000.
     fn default() -> ReportOptions {
         let emits = vec![
             #[cfg(feature = "html")]
@@ -144,6 +148,7 @@ impl Default for ReportOptions {
             tables: vec![TableFormat::Csv],
             emits,
             perfetto_slices: 200_000,
+            full_tree_nodes: 1_000_000,
             csv_texts: CsvTexts::default(),
             existing: Existing::default(),
             unfinished: Unfinished::default(),

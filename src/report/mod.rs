@@ -136,8 +136,8 @@ impl ReportFile {
 /// The files that every report contains in addition to the tables. The merged tree takes longest to write,
 /// so it comes first.
 const ALWAYS: [ReportFile; 4] = [
-    ReportFile::Other("merged_tree_output.txt", |shared, _, _, out| {
-        text::merged_tree::write(&shared.analysis, out)
+    ReportFile::Other("merged_tree_output.txt", |shared, options, _, out| {
+        text::merged_tree::write(&shared.analysis, options.full_tree_nodes, out)
     }),
     ReportFile::Other("stacks.json", |shared, _, _, out| {
         json::stacks::write(&shared.analysis, out)
@@ -280,7 +280,7 @@ impl ReportOptions {
 /// # Errors
 /// Fails if `out` cannot be written to.
 pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
-    text::merged_tree::write(analysis, out)
+    text::merged_tree::write(analysis, usize::MAX, out)
 }
 
 /// Writes the report as Markdown with the `top` largest differences, at most 64,000 bytes.

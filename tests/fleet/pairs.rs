@@ -208,13 +208,14 @@ fn size_limits_apply_when_ranks_are_looked_up() {
     assert!(told(&output).contains("unpacks to more than 100 bytes"), "{}", told(&output));
 }
 
-/// Two folders with four ranks each. The candidate adds one op on all ranks, and a different op on rank 2.
-fn changed_fleet() -> TempDir {
+/// Two folders with ranks. The candidate adds an op on all ranks, and on each rank the number of
+/// further ops that `added` returns.
+fn changed_fleet(ranks: i64, added: impl Fn(i64) -> i64) -> TempDir {
     let place = tempfile::tempdir().expect("a temporary folder");
     for folder in ["a", "b"] {
         fs::create_dir(place.path().join(folder)).expect("a folder");
-        for rank in 0..4 {
-            let header = json!({"backend": "nccl", "rank": rank, "world_size": 4});
+        for rank in 0..ranks {
+            let header = json!({"backend": "nccl", "rank": rank, "world_size": ranks});
             let trace =
                 TraceBuilder::cuda().header("distributedInfo", header).thread("main", |t| {
                     t.frame("train.py(1): step", |t| {
@@ -226,7 +227,7 @@ fn changed_fleet() -> TempDir {
                         }
                     });
                     t.frame("train.py(9): check", |t| {
-                        if folder == "b" && rank == 2 {
+                        for _ in 0..if folder == "b" { added(rank) } else { 0 } {
                             t.op("aten::sin", |t| t.kernel("sin", 30.0));
                         }
                         t.op("aten::mm", |t| t.kernel("gemm", 100.0));
@@ -241,7 +242,7 @@ fn changed_fleet() -> TempDir {
 
 #[test]
 fn changes_of_all_ranks_come_before_those_of_some() {
-    let place = changed_fleet();
+    let place = changed_fleet(4, |rank| i64::from(rank == 2));
     let output = diff(&place, &[]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let document = fs::read_to_string(place.path().join("report/fleet.json")).expect("a document");
@@ -268,9 +269,32 @@ fn changes_of_all_ranks_come_before_those_of_some() {
     );
     assert_eq!(findings[0]["code"], "CHANGE", "what all ranks have in common comes first");
     assert_eq!(document["identical_ranks"], "");
+    let other = findings.iter().find(|finding| finding["code"] == "OTHER_OPS").expect("rank 2");
+    let message = other["message"].as_str().expect("a text");
+    assert!(other["ranks"] == "2" && message.ends_with(": runs aten::sin"), "{other}");
     let same = fleet();
     diff(&same, &[]);
     let document = fs::read_to_string(same.path().join("report/fleet.json")).expect("a document");
     let document: Value = serde_json::from_str(&document).expect("JSON");
     assert_eq!(document["identical_ranks"], "0-2");
+}
+
+#[test]
+fn changes_of_every_eighth_rank_name_the_pattern_and_counts_are_a_range() {
+    let place =
+        changed_fleet(48, |rank| if [0, 3].contains(&(rank % 8)) { 30 + rank % 3 } else { 0 });
+    let output = diff(&place, &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let document = fs::read_to_string(place.path().join("report/fleet.json")).expect("a document");
+    let document: Value = serde_json::from_str(&document).expect("JSON");
+    let findings = document["findings"].as_array().expect("findings");
+    let of_some = |finding: &&Value| finding["code"] == "CHANGE" && finding["count"] != 48;
+    let of_some: Vec<&Value> = findings.iter().filter(of_some).collect();
+    assert_eq!(of_some.len(), 1, "{findings:#?}");
+    assert_eq!(of_some[0]["ranks"], "≡ 0, 3 mod 8 (12 ranks)");
+    let message = of_some[0]["message"].as_str().expect("a text");
+    assert!(message.contains("30–32 ×") && message.contains("aten::sin"), "{message}");
+    let rows = document["changes"].as_array().expect("changes");
+    let list = "0 3 8 11 16 19 24 27 32 35 40 43";
+    assert!(rows.iter().any(|row| row["rank_list"] == list), "the list is complete: {rows:#?}");
 }

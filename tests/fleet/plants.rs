@@ -71,6 +71,12 @@ fn all_planted_faults_are_found_and_nothing_else() {
         ("CAUSE".to_owned(), RANKS.of_role(RANKS.slow_role())),
     ];
     assert_eq!(findings(out.path()), expected, "{}", String::from_utf8_lossy(&output.stdout));
+    let screen = String::from_utf8_lossy(&output.stdout).into_owned();
+    let headline = format!(
+        "Rank {} is slow: 1.50× the median of its role, most of it in aten::mm",
+        RANKS.straggler()
+    );
+    assert_eq!(screen.lines().next(), Some(&*headline), "{screen}");
     let document = json(&out.path().join("fleet.json"));
     assert_eq!(document["roles"].as_array().map(Vec::len), Some(4));
     assert_eq!(document["planned"], 64);
@@ -178,4 +184,50 @@ fn a_trace_that_changed_since_the_plan_is_reported_and_gets_no_shard() {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("failed") && text.contains("CHANGED"), "{text}");
     assert!(!place.path().join("out/shards").exists());
+}
+
+#[test]
+fn compared_pairs_whose_shards_are_elsewhere_are_not_reported_as_not_compared() {
+    let out = tempfile::tempdir().expect("a folder");
+    let folder = out.path().to_str().expect("UTF-8");
+    let at = |name: &str| out.path().join(name).to_str().expect("UTF-8").to_owned();
+    fleet(&["plan", "before", "after", "-o", &at("plan.json")]);
+    fleet(&["map", &at("plan.json"), "-o", folder, "--pair", "0"]);
+    let plan = json(Path::new(&at("plan.json")));
+    let keys = plan["pairs"].as_array().expect("pairs").iter().map(|pair| pair["key"].as_str());
+    let lost: BTreeMap<&str, [&str; 2]> = keys
+        .map(|key| (key.expect("a key"), ["SHARD_NOT_VISIBLE", "is this folder shared?"]))
+        .collect();
+    fs::write(at("lost.json"), serde_json::to_vec(&lost).expect("JSON")).expect("a file");
+    let output = fleet(&["reduce", &at("plan.json"), "-o", folder, "--lost", &at("lost.json")]);
+    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
+    assert!(told(&output).contains("64 planned = 1 ok + 62 failed + 1 unmatched"));
+    let screen = String::from_utf8_lossy(&output.stdout).into_owned();
+    let headline = "The results of 62 compared ranks are not in this folder";
+    assert_eq!(screen.lines().next(), Some(headline), "{screen}");
+    let document = json(&out.path().join("fleet.json"));
+    let finding = &document["findings"][0];
+    assert_eq!((&finding["code"], &finding["count"]), (&"SHARD_NOT_VISIBLE".into(), &62.into()));
+    let message = "62 rows of fleet_pairs are failed; is this folder shared?";
+    assert_eq!(finding["message"], message);
+}
+
+#[test]
+fn reduce_removes_what_killed_workers_left() {
+    let out = tempfile::tempdir().expect("a folder");
+    let folder = out.path().to_str().expect("UTF-8");
+    let plan = out.path().join("plan.json").to_str().expect("UTF-8").to_owned();
+    fleet(&["plan", "before", "after", "-o", &plan]);
+    fleet(&["map", &plan, "-o", folder, "--pair", "0"]);
+    let shards = out.path().join("shards");
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(7200);
+    let left = shards.join(".tracetree-1-1-a.part");
+    fs::write(&left, "half").expect("a file");
+    fs::File::options()
+        .append(true)
+        .open(&left)
+        .and_then(|file| file.set_modified(long_ago))
+        .expect("a time");
+    fleet(&["reduce", &plan, "-o", folder]);
+    assert_eq!(fs::read_dir(&shards).expect("shards").count(), 1);
 }

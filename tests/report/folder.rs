@@ -369,3 +369,57 @@ fn files_do_not_grow_with_the_square_of_the_depth() {
     let said = tree.lines().filter(|line| line.contains("deeper calls are not indented further"));
     assert_eq!(said.count(), 1);
 }
+
+/// Twelve steps with three layers each. In the candidate, one layer of the fifth step has one more op.
+fn steps(is_changed: bool) -> String {
+    TraceBuilder::cuda()
+        .thread("main", |t| {
+            for step in 0..12 {
+                t.step(step, |t| {
+                    for layer in 0..3 {
+                        t.module(&format!("Block_{layer}"), |t| {
+                            t.op("aten::mm", |t| t.kernel("gemm", 100.0));
+                            if is_changed && step == 4 && layer == 1 {
+                                t.op("aten::relu", |t| t.kernel("relu", 20.0));
+                            }
+                        });
+                    }
+                    t.op("aten::add", |t| t.kernel("add", 10.0));
+                });
+            }
+        })
+        .json()
+}
+
+#[test]
+fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
+    let folder = TempDir::new().expect("a temporary folder");
+    compare_texts(&PerSide::new(steps(false), steps(true)), |analysis| {
+        for (name, full_tree_nodes) in [("folded", 10), ("full", 100_000)] {
+            let options = ReportOptions { full_tree_nodes, ..ReportOptions::default() };
+            let report = Report::with_options(analysis.clone(), options);
+            report.write(folder.path().join(name)).expect("a writable folder");
+        }
+    });
+    let full = text(&folder, "full/merged_tree_output.txt");
+    let folded = text(&folder, "folded/merged_tree_output.txt");
+    let full: Vec<&str> = full.lines().collect();
+    // Each line of the folded file is that of its node in the full one, apart from its count and its position.
+    let mut counts = Vec::new();
+    for line in folded.lines() {
+        let (drawn, id) =
+            line.strip_suffix(']').and_then(|line| line.rsplit_once(" [")).expect("an id");
+        let (drawn, count) = drawn.split_once(" × ").unwrap_or((drawn, "1"));
+        let name = drawn.trim_start_matches(['│', ' ', '├', '└', '─']);
+        assert!(full[id.parse::<usize>().expect("a number")].ends_with(name), "{line}");
+        if count != "1" {
+            counts.push((name.split(['#', '_']).next().unwrap_or_default(), count));
+        }
+    }
+    let layers = ("nn.Module: Block", "3");
+    assert_eq!(counts, [("ProfilerStep", "4"), layers, ("ProfilerStep", "7"), layers], "{folded}");
+    let only =
+        |lines: &[&str]| lines.iter().filter(|line| line.contains("<< trace2: aten::relu")).count();
+    assert_eq!((only(&full), only(&folded.lines().collect::<Vec<_>>())), (1, 1));
+    assert!(folded.lines().count() * 3 < full.len(), "{folded}");
+}

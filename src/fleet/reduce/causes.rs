@@ -1,7 +1,8 @@
 //! Merges the changes and causes of all ranks: each is listed once, with the ranks that share it.
 
 use super::Compared;
-use super::roles::{Role, list};
+use super::roles::{Role, list, short_list};
+use super::sentences;
 use crate::analysis::robust::median;
 use crate::fleet::rows::{CauseRow, ChangeRow, Shared, Spread};
 use crate::fleet::shard::Cause;
@@ -24,20 +25,27 @@ type Key<'s> = (&'s Arc<str>, &'s Arc<str>, &'s Arc<str>);
 
 /// The changes of all ranks, sorted by the number of ranks that share them, then by cost.
 pub(super) fn changes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<ChangeRow> {
-    let mut found: BTreeMap<Key<'_>, Vec<(usize, Nanos)>> = BTreeMap::new();
+    // By kind and place, then by sentence.
+    let mut found: BTreeMap<(&Arc<str>, &Arc<str>), BTreeMap<&str, Vec<(usize, Nanos)>>> =
+        BTreeMap::new();
     for (at, one) in whole.iter().enumerate() {
         for change in &one.facts.changes {
-            let key = (&change.kind, &change.sentence, &change.place);
-            found.entry(key).or_default().push((at, change.cost));
+            let sentences = found.entry((&change.kind, &change.place)).or_default();
+            sentences.entry(&*change.sentence).or_default().push((at, change.cost));
         }
     }
-    let row = |((kind, sentence, place), list): (Key<'_>, Vec<(usize, Nanos)>)| ChangeRow {
-        kind: kind.clone(),
-        sentence: sentence.clone(),
-        place: place.clone(),
-        shared: shared(&list, whole, roles).0,
-    };
-    let mut rows: Vec<ChangeRow> = found.into_iter().map(row).collect();
+    let mut rows = Vec::new();
+    for ((kind, place), of_place) in found {
+        let counts = of_place.iter().map(|(&sentence, list)| (sentence, list.len()));
+        for (sentence, members) in sentences::merged(counts.collect()) {
+            let mut list: Vec<(usize, Nanos)> =
+                members.iter().flat_map(|member| of_place[member].iter().copied()).collect();
+            list.sort_unstable();
+            let shared = shared(&list, whole, roles).0;
+            let (kind, place) = (kind.clone(), place.clone());
+            rows.push(ChangeRow { kind, sentence: sentence.into(), place, shared });
+        }
+    }
     rows.sort_by(|a, b| {
         let (one, two) = (&a.shared, &b.shared);
         (two.ranks.cmp(&one.ranks))
@@ -97,12 +105,14 @@ fn shared(found: &[(usize, Nanos)], whole: &[&Compared<'_>], roles: &[Role]) -> 
     let worst = (0..found.len()).max_by_key(size).unwrap_or_default();
     let (rank, time) = found[worst];
     let (spread, of_roles) = spread(&members, whole.len(), roles);
+    let list_of: Vec<usize> = members.iter().copied().collect();
     let shared = Shared {
         ranks: members.len() as u64,
         share: members.len() as f64 / whole.len() as f64,
         spread,
         roles: of_roles,
-        rank_list: list(whole, &members.iter().copied().collect::<Vec<_>>()),
+        rank_list: list(whole, &list_of),
+        pattern: short_list(whole, &list_of),
         median_us: median(&differences),
         worst: whole[rank].pair.folder.clone(),
         worst_us: time.as_micros(),

@@ -13,17 +13,19 @@
 mod causes;
 mod parts;
 mod roles;
+mod sentences;
 mod waits;
 
 use super::Fleet;
 use super::collectives::{CollectiveWait, Collectives, straggler};
 use super::findings;
 use super::map::{SHARDS, shard_name, shard_path};
+use super::pattern::{first_names, pattern};
 use super::plan::{Plan, PlannedPair};
 use super::ranges::ranges;
 use super::rows::{PairRow, RankRow, StepRow};
 use super::shard::{Facts, Shard};
-use super::status::{NO_SHARD, SHARD_UNREADABLE, Status};
+use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, SHARD_UNREADABLE, Status};
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::counted;
 use crate::side::{PerSide, Side};
@@ -75,11 +77,13 @@ impl Compared<'_> {
 impl Fleet {
     /// Combines the shards in `folder`. A pair without a shard counts as failed, with the code and message of
     /// its entry in `lost` or, if there is no entry, with the code `NO_SHARD`. A pair whose shard cannot be
-    /// read counts as failed with the code `SHARD_UNREADABLE`.
+    /// read counts as failed with the code `SHARD_UNREADABLE`. An entry `SHARD_NOT_VISIBLE` in `lost` belongs to a
+    /// pair that was compared, and counts only if its shard is missing. Temporary files of killed workers are removed.
     ///
     /// # Errors
     /// Fails if the shards cannot be listed, or if none of 256 consecutive shards can be read.
     pub fn reduce(plan: &Plan, folder: &Path, lost: &Lost) -> Result<Fleet> {
+        storage::remove_stale(&folder.join(SHARDS));
         let listed = storage::list_or_nothing(&folder.join(SHARDS))?;
         let listed: BTreeSet<&OsStr> =
             listed.iter().filter_map(|file| file.path.file_name()).collect();
@@ -152,12 +156,15 @@ fn read(
     listed: &BTreeSet<&OsStr>,
     lost: &Lost,
 ) -> Result<Shard> {
-    let bytes = if listed.contains(OsStr::new(&shard_name(pair))) {
+    let lost = lost.get(&pair.key);
+    // The listing of a network folder may lack files that another machine has just written.
+    let is_reported = lost.is_some_and(|(code, _)| code == SHARD_NOT_VISIBLE);
+    let bytes = if is_reported || listed.contains(OsStr::new(&shard_name(pair))) {
         storage::read(&shard_path(folder, pair))?
     } else {
         None
     };
-    let status = match (bytes, lost.get(&pair.key)) {
+    let status = match (bytes, lost) {
         (Some(bytes), _) => match Shard::read(bytes, pair) {
             Ok(shard) => return Ok(shard),
             Err(status) => status,
@@ -233,12 +240,27 @@ fn names(ranks: &[&PlannedPair]) -> String {
     ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>().join(" ")
 }
 
+/// A short text for some of the ranks.
+fn short_names(ranks: &[&PlannedPair], all: &[&PlannedPair]) -> String {
+    let numbers = |pairs: &[&PlannedPair]| -> BTreeSet<u64> {
+        pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect()
+    };
+    let (some, every) = (numbers(ranks), numbers(all));
+    if some.len() == ranks.len() {
+        let (some, every): (Vec<u64>, Vec<u64>) =
+            (some.into_iter().collect(), every.into_iter().collect());
+        return pattern(&some, &every);
+    }
+    first_names(&ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>())
+}
+
 fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<String>) -> Fleet {
     let whole: Vec<&Compared<'_>> = all.iter().filter(|one| one.is_whole()).collect();
     let roles = roles::roles(&whole);
     let (parts, outliers) = parts::parts(&whole, &roles);
     let same = whole.iter().filter(|one| one.facts.is_identical);
     let identical: Vec<&PlannedPair> = same.map(|one| one.pair).collect();
+    let compared: Vec<&PlannedPair> = whole.iter().map(|one| one.pair).collect();
     let mut fleet = Fleet {
         baseline: plan.baseline.clone(),
         candidate: plan.candidate.clone(),
@@ -247,6 +269,7 @@ fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<S
         changes: causes::changes(&whole, &roles),
         identical: identical.len() as u64,
         identical_list: names(&identical),
+        identical_pattern: short_names(&identical, &compared),
         causes: causes::causes(&whole, &roles),
         roles: roles.iter().map(|role| role.row(&whole)).collect(),
         parts,

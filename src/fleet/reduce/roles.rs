@@ -1,9 +1,14 @@
 //! Groups compared ranks that run the same ops.
 
-use super::{Compared, names};
+use super::{Compared, names, short_names};
+use crate::fleet::plan::PlannedPair;
 use crate::fleet::rows::RoleRow;
-use std::collections::BTreeMap;
+use crate::fleet::shard::PartKind;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Maximum number of ops named for ranks that run different ops.
+const NAMED: usize = 3;
 
 /// The ranks that have the same outline.
 pub(super) struct Role {
@@ -25,14 +30,54 @@ impl Role {
             role: self.hash.clone(),
             ranks: self.members.len() as u64,
             rank_list: list(whole, &self.members),
+            odd_ranks: odd.len() as u64,
+            odd_pattern: short_list(whole, &odd),
+            odd_ops: self.odd_ops(whole, &odd),
             candidate: usual,
             odd: list(whole, &odd),
         }
+    }
+
+    /// The ops that all `odd` members run in the candidate and none of the others, and vice versa.
+    fn odd_ops(&self, whole: &[&Compared<'_>], odd: &[usize]) -> String {
+        let ops = |at: usize| -> BTreeSet<&str> {
+            let parts = whole[at].facts.parts.iter();
+            let ops = parts.filter(|part| part.kind == PartKind::Op && part.count.candidate > 0);
+            ops.map(|part| &*part.name).collect()
+        };
+        let sets = |members: &mut dyn Iterator<Item = usize>| {
+            let (mut all, mut any) = (None::<BTreeSet<&str>>, BTreeSet::new());
+            for at in members {
+                let found = ops(at);
+                any.extend(found.iter().copied());
+                all = Some(all.map_or(found.clone(), |all| &all & &found));
+            }
+            (all.unwrap_or_default(), any)
+        };
+        let (of_odd, any_odd) = sets(&mut odd.iter().copied());
+        let usual = self.members.iter().copied().filter(|at| !odd.contains(at));
+        let (of_usual, any_usual) = sets(&mut usual.into_iter());
+        let texts = [("runs", &of_odd - &any_usual), ("lacks", &of_usual - &any_odd)];
+        let told = texts.iter().filter(|(_, ops)| !ops.is_empty()).map(|(verb, ops)| {
+            let named: Vec<&str> = ops.iter().copied().take(NAMED).collect();
+            let more = match ops.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!("{verb} {}{more}", named.join(", "))
+        });
+        told.collect::<Vec<_>>().join("; ")
     }
 }
 
 pub(super) fn list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     names(&members.iter().map(|&at| whole[at].pair).collect::<Vec<_>>())
+}
+
+/// The pattern of the ranks of these members.
+pub(super) fn short_list(whole: &[&Compared<'_>], members: &[usize]) -> String {
+    let all: Vec<&PlannedPair> = whole.iter().map(|one| one.pair).collect();
+    short_names(&members.iter().map(|&at| all[at]).collect::<Vec<_>>(), &all)
 }
 
 /// The roles, ordered by their first rank. Roles are determined in the baseline, because the change does not affect the

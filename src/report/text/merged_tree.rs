@@ -8,6 +8,7 @@
 //! └── aten::add_
 //! ```
 
+use super::folds;
 use crate::analysis::Analysis;
 use crate::diff::{MergedNode, MergedTree, Relation, TraceDiff};
 use crate::escape::one_line;
@@ -28,9 +29,30 @@ const DEEPEST: usize = 128;
 /// shift all later lines relative to their ids.
 const NO_FURTHER: &str = "   (deeper calls are not indented further)";
 
-pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the tree. If it has more than `most` nodes, equal siblings in a row are drawn once, and each line ends with
+/// the id of its node.
+pub(in crate::report) fn write(
+    analysis: &Analysis,
+    most: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let diff = analysis.diff();
-    let last = last_siblings(diff.merged());
+    let tree = diff.merged();
+    let runs = (tree.len() > most).then(|| folds::runs(diff));
+    // The subtrees that are being drawn for a run: where they end, and where the run ends.
+    let mut skips: Vec<(usize, usize)> = Vec::new();
+    let mut at = 0;
+    let mut next = move |run: Option<folds::Run>| {
+        if let Some(run) = run {
+            skips.push((run.first_end, run.end));
+        }
+        at += 1;
+        while let Some((_, end)) = skips.pop_if(|&mut (from, _)| from == at) {
+            at = end;
+        }
+        at
+    };
+    let last = last_siblings(tree);
     let mut names = Names::new(diff);
     // The tree-drawing characters before the name of a node, with one section per ancestor.
     let mut prefix = String::new();
@@ -38,9 +60,13 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
     let mut lengths: Vec<usize> = Vec::new();
     let mut lines = String::with_capacity(BUFFER + BUFFER / 4);
     let mut is_said = false;
-    for (id, node) in diff.merged().nodes() {
-        let depth = diff.merged().depth(id);
-        let is_last = last[id.index()];
+    let mut id = tree.id(0);
+    while let Some(this) = id {
+        let node = tree.node(this);
+        let run = runs.as_ref().and_then(|runs| runs.get(&this.index())).copied();
+        id = tree.id(next(run));
+        let depth = tree.depth(this);
+        let is_last = last[run.map_or(this.index(), |run| run.last)];
         lengths.truncate(depth);
         prefix.truncate(lengths.last().copied().unwrap_or(0));
         if depth > 0 {
@@ -55,6 +81,12 @@ pub(in crate::report) fn write(analysis: &Analysis, out: &mut dyn Write) -> io::
         push_region(diff, node, &mut lines);
         if begins_captured(diff, node) {
             lines.push_str(" (captured)");
+        }
+        if let Some(run) = run {
+            lines.push_str(&format!(" × {}", run.count));
+        }
+        if runs.is_some() {
+            lines.push_str(&format!(" [{}]", this.index()));
         }
         if depth > DEEPEST && !is_said {
             lines.push_str(NO_FURTHER);

@@ -2,6 +2,7 @@
 
 mod causes;
 mod figures;
+mod folds;
 mod labels;
 mod markup;
 pub(super) mod merged_tree;
