@@ -141,6 +141,8 @@ def test_what_is_not_tested_is_a_warning(pair: tuple[Path, Path]) -> None:
     with pytest.warns(tracetree.TraceWarning, match="NOT_TESTED: with 1 run per side") as told:
         tracetree.assert_no_regression(pair[0], pair[0])
     assert told[0].filename == __file__
+    with pytest.warns(tracetree.TraceWarning, match="NOT_TESTED: with 1 run on one side"):
+        tracetree.assert_no_regression([pair[0]] * 3, pair[0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tracetree.assert_no_regression([pair[0]] * 3, [pair[0]] * 3)
