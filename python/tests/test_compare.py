@@ -281,6 +281,12 @@ def test_the_card_has_the_content_of_the_terminal(d: tracetree.Comparison) -> No
     assert "<script" not in card and "<style" not in card
 
 
+def test_each_table_of_the_card_has_a_heading(d: tracetree.Comparison) -> None:
+    html = d._repr_html_()
+    for title in ("Changed for certain", "Same program, different speed: the environment differs", "Where the time went"):
+        assert html.count(f"<b>{title}</b>") == 1, title
+
+
 def test_the_costs_of_all_changes_add_up_like_the_causes(d: tracetree.Comparison) -> None:
     causes = [row for row in d.causes.to_pylist() if row["reason"] != "before_window"]
     changes = d.changes.to_pylist()
