@@ -69,7 +69,7 @@ def test_captures_are_used_as_by_the_command(tmp_path: Path) -> None:
     assert tracetree.assert_no_regression(graph, graph, **both)["outcome"] == "pass"
     baseline = tmp_path / "base.ttb"
     assert command("baseline", "record", graph, "-o", baseline).returncode == 0
-    with pytest.raises(tracetree.UsageError, match="chosen when it is recorded"):
+    with pytest.raises(tracetree.UsageError, match="chosen when it was recorded"):
         tracetree.assert_no_regression(baseline, graph, **both)
 
 
