@@ -282,6 +282,12 @@ def test_the_card_has_the_content_of_the_terminal(d: tracetree.Comparison) -> No
     assert "<script" not in card and "<style" not in card
 
 
+def test_each_table_of_the_card_has_a_heading(d: tracetree.Comparison) -> None:
+    html = d._repr_html_()
+    for title in ("Changed for certain", "Same program, different speed: the environment differs", "Where the time went"):
+        assert html.count(f"<b>{title}</b>") == 1, title
+
+
 def test_the_costs_of_all_changes_add_up_like_the_causes(d: tracetree.Comparison) -> None:
     causes = [row for row in d.causes.to_pylist() if row["reason"] != "before_window"]
     changes = d.changes.to_pylist()
@@ -319,8 +325,9 @@ def test_options_are_those_of_the_command_line(pair: tuple[Path, Path], tmp_path
     )
     one = tracetree.diff(*pair, baseline_steps=0, candidate_steps="1..")
     assert one.rows.to_csv() == rows("--base-steps", "0", "--new-steps", "1..")
-    named = tracetree.diff(*pair, names=("MI300X", "H100"))
-    assert "H100 takes 0.85x the GPU time of MI300X" in repr(named)
+    named = tracetree.diff(*pair, names=("before", "after"))
+    assert str(named).startswith("before → after: ")
+    assert "after takes 0.85x the GPU time of before" in named.text()
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_a_profiler_that_already_exported_its_trace_is_reported(pair: tuple[Path
         def export_chrome_trace(self, path: str) -> None:
             raise RuntimeError("Trace is already saved.")
 
-    with pytest.raises(tracetree.UsageError, match="exported before.*pass that file"):
+    with pytest.raises(tracetree.UsageError, match="already exported.*pass the exported file"):
         tracetree.diff(Saved(pair[0]), pair[1])
 
 

@@ -21,8 +21,9 @@ BOX = "border:1px solid rgba(128,128,128,.45);border-radius:6px;padding:10px 14p
 DIM = "opacity:.65"
 WARNING = "#b26a00"
 WORSE, BETTER = "#d1383d", "#2f74d0"
-NUMBER = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
-LEFT = "text-align:left"
+# Padding is set here, because only some notebooks pad the cells of a table.
+NUMBER = "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap;padding:2px 8px"
+LEFT = "text-align:left;padding:2px 8px"
 PLAIN = "border-collapse:collapse;margin:6px 0"
 
 
@@ -98,7 +99,7 @@ def causes(card: _Card) -> str:
         rows.append(f"<tr>{''.join(cells)}</tr>")
     if card["rest"]:
         rows.append(f'<tr><td colspan="4" style="{LEFT};{DIM}">{escape(card["rest"])}</td></tr>')
-    return f'<table style="{PLAIN}">{"".join(rows)}</table>' if rows else ""
+    return f'<b>Where the time went</b><table style="{PLAIN}">{"".join(rows)}</table>' if rows else ""
 
 
 def account(card: _Card) -> str:

@@ -244,6 +244,8 @@ def not_tested(document: dict[str, Any]) -> list[str]:
         for check in document["checks"]
         if check["state"] == "inconclusive"
     ]
-    if min(document["runs"].values()) == 1:
-        untested.append("with 1 run per side, times are not tested against run-to-run noise (record 3 runs per side)")
+    runs = document["runs"].values()
+    if min(runs) == 1:
+        single = "1 run per side" if max(runs) == 1 else "1 run on one side"
+        untested.append(f"with {single}, times are not tested against run-to-run noise (record 3 runs per side)")
     return untested
