@@ -212,3 +212,48 @@ fn regions_are_matched_by_name_and_nesting() {
         assert_eq!(told, expected);
     });
 }
+
+/// Events of each region were counted in Python from the raw JSON: launched on the thread of the region, and inferred.
+#[test]
+fn the_backward_pass_is_inferred_to_belong_to_the_region_of_the_main_thread() {
+    let Some(path) = real("training/resnet50_ddp.a100.json.gz") else { return };
+    compare_files(PerSide::new(&path, &path), |analysis| {
+        let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        for row in analysis.annotated_rows() {
+            let figures = row.figures.baseline.expect("figures");
+            if let Some(name) = row.path.last().filter(|name| name.starts_with("## ")) {
+                let own = found.entry(name.clone()).or_default();
+                own.0 += figures.gpu_events - figures.inferred;
+                own.1 += figures.inferred;
+            }
+        }
+        let expected = [
+            ("## backward ##", (18, 2358)),
+            ("## forward ##", (1356, 0)),
+            ("## optimizer ##", (27, 0)),
+        ];
+        assert_eq!(found, expected.map(|(name, counts)| (name.to_owned(), counts)).into());
+    });
+}
+
+#[test]
+fn keys_of_compiled_graphs_do_not_separate_regions() {
+    let text = |key: &str| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                t.annotation(&format!("## Call CompiledFxGraph {key} ##"), |t| {
+                    t.op("aten::mm", |t| t.kernel("gemm", 10.0));
+                });
+            })
+            .json()
+    };
+    let keys = PerSide::new(
+        "fb3en3pmdtsn2pziyq6jiyhnewghozxvyb5vy5kk6ejlfff7gc3n",
+        "fvcpdjt7fpy65y53bzhu7umzbrdxec2rio6rm7avetcryhrync25",
+    );
+    compare_texts(&keys.map(text), |analysis| {
+        let rows = analysis.annotated_rows();
+        let both = rows.iter().map(|row| row.figures.map(|figures| figures.is_some()));
+        assert_eq!(both.collect::<Vec<_>>(), [PerSide::new(true, true)]);
+    });
+}

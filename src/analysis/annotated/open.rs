@@ -116,10 +116,13 @@ impl Regions {
 
 /// Replaces the numbers in a name, which differ between runs of the same program, by `N`: `decode_4` →
 /// `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words of hexadecimal digits are hashes and are also
-/// replaced.
+/// replaced, and so are the keys of compiled graphs (`## Call CompiledFxGraph fal4xp… ##`), which consist of
+/// base 32 digits.
 fn plain(name: &str) -> String {
-    /// Minimum length of a word that is treated as a hash.
+    /// Minimum length of a word that is treated as a hexadecimal hash.
     const HASH: usize = 8;
+    /// Minimum length of a word that is treated as a base 32 hash. Inductor's keys have 52 characters.
+    const LONG_HASH: usize = 48;
     let mut plain = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(first) = rest.chars().next() {
@@ -132,7 +135,9 @@ fn plain(name: &str) -> String {
         let (text, after) = rest.split_at(word);
         let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase());
         let has_digit = text.bytes().any(|b| b.is_ascii_digit());
-        if is_hex && has_digit && text.len() >= HASH {
+        let is_base_32 = text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7'));
+        let is_hash = is_hex && text.len() >= HASH || is_base_32 && text.len() >= LONG_HASH;
+        if is_hash && has_digit {
             plain.push('N');
         } else {
             let mut was_digit = false;
@@ -164,6 +169,11 @@ mod tests {
             ("layer.12.é7", "layer.N.éN"),
             ("region 3fa85f64aa", "region N"),
             ("deadbeefs", "deadbeefs"),
+            (
+                "## Call CompiledFxGraph fal4xpiah2v6blbfmwwonu52dvevbsmlh743q5tkclrt4gcqpzea ##",
+                "## Call CompiledFxGraph N ##",
+            ),
+            ("execute_8192(sq8155sk8430sqsq74757)", "execute_N(sqNskNsqsqN)"),
             ("", ""),
         ];
         for (name, expected) in plain_of {
