@@ -2,7 +2,7 @@
 
 use crate::support::compared::compare_texts;
 use crate::support::files::unpacked;
-use crate::support::traces::{example, example_pairs, real_pairs};
+use crate::support::traces::{example, example_pairs, real, real_pairs};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -151,4 +151,13 @@ fn api_calls_without_a_correlation_are_counted() {
         assert_eq!(of("Malloc"), (2, Nanos(4_000), Nanos::ZERO));
         assert_eq!(of("launch"), (2, Nanos(4_000), Nanos::ZERO));
     });
+}
+
+#[test]
+fn ops_that_only_one_of_two_real_traces_has_are_all_listed() {
+    let side = |name: &str| real(&format!("training/{name}.json.gz"));
+    let Some((one, two)) = side("eager.a100").zip(side("compiled_graphs.v100")) else { return };
+    let comparison = compared(&PerSide::new(one, two));
+    let only = Side::BOTH.map(|side| comparison.analysis().ops_only_on(side).len());
+    assert_eq!(only, [72, 3]);
 }

@@ -140,6 +140,17 @@ fn allocations_of_a_profile_satisfy_the_byte_law() {
 }
 
 #[test]
+fn two_runs_of_a_cpu_program_show_no_change() {
+    let tree = |name| CallTree::build(Trace::open(jax(name)).expect("a profile"));
+    for (one, two) in [("jax_cpu_base", "jax_cpu_again"), ("jax_cpu_again", "jax_cpu_base")] {
+        let analysis = Analysis::new(TraceDiff::new(tree(one), tree(two)));
+        let changes: Vec<&str> =
+            analysis.changes().list().iter().map(|change| change.sentence.as_str()).collect();
+        assert_eq!(changes, [""; 0]);
+    }
+}
+
+#[test]
 fn the_json_of_a_profile_has_its_events_and_says_what_it_lacks() {
     for name in ["jax_base", "jax_relu"] {
         let path = traces::example(&format!("jax/{name}.trace.json.gz"));

@@ -139,6 +139,8 @@ fn plain(name: &str) -> String {
         let is_hash = is_hex && text.len() >= HASH || is_base_32 && text.len() >= LONG_HASH;
         if is_hash && has_digit {
             plain.push('N');
+        } else if is_between(text) {
+            plain.push_str(text);
         } else {
             let mut was_digit = false;
             for letter in text.chars() {
@@ -156,6 +158,12 @@ fn plain(name: &str) -> String {
     plain
 }
 
+/// Whether the only digit of a word is a 2 between letters that means "to", as in `all2all` and `p2p`.
+fn is_between(word: &str) -> bool {
+    let is_letters = |part: &str| !part.is_empty() && !part.contains(|c: char| c.is_ascii_digit());
+    word.split_once('2').is_some_and(|(before, after)| is_letters(before) && is_letters(after))
+}
+
 #[cfg(test)]
 mod tests {
     use super::plain;
@@ -169,6 +177,8 @@ mod tests {
             ("layer.12.é7", "layer.N.éN"),
             ("region 3fa85f64aa", "region N"),
             ("deadbeefs", "deadbeefs"),
+            ("## all2all_data:2 ##", "## all2all_data:N ##"),
+            ("sq2sk3", "sqNskN"),
             (
                 "## Call CompiledFxGraph fal4xpiah2v6blbfmwwonu52dvevbsmlh743q5tkclrt4gcqpzea ##",
                 "## Call CompiledFxGraph N ##",
