@@ -78,7 +78,8 @@ fn every_row_of_a_whole_export_is_read() {
         assert_eq!((sums, ranges, below), expected, "{name}");
         let gpu = |call: &CallId| tree.kind(*call) == CallKind::Gpu;
         let in_tree = tree.calls().filter(gpu).count();
-        assert_eq!(in_tree, expected.0[..3].iter().map(|(count, _)| count).sum(), "{name}");
+        let events: usize = expected.0[..3].iter().map(|(count, _)| count).sum();
+        assert_eq!(in_tree, events, "{name}");
     }
 }
 
