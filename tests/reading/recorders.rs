@@ -140,14 +140,16 @@ fn allocations_of_a_profile_satisfy_the_byte_law() {
     }
 }
 
+/// The threads of a pool share the ops differently in each run, so scopes may begin and end elsewhere, but no op is added
+/// or removed.
 #[test]
-fn two_runs_of_a_cpu_program_show_no_change() {
+fn two_runs_of_a_cpu_program_run_the_same_ops() {
     let tree = |name| CallTree::build(Trace::open(jax(name)).expect("a profile"));
     for (one, two) in [("jax_cpu_base", "jax_cpu_again"), ("jax_cpu_again", "jax_cpu_base")] {
         let analysis = Analysis::new(TraceDiff::new(tree(one), tree(two)));
         let changes: Vec<&str> =
             analysis.changes().list().iter().map(|change| change.sentence.as_str()).collect();
-        assert_eq!(changes, [""; 0]);
+        assert_eq!(changes, ["The same calls run in a different order or nesting"]);
     }
 }
 
