@@ -167,8 +167,8 @@ fn churn_is_not_called_need() {
     });
 }
 
-/// The peak of the MI300X is in a linear layer that allocates a workspace of 76 MiB, where the H100 allocates 1 MiB. The
-/// peak of the H100 is in a later GELU, so the live sets of the two peaks are not comparable.
+/// The peak of the MI300X is in a linear layer that allocates a workspace of 76 MiB, where the H100 allocates 1 MiB.
+/// The peak of the H100 is in a later GELU, so the live sets of the two peaks are not comparable.
 #[test]
 fn peaks_at_different_calls_are_compared_at_the_matched_call() {
     let side = |vendor: &str| real(&format!("mi300_h100/vit.{vendor}.json.gz"));
