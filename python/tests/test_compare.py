@@ -15,12 +15,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import EXAMPLES, FIXTURES
 
 import tracetree
 
 
 def same(one: tracetree.Comparison, other: tracetree.Comparison) -> bool:
     return all(one.table(name).to_csv() == other.table(name).to_csv() for name in one.table_names)
+
+
+@pytest.mark.filterwarnings("ignore::tracetree.TraceWarning")
+def test_files_of_other_recorders_are_known_by_their_content() -> None:
+    export = (FIXTURES / "recorders" / "nsight.sqlite.gz").read_bytes()
+    profile = gzip.decompress((EXAMPLES / "jax" / "jax_base.xplane.pb.gz").read_bytes())
+    for given in (export, gzip.decompress(export), profile):
+        d = tracetree.diff(given, given)
+        assert len(d.rows) > 0 and len(d.changes) == 0
+    mixed = tracetree.diff(export, profile)
+    assert "DIFFERENT_RECORDER" in {note["code"] for note in mixed.notes}
 
 
 def test_a_trace_can_be_a_path_bytes_a_file_or_a_dict(

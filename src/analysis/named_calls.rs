@@ -35,6 +35,13 @@ impl Analysis {
         self.calls_by_name(CallKind::Op)
     }
 
+    /// The ops that only `side` calls, in the order of [`Analysis::ops_by_name`].
+    pub fn ops_only_on(&self, side: Side) -> Vec<NamedCalls> {
+        let mut ops = self.ops_by_name();
+        ops.retain(|op| op.calls[side.other()] == 0);
+        ops
+    }
+
     /// All calls into the GPU runtime and driver by name, in the order of [`Analysis::ops_by_name`].
     pub fn api_calls_by_name(&self) -> Vec<NamedCalls> {
         self.calls_by_name(CallKind::Runtime)

@@ -2,6 +2,7 @@
 
 use super::diff_args::DiffArgs;
 use super::format::Format;
+use super::only::Only;
 use super::output::Console;
 use super::{Outcome, fleet, load, mistakes, summary};
 use std::path::{Path, PathBuf};
@@ -16,6 +17,9 @@ use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
 
 pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
+    if args.only.is_some() {
+        Only::check(args.format)?;
+    }
     let (Some(baseline), Some(candidate)) = (&args.baseline, &args.candidate) else {
         let runs = PerSide::new(run_files(&args.base)?, run_files(&args.new)?);
         return run_pair(args, runs, console);
@@ -26,6 +30,10 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
                 "folders of ranks are compared through their reports, which --no-report disables";
             Err(Error::new(ErrorKind::Usage, baseline, message)
                 .remedy("omit --no-report, or pass two traces"))
+        }
+        (true, true) if args.only.is_some() => {
+            let message = "--only describes two traces, not folders of ranks";
+            Err(Error::new(ErrorKind::Usage, baseline, message).remedy("pass two traces"))
         }
         (true, true) if args.format == Format::Brief => {
             let message = "the brief describes two traces, not folders of ranks";
@@ -84,13 +92,18 @@ fn run_pair(
     }
     let summary = report.summary();
     let (width, is_verbose) = (console.width(), console.is_verbose());
-    console.print(|out| match args.format {
-        Format::Text if is_verbose => summary::text(analysis, &report, args.top, width, out),
-        Format::Text => summary::answer(&report, width, out),
-        Format::Brief => write_brief(&report, out),
-        Format::Json => write_summary(summary, out),
-        Format::Csv => write_csv_with(&TableKind::Names.of(analysis), args.emit.csv_texts(), out),
-        Format::Md => write_markdown(analysis, args.top, out),
+    let texts = args.emit.csv_texts();
+    console.print(|out| match (args.format, args.only) {
+        (Format::Text, Some(only)) => only.write(analysis, width, out),
+        (Format::Csv, Some(only)) => only.write_csv(analysis, texts, out),
+        (Format::Text, None) if is_verbose => {
+            summary::text(analysis, &report, args.top, width, out)
+        }
+        (Format::Text, None) => summary::answer(&report, width, out),
+        (Format::Csv, None) => write_csv_with(&TableKind::Names.of(analysis), texts, out),
+        (Format::Brief, _) => write_brief(&report, out),
+        (Format::Json, _) => write_summary(summary, out),
+        (Format::Md, _) => write_markdown(analysis, args.top, out),
     })?;
     for note in &summary.notes {
         console.say(&summary::note_line(summary, note));

@@ -6,6 +6,7 @@ use super::examples;
 use super::format::Format;
 use super::gate::word;
 use super::headings;
+use super::only::Only;
 use super::selection::SelectionArgs;
 use super::side_names::SideNameArgs;
 use super::yardstick::YardstickArgs;
@@ -43,6 +44,9 @@ pub(super) struct DiffArgs {
     /// Output format.
     #[arg(long, default_value = "text")]
     pub(super) format: Format,
+    /// Print only the ops that the candidate adds or removes, instead of the summary, as text or CSV.
+    #[arg(long, value_name = "WHICH")]
+    pub(super) only: Option<Only>,
     /// Maximum number of differences to print.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) top: usize,

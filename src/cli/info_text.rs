@@ -54,6 +54,9 @@ pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()>
         parts.push(counted(head.devices.len() as u64 - 1, "more kind") + " of device");
     }
     parts.extend(rank(head));
+    if head.recorder != "Kineto" {
+        parts.push(format!("recorded with {}", head.recorder));
+    }
     if parts.is_empty() { Ok(()) } else { write!(out, " · {}", one_line(&parts.join(", "))) }
 }
 

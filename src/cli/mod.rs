@@ -28,6 +28,7 @@ mod load;
 mod memory;
 mod mistakes;
 mod model_diff;
+mod only;
 mod output;
 mod pages;
 mod progress;

@@ -1,11 +1,11 @@
-//! Builds the short lists on the page and in the Markdown file: steps, idle time, fusions, and kernels that both sides
-//! run. The CSV files contain the full lists.
+//! Builds the short lists on the page and in the Markdown file: steps, idle time, marked regions, fusions, and kernels
+//! that both sides run. The CSV files contain the full lists.
 
 // Without the page, some items are unused, because the Markdown file does not need all of them.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
 use super::text::{Unit, times};
-use crate::analysis::{Analysis, KernelChange, StepPlace};
+use crate::analysis::{Analysis, AnnotatedFigures, AnnotatedRow, KernelChange, StepPlace};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -52,6 +52,7 @@ pub(super) fn of(analysis: &Analysis, unit: Unit) -> Vec<List> {
     let mut lists = vec![
         steps(analysis, unit),
         idle(analysis, unit),
+        marked_regions(analysis, unit),
         fusion(analysis, unit),
         same_kernels(analysis, unit),
     ];
@@ -196,6 +197,64 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
         remark,
         titles,
         first: "owner",
+        units: &TIMES,
+        is_summed: true,
+        lines,
+    }
+}
+
+/// The regions that the programs mark with `record_function`: those with the largest difference in wall time, in the
+/// order of their paths.
+fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
+    let mut rows = analysis.annotated_rows();
+    // GPU work outside of regions has no wall time, and steps have their own list.
+    rows.retain(|row| row.path.last().is_some_and(|name| name != "ProfilerStep#N"));
+    let count = rows.len();
+    let wall = |row: &AnnotatedRow| row.figures.map(|f| f.map_or(Nanos::ZERO, |f| f.wall));
+    rows.sort_by_cached_key(|row| (Reverse(wall(row).difference().abs()), row.path.clone()));
+    rows.truncate(LINES);
+    rows.sort_by(|one, two| one.path.cmp(&two.path));
+    let has_gpu = rows.iter().any(|row| {
+        Side::BOTH.iter().any(|&side| row.figures[side].is_some_and(|f| f.gpu_idle.is_some()))
+    });
+    let line = |row: &AnnotatedRow| {
+        let sides = |show: &dyn Fn(&AnnotatedFigures) -> String| {
+            let [one, two] = Side::BOTH
+                .map(|side| row.figures[side].as_ref().map_or("–".to_owned(), |f| show(f)));
+            if one == two { one } else { format!("{one} → {two}") }
+        };
+        let mut note = format!("×{}", sides(&|f| f.count.to_string()));
+        if Side::BOTH.iter().any(|&side| row.figures[side].is_some_and(|f| f.inferred > 0)) {
+            let of = sides(&|f| format!("{} of {}", f.inferred, f.gpu_events));
+            note += &format!(", GPU events inferred: {of}");
+        }
+        let mut cells = compared(unit, wall(row));
+        cells.push(sides(&|f| unit.show(f.host_self)));
+        if has_gpu {
+            cells.push(sides(&|f| unit.show(f.gpu_busy)));
+            cells.push(sides(&|f| f.gpu_idle.map_or("–".to_owned(), |idle| unit.show(idle))));
+        }
+        let (name, style) = (row.path.join(" / "), change(wall(row).difference()));
+        ListLine { name, note, cells, style, time: Some(wall(row)) }
+    };
+    let lines: Vec<ListLine> = rows.iter().map(line).collect();
+    let remark = format!(
+        "Wall time of the regions that the programs mark with record_function, by name and nesting: {} of {count}. \
+         GPU work that a thread without regions \
+         launches, such as the backward pass, is inferred to belong to the region that is open on another thread. \
+         regions.csv lists all regions.",
+        lines.len()
+    );
+    let mut titles = titles(analysis, &format!("region, {}", unit.label()));
+    let shown: &[&str] =
+        if has_gpu { &["host self", "GPU busy", "GPU idle"] } else { &["host self"] };
+    titles.extend(shown.iter().map(|title| format!("{title}, {} in total", unit.label())));
+    List {
+        key: "marked-regions",
+        title: "Marked regions",
+        remark,
+        titles,
+        first: "region",
         units: &TIMES,
         is_summed: true,
         lines,

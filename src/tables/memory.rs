@@ -62,6 +62,13 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |f| f.temporary,
         ))
         .and(figure(
+            "kept_bytes",
+            BYTES,
+            "part of `allocated_bytes` that is live when the op ends: its results, and what is saved for the backward \
+             pass; empty outside of ops",
+            |f| f.kept,
+        ))
+        .and(figure(
             "peak_bytes",
             BYTES,
             "bytes that are live when the device is at its peak, separately for each side; the rows of a device add \

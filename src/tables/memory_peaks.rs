@@ -23,6 +23,14 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text("device", "as in `memory.csv`", |_: &Analysis, part: &Part| {
             part.set.place.to_string().into()
         })
+        .text(
+            "step",
+            "`(whole recording)`, or the position of the step whose peak the row describes, from 0",
+            |a, part| {
+                let step = part.set.step.map(|step| a.told_step(step.baseline));
+                step.map_or("(whole recording)".to_owned(), |step| step.to_string()).into()
+            },
+        )
         .word("peak_of", "the side whose peak the row describes: `trace1` or `trace2`", |_, part| {
             part.set.peak_of.label().into()
         })
@@ -64,11 +72,12 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |part: &Part, side: Side| part.row().bytes[side],
         ))
         .table(
-            (name, "one row per device, side whose peak is shown, module, matched op and shapes; most live bytes \
-                    first"),
+            (name, "one row per device, side whose peak is shown, module, matched op and shapes: first for the peaks \
+                    of the whole recording, then for the peaks of each matched step; most live bytes first"),
             analysis,
             |analysis| {
-                Box::new(analysis.live_sets().into_iter().flat_map(|set| {
+                let whole = analysis.live_sets().into_iter();
+                Box::new(whole.chain(analysis.live_sets_of_steps()).flat_map(|set| {
                     let set = Arc::new(set);
                     (0..set.rows.len()).map(move |at| Part { set: set.clone(), at })
                 }))

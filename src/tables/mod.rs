@@ -36,6 +36,7 @@ mod unique_args;
 mod verdicts;
 mod what_if;
 
+pub use named_calls::ops_only_on;
 pub use table::{Cell, ColumnInfo, ColumnType, RowSink, Table};
 
 use crate::analysis::Analysis;

@@ -1,6 +1,6 @@
 //! The `ops` and `api_calls` tables: all ops, and all calls into the GPU runtime, by name.
 
-use super::table::{ColumnType, Columns, Table};
+use super::table::{ColumnType, Columns, RowsFn, Table};
 use crate::analysis::{Analysis, NamedCalls};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -8,13 +8,31 @@ use std::sync::Arc;
 
 /// The table `ops`.
 pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    op_columns().table(
+        (name, "one row per op name, including ops without GPU work"),
+        analysis,
+        |analysis| Box::new(analysis.ops_by_name().into_iter()),
+    )
+}
+
+/// The rows of the table `ops` whose op only one side calls.
+pub fn ops_only_on(side: Side, analysis: &Arc<Analysis>) -> Table {
+    let rows: RowsFn<Analysis, NamedCalls> = match side {
+        Side::Baseline => |analysis| Box::new(analysis.ops_only_on(Side::Baseline).into_iter()),
+        Side::Candidate => |analysis| Box::new(analysis.ops_only_on(Side::Candidate).into_iter()),
+    };
+    op_columns().table(
+        ("ops", "one row per op name that only one side has"),
+        analysis.clone(),
+        rows,
+    )
+}
+
+fn op_columns() -> Columns<Analysis, NamedCalls> {
     columns(
         "name of the op",
         "time of the GPU events that the op launched itself, excluding events launched by nested ops",
     )
-    .table((name, "one row per op name, including ops without GPU work"), analysis, |analysis| {
-        Box::new(analysis.ops_by_name().into_iter())
-    })
 }
 
 /// The table `api_calls`.

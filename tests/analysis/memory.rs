@@ -42,7 +42,13 @@ fn files() -> Vec<PathBuf> {
 struct Counted {
     allocations: u64,
     allocated: i64,
+    freed: i64,
+    /// Bytes freed before the outermost op around the allocation ends.
+    temporary: i64,
+    /// Bytes live when the innermost op around the allocation ends.
+    kept: i64,
     before: i64,
+    end: i64,
     peak: i64,
     /// Bytes live at the peak in blocks that were allocated during the recording.
     live_at_peak: i64,
@@ -51,31 +57,55 @@ struct Counted {
     breaks_of_the_law: u64,
 }
 
-/// The time, order and arguments of a memory event.
-type Instant = (f64, i64, Value);
+/// Process and thread.
+type Lane = (String, String);
+/// Start and end of each op on a thread, in ns.
+type Ops = HashMap<Lane, Vec<(i64, i64)>>;
+/// The time in ns, order, arguments and thread of a memory event.
+type Instant = (i64, i64, Value, Lane);
+
+fn lane(event: &Value) -> Lane {
+    (event["pid"].to_string(), event["tid"].to_string())
+}
+
+fn ns(event: &Value, key: &str) -> i64 {
+    (event[key].as_f64().expect("a time in µs") * 1e3).round() as i64
+}
 
 fn counted(path: &Path) -> BTreeMap<(i64, i64), Counted> {
     let document: Value =
         serde_json::from_slice(&unpacked(path).expect("a trace")).expect("a JSON document");
     let mut devices: BTreeMap<(i64, i64), Vec<Instant>> = BTreeMap::new();
+    let mut ops = Ops::new();
     for event in document["traceEvents"].as_array().expect("events") {
         if event["name"] == "[memory]" {
             let args = &event["args"];
             let number = |key: &str| args[key].as_i64().expect("a number");
-            let time = event["ts"].as_f64().expect("a time");
             let device = devices.entry((number("Device Type"), number("Device Id"))).or_default();
-            device.push((time, number("Ev Idx"), args.clone()));
+            device.push((ns(event, "ts"), number("Ev Idx"), args.clone(), lane(event)));
+        } else if event["cat"] == "cpu_op" {
+            let start = ns(event, "ts");
+            ops.entry(lane(event)).or_default().push((start, start + ns(event, "dur")));
         }
     }
-    devices.into_iter().map(|(device, events)| (device, count(events))).collect()
+    devices.into_iter().map(|(device, events)| (device, count(events, &ops))).collect()
 }
 
-fn count(mut events: Vec<(f64, i64, Value)>) -> Counted {
-    events.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+/// The ends of the outermost and of the innermost op around a time.
+fn ends_around(ops: Option<&Vec<(i64, i64)>>, time: i64) -> Option<(i64, i64)> {
+    let open = || ops.into_iter().flatten().filter(|op| op.0 <= time && time <= op.1);
+    let outermost = open().min_by_key(|op| (op.0, -op.1))?;
+    let innermost = open().max_by_key(|op| (op.0, -op.1))?;
+    Some((outermost.1, innermost.1))
+}
+
+fn count(mut events: Vec<Instant>, ops: &Ops) -> Counted {
+    events.sort_by_key(|event| (event.0, event.1));
     let mut all = Counted::default();
-    let mut live: HashMap<i64, i64> = HashMap::new();
+    // The size of each block, and the ends of the ops around its allocation.
+    let mut live: HashMap<i64, (i64, Option<(i64, i64)>)> = HashMap::new();
     let mut total = None;
-    for (_, _, args) in &events {
+    for (time, _, args, lane) in &events {
         let [bytes, address, after] =
             ["Bytes", "Addr", "Total Allocated"].map(|key| args[key].as_i64().expect("a number"));
         if total.is_none() {
@@ -84,18 +114,25 @@ fn count(mut events: Vec<(f64, i64, Value)>) -> Counted {
         all.breaks_of_the_law += u64::from(total.is_some_and(|total| total + bytes != after));
         total = Some(after);
         if bytes > 0 {
+            let ends = ends_around(ops.get(lane), *time);
             all.allocations += 1;
             all.allocated += bytes;
-            live.insert(address, bytes);
+            all.kept += if ends.is_some() { bytes } else { 0 };
+            live.insert(address, (bytes, ends));
         } else {
-            live.remove(&address);
+            all.freed -= bytes;
+            if let Some((bytes, Some((outermost, innermost)))) = live.remove(&address) {
+                all.temporary += if *time <= outermost { bytes } else { 0 };
+                all.kept -= if *time <= innermost { bytes } else { 0 };
+            }
         }
         if after > all.peak {
             all.peak = after;
-            all.live_at_peak = live.values().sum();
+            all.live_at_peak = live.values().map(|block| block.0).sum();
         }
     }
-    all.live_at_end = live.values().sum();
+    all.live_at_end = live.values().map(|block| block.0).sum();
+    all.end = total.expect("events");
     all
 }
 
@@ -125,10 +162,15 @@ fn a_recount_from_the_raw_json_finds_the_same_bytes() {
                     let is_block = |source: &MemorySource| {
                         matches!(source, MemorySource::Op { .. } | MemorySource::OutsideOps)
                     };
+                    let freed = usage.events().iter().map(|event| event.bytes.min(0));
                     let found = Counted {
                         allocations: sum(|f| f.allocations.cast_signed(), |_| true) as u64,
                         allocated: sum(|f| f.allocated, |_| true),
+                        freed: -freed.sum::<i64>(),
+                        temporary: sum(|f| f.temporary.expect("known"), |_| true),
+                        kept: sum(|f| f.kept.unwrap_or(0), |_| true),
                         before: usage.before(),
+                        end: sum(end, |_| true),
                         peak: sum(peak, |_| true),
                         live_at_peak: sum(peak, is_block),
                         live_at_end: sum(end, is_block),
@@ -137,10 +179,63 @@ fn a_recount_from_the_raw_json_finds_the_same_bytes() {
                     assert_eq!(&found, counted, "{name}, {device:?}");
                     assert_eq!(usage.peak(), counted.peak, "{name}, {device:?}");
                     assert_eq!(counted.breaks_of_the_law, 0, "{name}, {device:?}");
+                    // Allocated − freed is the change of `Total Allocated`.
+                    let grown = counted.end - counted.before;
+                    assert_eq!(counted.allocated - counted.freed, grown, "{name}, {device:?}");
                     assert!(rows.iter().all(|row| row.source != MemorySource::NotRecorded));
                 }
             }
             assert!(analysis.changes().is_identical(), "{name}");
+        });
+    }
+}
+
+/// Allocations, and bytes: allocated, temporary, live before the recording, at the peak.
+type Known = (u64, [i64; 4]);
+
+/// Figures of the GPU, counted in Python from the raw JSON.
+const KNOWN: [(&str, Known, Known); 3] = [
+    (
+        "bert",
+        (117, [2_092_188_160, 2_072_029_184, 57_806_336, 146_394_112]),
+        (109, [47_460_864, 27_301_888, 91_360_768, 101_305_344]),
+    ),
+    (
+        "vit",
+        (310, [6_101_963_776, 5_824_142_336, 181_322_752, 272_628_736]),
+        (286, [362_563_072, 84_741_632, 214_877_184, 231_332_864]),
+    ),
+    (
+        "timesformer",
+        (651, [96_846_472_704, 13_541_762_048, 388_360_704, 4_591_406_080]),
+        (603, [86_321_299_456, 3_016_393_728, 287_697_408, 4_490_752_000]),
+    ),
+];
+
+#[test]
+fn temporary_bytes_separate_workspaces_from_results() {
+    let gpu = MemoryPlace::Gpu(Some(0));
+    for (model, mi300, h100) in KNOWN {
+        let side = |vendor: &str| real(&format!("mi300_h100/{model}.{vendor}.json.gz"));
+        let Some((one, two)) = side("mi300").zip(side("h100")) else { return };
+        compare_files(PerSide::new(one, two), |analysis| {
+            let rows = analysis.memory_rows();
+            for (side, expected) in [(Side::Baseline, mi300), (Side::Candidate, h100)] {
+                let figures = || {
+                    let rows = rows.iter().filter(|row| row.place == gpu);
+                    rows.filter_map(|row| row.figures[side])
+                };
+                let usage = analysis.memory(side).device(gpu).expect("a GPU");
+                let allocated = figures().map(|f| f.allocated).sum();
+                let temporary = figures().filter_map(|f| f.temporary).sum();
+                let count = figures().map(|f| f.allocations).sum();
+                let found = (count, [allocated, temporary, usage.before(), usage.peak()]);
+                assert_eq!(found, expected, "{model} {side:?}");
+            }
+            // Without the workspaces, both devices allocate the same tensors, apart from rounding.
+            let [one, two] =
+                [mi300, h100].map(|(_, [allocated, temporary, ..])| allocated - temporary);
+            assert!(one.abs_diff(two) * 1000 < one.unsigned_abs(), "{model}: {one} {two}");
         });
     }
 }

@@ -4,7 +4,7 @@ use crate::support::compared::{compare_files, compare_texts};
 use crate::support::traces::{example, real};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use tracetree::analysis::{Analysis, ChangeKind, LiveSet, MemoryPlace};
+use tracetree::analysis::{Analysis, ChangeKind, LiveSet, MemoryPlace, MemorySource};
 use tracetree::{PerSide, Side};
 
 const GPU: MemoryPlace = MemoryPlace::Gpu(Some(0));
@@ -76,6 +76,33 @@ fn at_the_matched_call_checkpointing_keeps_no_activations() {
 }
 
 #[test]
+fn each_matched_step_has_the_live_set_of_its_peak() {
+    compare_files(pair("base", "leak"), |analysis| {
+        let timeline = analysis.memory_timeline();
+        let sets: Vec<LiveSet> = analysis.live_sets_of_steps().collect();
+        let of_gpu: Vec<&LiveSet> = sets.iter().filter(|set| set.place == GPU).collect();
+        assert_eq!(of_gpu.len(), 6, "three steps with two peaks each");
+        let mut peaks = Vec::new();
+        for set in &sets {
+            for side in Side::BOTH {
+                assert_eq!(sum(set, side), set.bytes[side]);
+            }
+            let step = set.step.map(|step| PerSide::new(Some(step.baseline), Some(step.candidate)));
+            let row = timeline.iter().find(|row| row.place == set.place && row.step == step);
+            let span = row.and_then(|row| row.spans[set.peak_of].as_ref()).expect("the step");
+            assert_eq!(set.bytes[set.peak_of], Some(span.peak));
+            peaks.extend((set.place == GPU).then_some((set.peak_of, span.peak)));
+        }
+        // The steps of the baseline repeat to the byte, and those of the leak grow.
+        let of = |side| -> Vec<i64> {
+            peaks.iter().filter(|(own, _)| *own == side).map(|(_, peak)| *peak).collect()
+        };
+        assert_eq!(of(Side::Baseline), [758_096_896; 3]);
+        assert!(of(Side::Candidate).is_sorted_by(|one, two| one < two), "{peaks:?}");
+    });
+}
+
+#[test]
 fn exchanged_sides_exchange_the_live_sets() {
     let sets = |paths| compare_files(paths, Analysis::live_sets);
     let key = |set: &LiveSet, swaps: bool| {
@@ -135,6 +162,30 @@ fn churn_is_not_called_need() {
         });
         assert!(churn.baseline.abs_diff(churn.candidate) > 10_000_000_000, "{churn:?}");
         assert_eq!(live.baseline.abs_diff(live.candidate), 9_216, "{live:?}");
+    });
+}
+
+/// The peak of the MI300X is in a linear layer that allocates a workspace of 76 MiB, where the H100 allocates 1 MiB.
+/// The peak of the H100 is in a later GELU, so the live sets of the two peaks are not comparable.
+#[test]
+fn peaks_at_different_calls_are_compared_at_the_matched_call() {
+    let side = |vendor: &str| real(&format!("mi300_h100/vit.{vendor}.json.gz"));
+    let Some((one, two)) = side("mi300").zip(side("h100")) else { return };
+    compare_files(PerSide::new(one, two), |analysis| {
+        let sets = analysis.live_sets();
+        let of_gpu: Vec<&LiveSet> = sets.iter().filter(|set| set.place == GPU).collect();
+        let shown: Vec<_> = of_gpu.iter().map(|set| (set.call.as_str(), set.bytes)).collect();
+        let expected = [
+            ("aten::empty", PerSide::new(Some(272_628_736), Some(227_539_968))),
+            ("aten::gelu", PerSide::new(Some(197_778_432), Some(231_332_864))),
+        ];
+        assert_eq!(shown, expected);
+        let workspace = of_gpu[0].rows.iter().find(|row| row.source.name() == "aten::empty");
+        let bytes = workspace.map(|row| row.bytes);
+        assert_eq!(bytes, Some(PerSide::new(Some(76 << 20), Some(1 << 20))));
+        let before = of_gpu[0].rows.iter().find(|row| row.source == MemorySource::Before);
+        let before = before.map(|row| row.bytes);
+        assert_eq!(before, Some(PerSide::new(Some(181_322_752), Some(214_877_184))));
     });
 }
 
@@ -200,4 +251,47 @@ fn reserved_memory_is_compared_at_one_peak_and_on_one_kind_of_device() {
     assert_eq!(found(made(0, 400_000_000, 1), made(0, 410_000_000, 1)), []);
     // On a different kind of GPU, blocks have different sizes.
     assert_eq!(found(made(0, 400_000_000, 1), made(40_000_000, 500_000_000, 6)), []);
+}
+
+/// Three steps in each of which `aten::mm` calls `cudaMalloc` several times and runs a kernel.
+fn allocating(calls: [i64; 3]) -> String {
+    let mut all: Vec<Value> = Vec::new();
+    for (step, count) in calls.into_iter().enumerate() {
+        let start = 1000 * step as i64;
+        let mut call = |name: &str, cat: &str, at: i64, length: i64, args: Value| {
+            let tid = if cat == "kernel" { 7 } else { 1 };
+            all.push(json!({
+                "ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": start + at, "dur": length,
+                "args": args,
+            }));
+        };
+        call(&format!("ProfilerStep#{step}"), "user_annotation", 0, 1000, json!({}));
+        call("aten::mm", "cpu_op", 100, 200, json!({}));
+        for at in 0..count {
+            call("cudaMalloc", "cuda_runtime", 110 + 10 * at, 5, json!({}));
+        }
+        let launch = json!({"correlation": step + 1});
+        call("cudaLaunchKernel", "cuda_runtime", 280, 5, launch);
+        let args = json!({"correlation": step + 1, "stream": 7, "device": 0});
+        call("gemm", "kernel", 300, 50, args);
+    }
+    json!({ "traceEvents": all }).to_string()
+}
+
+#[test]
+fn driver_allocations_in_each_step_are_compared() {
+    let found = |baseline, candidate| {
+        compare_texts(&PerSide::new(allocating(baseline), allocating(candidate)), told)
+    };
+    let of = |sentence: &str| [(ChangeKind::Allocator, sentence.to_owned())];
+    let only = "Only the candidate calls the driver to allocate or free device memory: 2 cudaMallocs per step";
+    assert_eq!(found([0, 0, 0], [2, 2, 2]), of(only));
+    let more = "The candidate calls the driver more often to allocate or free device memory: at least 3 times per \
+                step instead of at most 2";
+    assert_eq!(found([1, 2, 1], [3, 4, 3]), of(more));
+    let more = more.replace("candidate", "baseline");
+    assert_eq!(found([3, 4, 3], [1, 2, 1]), of(&more));
+    // Not in each step, or within the range of the other side.
+    assert_eq!(found([0, 0, 0], [2, 0, 0]), []);
+    assert_eq!(found([1, 2, 1], [2, 4, 3]), []);
 }

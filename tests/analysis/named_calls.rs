@@ -1,8 +1,9 @@
 //! Tests the tables of all ops and API calls against counts from the raw JSON.
 
+use crate::support::compared::compare_texts;
 use crate::support::files::unpacked;
-use crate::support::traces::{example, example_pairs, real_pairs};
-use serde_json::Value;
+use crate::support::traces::{example, example_pairs, real, real_pairs};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tracetree::analysis::NamedCalls;
@@ -102,4 +103,61 @@ fn exchanged_sides_exchange_the_figures() {
         |calls: &NamedCalls| (calls.calls.baseline, calls.gpu.baseline, calls.host_self.baseline);
     assert!(one.iter().map(swapped).eq(two.iter().map(plain)));
     assert_eq!(one.len(), two.len());
+}
+
+#[test]
+fn ops_of_one_side_are_listed_alone() {
+    let pair = PerSide::new(example("resnet.rocm.json.gz"), example("resnet.cuda.json.gz"));
+    let comparison = compared(&pair);
+    let analysis = comparison.analysis();
+    for side in Side::BOTH {
+        let ours = recount(&pair[side], "cpu_op");
+        let theirs = recount(&pair[side.other()], "cpu_op");
+        let is_only = |name: &&String| name.starts_with("aten::") && !theirs.contains_key(*name);
+        let mut expected: Vec<&String> = ours.keys().filter(is_only).collect();
+        let ops = analysis.ops_only_on(side);
+        let mut found: Vec<&String> =
+            ops.iter().map(|op| &op.name).filter(|name| name.starts_with("aten::")).collect();
+        expected.sort();
+        found.sort();
+        assert!(!expected.is_empty());
+        assert_eq!(found, expected);
+    }
+}
+
+/// API calls without a correlation, or with a correlation that no GPU event has, are counted like other calls.
+#[test]
+fn api_calls_without_a_correlation_are_counted() {
+    let call = |name: &str, start: u32, args: Value| {
+        json!({
+            "ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": 2, "args": args,
+        })
+    };
+    let events = [
+        json!({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 50}),
+        call("cudaMalloc", 5, json!({})),
+        call("cudaMalloc", 10, json!({"correlation": 0})),
+        call("cudaLaunchKernel", 15, json!({"correlation": -1})),
+        call("cudaLaunchKernel", 20, json!({"correlation": 9})),
+    ];
+    let text = json!({ "traceEvents": events }).to_string();
+    compare_texts(&PerSide::new(text.clone(), text), |analysis| {
+        let all = analysis.api_calls_by_name();
+        let of = |name| {
+            let calls = all.iter().find(|calls| calls.name == name).expect("a row");
+            assert_eq!(calls.calls.baseline, calls.calls.candidate);
+            (calls.calls.baseline, calls.host_total.baseline, calls.gpu.baseline)
+        };
+        assert_eq!(of("Malloc"), (2, Nanos(4_000), Nanos::ZERO));
+        assert_eq!(of("launch"), (2, Nanos(4_000), Nanos::ZERO));
+    });
+}
+
+#[test]
+fn ops_that_only_one_of_two_real_traces_has_are_all_listed() {
+    let side = |name: &str| real(&format!("training/{name}.json.gz"));
+    let Some((one, two)) = side("eager.a100").zip(side("compiled_graphs.v100")) else { return };
+    let comparison = compared(&PerSide::new(one, two));
+    let only = Side::BOTH.map(|side| comparison.analysis().ops_only_on(side).len());
+    assert_eq!(only, [72, 3]);
 }

@@ -81,6 +81,30 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn only_prints_the_ops_of_one_side() {
+    let only = |which: &str, more: &[&str]| {
+        let mut command = program(&["diff", ROCM, CUDA, "--no-report", "--only", which]);
+        command.args(more);
+        ends(0, command).0
+    };
+    let (added, removed) = (only("added", &[]), only("removed", &[]));
+    assert!(added.contains("only in the candidate") && added.contains("aten::cudnn_convolution"));
+    assert!(
+        removed.contains("only in the baseline") && removed.contains("aten::miopen_convolution")
+    );
+    assert!(!added.contains("miopen") && !removed.contains("cudnn"), "{added}{removed}");
+    let table = only("added", &["--format", "csv"]);
+    let (head, rows) = table.split_once('\n').expect("rows");
+    assert!(head.starts_with("name,presence,calls_trace1"), "{head}");
+    assert!(rows.lines().all(|row| row.contains(",trace2_only,")), "{rows}");
+    assert_eq!(rows.lines().count(), added.lines().count() - 2);
+    let (_, err) = ends(2, {
+        program(&["diff", ROCM, CUDA, "--no-report", "--only", "added", "--format", "json"])
+    });
+    assert!(err.contains("use --format csv"), "{err}");
+}
+
+#[test]
 fn diff_prints_totals_and_the_largest_differences_and_writes_a_report() {
     let place = Place::new();
     let (out, err) = ends(0, place.diff(&[ROCM, CUDA, "-v"]));

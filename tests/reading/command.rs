@@ -1,7 +1,9 @@
 //! Tests damaged, truncated and oversized traces on the command line: what is reported and what is rejected.
 #![cfg(feature = "cli")]
 
+use crate::support::files;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
@@ -78,4 +80,43 @@ fn utf_16_text_is_reported() {
     let (code, err) = told(&["info", "-"], &[&[0xff, 0xfe], &text[..]].concat());
     assert_eq!(code, Some(2));
     assert!(err.contains("UTF-16"), "{err}");
+}
+
+/// Each file has the name of another format, because the content of a file decides how the file is read.
+#[test]
+fn every_command_reads_the_files_of_every_recorder() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let copy = |source: &str, name: &str| {
+        let bytes = files::unpacked(&root.join(source)).expect("a trace");
+        std::fs::write(folder.path().join(name), bytes).expect("a writable folder");
+        folder.path().join(name).display().to_string()
+    };
+    let report = folder.path().join("report").display().to_string();
+    let export = copy("tests/fixtures/recorders/nsight.sqlite.gz", "export.json");
+    let base = copy("examples/traces/jax/jax_base.xplane.pb.gz", "base.sqlite");
+    let batch = copy("examples/traces/jax/jax_batch.xplane.pb.gz", "batch.json");
+    for (one, two, recorder) in [
+        (&export, &export, "Nsight Systems"),
+        (&base, &batch, "XLA"),
+        (&export, &base, "Nsight Systems"),
+    ] {
+        let information = run(&["info", one], b"");
+        assert_eq!(information.status.code(), Some(0));
+        let text = String::from_utf8_lossy(&information.stdout).into_owned();
+        assert!(text.contains(recorder), "{text}");
+        for arguments in [
+            &["tree", one][..],
+            &["diff", one, two, "-o", &report, "--force", "--emit", "all"],
+            &["uid", one, two, "--baseline", "60"],
+            &["explain", one, two, "--baseline", "60"],
+        ] {
+            let (code, err) = told(arguments, b"");
+            assert_eq!(code, Some(0), "{arguments:?}: {err}");
+        }
+        let page = std::fs::read_to_string(folder.path().join("report/report.html"));
+        assert!(page.expect("a page").contains("id=\"what\""));
+        let (code, err) = told(&["gate", "--base", one, "--new", one], b"");
+        assert!(matches!(code, Some(0 | 3)), "{code:?}: {err}");
+    }
 }

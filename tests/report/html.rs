@@ -50,6 +50,26 @@ fn a_page_is_complete_in_itself() {
 }
 
 #[test]
+fn the_page_lists_the_regions_that_the_programs_mark() {
+    let text = |kernel: f64| {
+        TraceBuilder::cuda()
+            .thread("main", |t| {
+                t.annotation("decode_4", |t| {
+                    t.annotation("attention", |t| t.op("aten::mm", |t| t.kernel("gemm", kernel)));
+                });
+            })
+            .json()
+    };
+    let page = page_of(&PerSide::new(text(10.0), text(30.0)));
+    let (_, section) = page.split_once("<section id=\"marked-regions\">").expect("a section");
+    let (section, _) = section.split_once("</section>").expect("the end");
+    assert!(section.contains("decode_N / attention") && section.contains("GPU busy"), "{section}");
+    assert!(section.contains("10.000 → 30.000"), "{section}");
+    let without = page_of(&model_pair());
+    assert!(!without.contains("<section id=\"marked-regions\">"));
+}
+
+#[test]
 fn no_name_ends_the_script_that_contains_the_data() {
     let page = page_of(&hostile_pair());
     assert_eq!(page.matches("<script").count(), 2);

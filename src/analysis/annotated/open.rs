@@ -116,10 +116,13 @@ impl Regions {
 
 /// Replaces each number in a name by `N`, because the numbers differ between runs of the same program:
 /// `decode_4` → `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words that consist of hexadecimal
-/// digits are treated as hashes and are also replaced.
+/// digits are treated as hashes and are also replaced, and so are the keys of compiled graphs
+/// (`## Call CompiledFxGraph fal4xp… ##`), which consist of base-32 digits.
 fn plain(name: &str) -> String {
-    /// Minimum length of a word that is treated as a hash.
+    /// Minimum length of a word that is treated as a hexadecimal hash.
     const HASH: usize = 8;
+    /// Minimum length of a word that is treated as a base 32 hash. Inductor's keys have 52 characters.
+    const LONG_HASH: usize = 48;
     let mut plain = String::with_capacity(name.len());
     let mut rest = name;
     while let Some(first) = rest.chars().next() {
@@ -132,8 +135,12 @@ fn plain(name: &str) -> String {
         let (text, after) = rest.split_at(word);
         let is_hex = text.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase());
         let has_digit = text.bytes().any(|b| b.is_ascii_digit());
-        if is_hex && has_digit && text.len() >= HASH {
+        let is_base_32 = text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'2'..=b'7'));
+        let is_hash = is_hex && text.len() >= HASH || is_base_32 && text.len() >= LONG_HASH;
+        if is_hash && has_digit {
             plain.push('N');
+        } else if is_between(text) {
+            plain.push_str(text);
         } else {
             let mut was_digit = false;
             for letter in text.chars() {
@@ -151,6 +158,12 @@ fn plain(name: &str) -> String {
     plain
 }
 
+/// Whether the only digit of a word is a 2 between letters that means "to", as in `all2all` and `p2p`.
+fn is_between(word: &str) -> bool {
+    let is_letters = |part: &str| !part.is_empty() && !part.contains(|c: char| c.is_ascii_digit());
+    word.split_once('2').is_some_and(|(before, after)| is_letters(before) && is_letters(after))
+}
+
 #[cfg(test)]
 mod tests {
     use super::plain;
@@ -164,6 +177,13 @@ mod tests {
             ("layer.12.é7", "layer.N.éN"),
             ("region 3fa85f64aa", "region N"),
             ("deadbeefs", "deadbeefs"),
+            ("## all2all_data:2 ##", "## all2all_data:N ##"),
+            ("sq2sk3", "sqNskN"),
+            (
+                "## Call CompiledFxGraph fal4xpiah2v6blbfmwwonu52dvevbsmlh743q5tkclrt4gcqpzea ##",
+                "## Call CompiledFxGraph N ##",
+            ),
+            ("execute_8192(sq8155sk8430sqsq74757)", "execute_N(sqNskNsqsqN)"),
             ("", ""),
         ];
         for (name, expected) in plain_of {

@@ -9,6 +9,7 @@ use super::rows::MemorySource;
 use super::usage::DeviceUsage;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
+use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
@@ -20,6 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct LiveSet {
     /// The device.
     pub place: MemoryPlace,
+    /// The matched step whose peak this is; `None` for the peak of the whole recording.
+    pub step: Option<PerSide<StepId>>,
     /// The side that is at its peak.
     pub peak_of: Side,
     /// Name of the innermost matched op or frame in which this side reaches the peak. Empty if the peak is at
@@ -57,25 +60,53 @@ impl Analysis {
             .collect();
         let mut names = Names { analysis: self, of_nodes: FxHashMap::default() };
         let sets = places.into_iter().flat_map(|place| Side::BOTH.map(|side| (place, side)));
-        sets.filter_map(|(place, side)| self.live_set(place, side, &mut names)).collect()
+        sets.filter_map(|(place, side)| self.live_set(place, None, side, &mut names)).collect()
+    }
+
+    /// For each device and each step that both sides have, the live set at the baseline's peak in the step, then
+    /// the live set at the candidate's peak in the step.
+    pub fn live_sets_of_steps(&self) -> impl Iterator<Item = LiveSet> {
+        let places: BTreeSet<MemoryPlace> =
+            self.memory(Side::Baseline).devices().map(|(place, _)| place).collect();
+        let steps: Vec<PerSide<StepId>> = self
+            .step_places()
+            .into_iter()
+            .filter_map(|step| Some(PerSide::new(step.baseline?, step.candidate?)))
+            .collect();
+        let mut names = Names { analysis: self, of_nodes: FxHashMap::default() };
+        let sets = places.into_iter().flat_map(move |place| {
+            let steps = steps.clone().into_iter();
+            steps.flat_map(move |step| Side::BOTH.map(|side| (place, step, side)))
+        });
+        sets.filter_map(move |(place, step, side)| {
+            self.live_set(place, Some(step), side, &mut names)
+        })
     }
 
     fn live_set(
         &self,
         place: MemoryPlace,
+        step: Option<PerSide<StepId>>,
         peak_of: Side,
         names: &mut Names<'_>,
     ) -> Option<LiveSet> {
         let usages = PerSide::from_fn(|side| {
             self.memory(side).device(place).filter(|usage| usage.has_addresses())
         });
-        let peak = usages[peak_of]?.peak_event();
+        let highest = |side: Side, usage: &DeviceUsage| match step {
+            None => usage.peak_event(),
+            Some(step) => {
+                let span = self.steps(side).span(step[side]);
+                usage.highest_event((span.start, span.end))
+            }
+        };
+        let peak = highest(peak_of, usages[peak_of]?);
         let call = peak.and_then(|at| self.matched_call_at(peak_of, usages[peak_of]?, at));
         let moment = |side: Side, usage: &DeviceUsage| -> Moment {
             match call {
                 _ if side == peak_of => peak,
                 Some(call) => self.highest_during(side, usage, self.diff().partner(peak_of, call)?),
-                None => usage.peak_event(),
+                None => highest(side, usage),
             }
         };
         let mut found: BTreeMap<(String, MemorySource), Live> = BTreeMap::new();
@@ -114,7 +145,7 @@ impl Analysis {
             Reverse(row.bytes.baseline.unwrap_or(0).max(row.bytes.candidate.unwrap_or(0)))
         });
         let call = call.map_or(String::new(), |call| self.tree(peak_of).name(call).to_owned());
-        Some(LiveSet { place, peak_of, call, bytes, rows })
+        Some(LiveSet { place, step, peak_of, call, bytes, rows })
     }
 
     /// The innermost matched frame or op around an allocation.

@@ -5,6 +5,7 @@ use super::usage::{Block, DeviceUsage, root_op};
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
+use crate::trace::Nanos;
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
@@ -40,6 +41,9 @@ pub struct MemoryFigures {
     /// Allocated bytes that are freed before the outermost op around the allocation ends; `None` without
     /// addresses.
     pub temporary: Option<i64>,
+    /// Allocated bytes that are live when the op of the source ends: its results, and what is saved for the
+    /// backward pass. `None` without addresses or without an op.
+    pub kept: Option<i64>,
     /// Bytes that are live when the device is at its peak; `None` without addresses.
     pub at_peak: Option<i64>,
     /// Bytes that are live after the last event; `None` without addresses.
@@ -121,18 +125,19 @@ impl Analysis {
     ) -> BTreeMap<MemorySource, MemoryFigures> {
         let mut found: BTreeMap<MemorySource, MemoryFigures> = BTreeMap::new();
         let (peak, end) = (usage.peak_event(), usage.events().len().checked_sub(1));
-        let mut add = |source: MemorySource, block: &Block| {
-            let none = || MemoryFigures::none(usage);
-            found.entry(source).or_insert_with(none).add(block, peak, end);
-        };
         for block in usage.blocks() {
             let node = block.call.and_then(|call| self.memory_node(side, call));
-            add(
-                node.map_or(MemorySource::OutsideOps, |node| {
-                    names.entry(node).or_insert_with(|| self.memory_source(node)).clone()
-                }),
-                block,
-            );
+            let source = node.map_or(MemorySource::OutsideOps, |node| {
+                names.entry(node).or_insert_with(|| self.memory_source(node)).clone()
+            });
+            let figures = found.entry(source).or_insert_with(|| MemoryFigures::none(usage));
+            figures.add(block, peak, end);
+            let op_end = node.and_then(|node| {
+                let op = self.diff().merged().node(node).call(side)?;
+                let tree = self.tree(side);
+                Some(tree.trace().end(tree.event(op)?))
+            });
+            figures.add_kept(block, usage, op_end);
         }
         if usage.has_addresses() {
             let before = (usage.earlier_at(peak), usage.earlier_at(end));
@@ -185,7 +190,13 @@ impl MemoryFigures {
     /// The byte counts for a source without allocations, on a device that has events.
     fn none(usage: &DeviceUsage) -> MemoryFigures {
         let zero = usage.has_addresses().then_some(0);
-        MemoryFigures { temporary: zero, at_peak: zero, at_end: zero, ..MemoryFigures::default() }
+        MemoryFigures {
+            temporary: zero,
+            kept: zero,
+            at_peak: zero,
+            at_end: zero,
+            ..MemoryFigures::default()
+        }
     }
 
     fn live((at_peak, at_end): (i64, i64)) -> MemoryFigures {
@@ -208,5 +219,13 @@ impl MemoryFigures {
         add(&mut self.temporary, block.is_temporary);
         add(&mut self.at_peak, block.is_live(peak));
         add(&mut self.at_end, block.is_live(end));
+    }
+
+    /// Adds a block to `kept`, if the block is live when its op ends at `op_end`.
+    fn add_kept(&mut self, block: &Block, usage: &DeviceUsage, op_end: Option<Nanos>) {
+        self.kept = self.kept.zip(op_end).map(|(kept, end)| {
+            let is_live = block.freed.is_none_or(|freed| usage.events()[freed].time > end);
+            kept.saturating_add(if is_live { block.bytes } else { 0 })
+        });
     }
 }

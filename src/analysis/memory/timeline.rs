@@ -80,8 +80,7 @@ impl Analysis {
         let events = &usage.events()[within.clone()];
         let before = usage.allocated_at(start);
         let allocated = usage.allocated();
-        let highest = within.clone().max_by_key(|&at| (allocated[at], std::cmp::Reverse(at)));
-        let highest = highest.filter(|&at| allocated[at] > before);
+        let highest = usage.highest_event((start, end)).filter(|at| within.contains(at));
         let peak_op = highest.and_then(|at| {
             let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated);
             let op = self.op_of(side, usage.blocks()[found.ok()?].call?)?;

@@ -5,6 +5,7 @@ use super::device::MemoryPlace;
 use crate::trace::{MemoryEvent, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -183,6 +184,15 @@ impl DeviceUsage {
     pub fn peak_event(&self) -> Option<usize> {
         let highest = self.allocated.iter().copied().max().filter(|&most| most > self.before)?;
         self.allocated.iter().position(|&allocated| allocated == highest)
+    }
+
+    /// The first event from `start` to before `end` at which allocated bytes reach their maximum in this span. If
+    /// no event exceeds the bytes at the start, the last event before the span; `None` if there is none.
+    pub(super) fn highest_event(&self, span: (Nanos, Nanos)) -> Option<usize> {
+        let within = self.within(span);
+        let highest = within.clone().max_by_key(|&at| (self.allocated[at], Reverse(at)));
+        let start = self.allocated_at(span.0);
+        highest.filter(|&at| self.allocated[at] > start).or(within.start.checked_sub(1))
     }
 
     /// Maximum number of bytes allocated at one time.

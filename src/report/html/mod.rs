@@ -97,7 +97,7 @@ struct Page<'a> {
     totals: Vec<Line>,
     segments: Vec<Segment>,
     remarks: Vec<String>,
-    /// The first section that covers steps or idle time, if there is such a section.
+    /// The first section that covers steps, idle time or marked regions, if there is such a section.
     steps_section: Option<&'static str>,
     regions: Vec<RegionLine>,
     memory: Option<MemorySection>,
@@ -138,7 +138,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         script: &script,
         data,
         first,
-        steps_section: ["steps", "idle"]
+        steps_section: ["steps", "idle", "marked-regions"]
             .into_iter()
             .find(|&key| shared.lists().iter().any(|list| list.key == key)),
         regions: regions::lines(analysis),

@@ -44,8 +44,10 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     for chart in shared.facets() {
         paper.add(&tables::chart(analysis, chart, unit));
     }
-    let (first, last): (Vec<_>, Vec<_>) =
-        shared.lists().iter().partition(|list| matches!(list.key, "steps" | "idle"));
+    let (first, last): (Vec<_>, Vec<_>) = shared
+        .lists()
+        .iter()
+        .partition(|list| matches!(list.key, "steps" | "idle" | "marked-regions"));
     first.into_iter().for_each(|list| paper.add(&tables::list(list)));
     paper.add(&tables::efficiency(analysis));
     last.into_iter().for_each(|list| paper.add(&tables::list(list)));

@@ -1,10 +1,10 @@
 //! Classifies runtime calls that differ: driver allocations, loading of GPU code, waits for the GPU, and
 //! the number of streams.
 
-use crate::analysis::Row;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
+use crate::analysis::{Analysis, Row};
 use crate::program::{Measure, is_synchronisation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
@@ -12,6 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Runtime calls that allocate device memory through the driver or return memory to the driver.
 const ALLOCATIONS: [&str; 4] = ["cudaMalloc", "cudaFree", "hipMalloc", "hipFree"];
+/// Minimum number of steps per side required to compare driver allocations that both sides make.
+const FEWEST_STEPS: u64 = 2;
 /// Runtime calls that load GPU code, usually when a kernel runs for the first time.
 const LOADS: [&str; 7] = [
     "cuLibraryLoadData",
@@ -28,9 +30,64 @@ const LOADS: [&str; 7] = [
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     if drafts.analysis.measure() == Measure::GpuTime {
         only_on_one_side(drafts, ChangeKind::Allocator, &ALLOCATIONS);
+        more_allocations(drafts);
         only_on_one_side(drafts, ChangeKind::WarmUp, &LOADS);
         synchronizations(drafts);
         streams(drafts, of_rows);
+    }
+}
+
+/// The compared runtime calls with one of these names.
+fn named(analysis: &Analysis, names: &[&str]) -> PerSide<Vec<CallId>> {
+    PerSide::from_fn(|side| {
+        let tree = analysis.tree(side);
+        let is_counted = |call: &CallId| {
+            tree.kind(*call) == CallKind::Runtime
+                && names.contains(&tree.name(*call))
+                && analysis.is_compared(side, *call)
+        };
+        tree.calls().filter(is_counted).collect()
+    })
+}
+
+/// Reports driver allocations and frees that both sides make, if one side makes more of them in each of its steps
+/// than the other side in any step.
+fn more_allocations(drafts: &mut Drafts<'_>) {
+    let analysis = drafts.analysis;
+    let calls = named(analysis, &ALLOCATIONS);
+    // For each side, the smallest and the largest number of calls in a step.
+    let range = |side: Side| {
+        let mut counts: BTreeMap<_, u64> = BTreeMap::new();
+        for &call in &calls[side] {
+            *counts.entry(analysis.steps(side).step(call)?).or_default() += 1;
+        }
+        let steps = analysis.wall().totals(side).steps;
+        let most = counts.values().copied().max()?;
+        let least = counts.values().copied().min().filter(|_| counts.len() as u64 == steps);
+        (steps >= FEWEST_STEPS).then_some((least.unwrap_or(0), most))
+    };
+    let PerSide { baseline: Some(one), candidate: Some(two) } = PerSide::from_fn(range) else {
+        return;
+    };
+    let (more, less, side) = match (one.0 > two.1, two.0 > one.1) {
+        (true, _) => (one, two, Side::Baseline),
+        (_, true) => (two, one, Side::Candidate),
+        (false, false) => return,
+    };
+    let sentence = format!(
+        "The {} calls the driver more often to allocate or free device memory: at least {} times per step instead of \
+         at most {}",
+        side.word(),
+        more.0,
+        less.1
+    );
+    let at = drafts.draft(ChangeKind::Allocator, &sentence);
+    for side in Side::BOTH {
+        for &call in &calls[side] {
+            if analysis.diff().partner(side, call).is_none() {
+                drafts.add_root(at, analysis.diff().merged().of(side, call));
+            }
+        }
     }
 }
 
@@ -38,15 +95,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(u
 /// calls that occur in every step count.
 fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, names: &[&str]) {
     let analysis = drafts.analysis;
-    let calls = PerSide::from_fn(|side| {
-        let tree = analysis.tree(side);
-        let is_counted = |call: &CallId| {
-            tree.kind(*call) == CallKind::Runtime
-                && names.contains(&tree.name(*call))
-                && analysis.is_compared(side, *call)
-        };
-        tree.calls().filter(is_counted).collect::<Vec<CallId>>()
-    });
+    let calls = named(analysis, names);
     for side in Side::BOTH {
         let steps: BTreeSet<_> =
             calls[side].iter().map(|&call| analysis.steps(side).step(call)).collect();
