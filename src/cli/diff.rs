@@ -35,11 +35,6 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
             let message = "--only describes two traces, not folders of ranks";
             Err(Error::new(ErrorKind::Usage, baseline, message).remedy("pass two traces"))
         }
-        (true, true) if args.format == Format::Brief => {
-            let message = "the brief describes two traces, not folders of ranks";
-            Err(Error::new(ErrorKind::Usage, baseline, message)
-                .remedy("pass two traces, or use --format json"))
-        }
         (true, true) => fleet::run(args, PerSide::new(baseline, candidate), console),
         (false, false) => {
             run_pair(args, PerSide::new(vec![baseline.clone()], vec![candidate.clone()]), console)

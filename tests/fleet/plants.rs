@@ -56,6 +56,26 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
+fn the_brief_of_a_fleet_has_the_headline_the_counts_and_the_first_findings() {
+    let out = tempfile::tempdir().expect("a folder");
+    let at = out.path().to_str().expect("UTF-8");
+    let run = fleet(&["run", "before", "after", "-o", at, "--format", "brief"]);
+    let text = String::from_utf8(run.stdout.clone()).expect("UTF-8");
+    assert!(text.len() <= tracetree::report::LONGEST_BRIEF, "{} bytes", text.len());
+    let value = |key: &str| {
+        let found = text.lines().find_map(|line| line.strip_prefix(&format!("{key}: ")));
+        found.unwrap_or_else(|| panic!("no {key} in\n{text}")).to_owned()
+    };
+    let document = json(&out.path().join("fleet.json"));
+    let listed = document["findings"].as_array().expect("findings");
+    assert_eq!(value("findings"), listed.len().to_string());
+    assert_eq!(value("ranks_compared"), document["ok"].to_string());
+    assert!(value("headline").starts_with("Rank "), "{text}");
+    let code = listed[0]["code"].as_str().expect("a code");
+    assert!(value("finding_1").starts_with(code), "{text}");
+}
+
+#[test]
 fn all_planted_faults_are_found_and_nothing_else() {
     let out = tempfile::tempdir().expect("a folder");
     let folder = out.path().to_str().expect("UTF-8");
