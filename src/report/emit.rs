@@ -124,7 +124,7 @@ pub struct ReportOptions {
     /// per side.
     pub perfetto_slices: usize,
     /// Maximum number of nodes of a merged tree that is drawn in full in `merged_tree_output.txt`. In larger trees,
-    /// equal siblings in a row, such as steps and layers, are drawn once.
+    /// equal siblings in a row, such as layers, are drawn once.
     pub full_tree_nodes: usize,
     /// How texts are written to the tables.
     pub csv_texts: CsvTexts,
