@@ -124,7 +124,7 @@ pub struct ReportOptions {
     /// per side.
     pub perfetto_slices: usize,
     /// Maximum number of nodes of a merged tree that is drawn in full in `merged_tree_output.txt`. In larger trees,
-    /// consecutive identical siblings, such as steps and layers, are drawn once.
+    /// consecutive identical siblings, such as layers, are drawn once.
     pub full_tree_nodes: usize,
     /// How strings are written to CSV tables.
     pub csv_texts: CsvTexts,

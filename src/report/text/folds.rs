@@ -1,4 +1,4 @@
-//! Runs of siblings with equal subtrees, such as steps and layers, of which a large merged tree shows only the first.
+//! Runs of siblings with equal subtrees, such as layers, of which a large merged tree shows only the first.
 //!
 //! Subtrees are equal if the calls have the same names, apart from instance numbers, and nothing in them differs
 //! between the two traces.
