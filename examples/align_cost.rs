@@ -39,7 +39,7 @@ const OPS: [(&str, usize); 8] = [
 const LAYERS: usize = 24;
 const ROUNDS: usize = 3;
 
-/// How the candidate differs from the baseline.
+/// The way in which the candidate differs from the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Nothing,
@@ -108,8 +108,8 @@ fn text(size: usize, shift: usize, change: Change) -> String {
     writer.text
 }
 
-/// Writes events in order of start time. An outer event is written before the events inside it, so its
-/// duration must be known in advance.
+/// Writes events in order of start time. An outer event is written before the events that it encloses, so the duration
+/// of the outer event must be known in advance.
 struct Writer {
     text: String,
     time: usize,

@@ -128,7 +128,7 @@ fn renamed(size: usize) -> PerSide<String> {
 }
 
 fn shuffled(size: usize) -> PerSide<String> {
-    // The prime 7,919 divides none of the sizes, so each number occurs exactly once.
+    // The prime 7,919 divides none of the sizes, so `other` permutes the numbers below `size`.
     let other = move |at: usize| (at * 7_919 + 13) % size;
     PerSide::new(
         flat((0..size).map(|at| format!("op::n{at}"))),

@@ -3,9 +3,9 @@
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
 //! ```
-//! The example reproduces the regression analysis in `docs/guides/walkthrough.md` step by step: it takes the
-//! rows of one op, groups these rows by input shapes, and lists the ops and kernels on each side. Without
-//! arguments, the example uses the ResNet pair in `examples/traces`.
+//! The example reproduces the regression analysis in `docs/guides/walkthrough.md` step by step: it selects the rows for
+//! one op, groups these rows by input shapes, and lists the ops and kernels on each side. Without arguments, the
+//! example uses the ResNet pair in `examples/traces`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The rows of `op`, grouped by the shapes of input, weight and bias.
+/// The rows for `op`, grouped by the shapes of the input, weight and bias.
 fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
     let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
     for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {

@@ -1,6 +1,5 @@
-//! Shows where a performance model loses its accuracy. Prints which part of a profile the model
-//! covers, and the kernel types that contribute most to the model's error, with the responsible
-//! ops.
+//! Shows where a performance model loses its accuracy. Prints what share of a profile's time the model covers, and the
+//! kernel types that contribute most to the model's error, with the responsible ops.
 //!
 //! ```sh
 //! cargo run --example model_accuracy -- model_trace.json kernel_details.csv op_mapping.yaml

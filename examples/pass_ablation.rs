@@ -8,8 +8,9 @@
 //! traces lose or gain more than 0.001 in their lowest precision or recall when the pass is skipped, the sums
 //! of these losses and gains, and the change with the largest loss.
 //!
-//! Often, a later pass makes the same matches as a skipped pass. With `--without`, the first row shows the losses if
-//! all given passes are skipped. Each further row shows the losses if one more pass is skipped.
+//! When a pass is skipped, a later pass often makes the same matches. With `--without`, the first row shows the losses
+//! when all given passes are skipped. Each further row shows the losses when one more pass is skipped in addition to
+//! these passes.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -26,7 +27,7 @@ use tracetree::diff::Pass;
 
 const USAGE: &str = "usage: pass_ablation TRACE… [--seed N] [--only TEXT] [--without PASS,…]";
 
-/// Minimum difference between two scores required to count it as a loss or gain.
+/// The smallest difference between two scores that counts as a loss or gain.
 const VISIBLE: f64 = 0.001;
 
 /// Passes on which all other passes depend.

@@ -12,8 +12,8 @@
 //! If a trace has too few steps for two sides, the steps of both sides are drawn from all of its steps with
 //! replacement. The table marks rows whose steps were drawn with replacement as *drawn*. Results in rows marked as
 //! *drawn* look better than they are, because a step that is drawn twice agrees with itself. Scaled times are not
-//! rounded to the clock of the trace. A different rule applies to call sites without work in some step (see
-//! `docs/reference/verdicts.md`), so these call sites are ignored.
+//! rounded to the clock of the trace. A different rule applies to call sites that have no work in at least one step
+//! (see `docs/reference/verdicts.md`), so these call sites are ignored.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -184,7 +184,8 @@ struct Counts {
 
 impl Counts {
     fn of(recording: &Recording, steps: usize) -> Option<Counts> {
-        // Two or three steps that are drawn from three are often the same step repeated, which has no noise.
+        // If two or three steps are drawn from three steps, the same step is often drawn every time, and then there is
+        // no noise.
         let is_divisible = recording.steps >= 2 * steps || steps > 3;
         if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
             return None;

@@ -6,8 +6,8 @@
     python record_compiled.py tfm compiled
     python record_compiled.py tfm compiled_blocks   # compiles each block separately
 
-The bundled traces were recorded with PyTorch 2.6.0; any 2.x with a C++ compiler works. The model is built and
-warmed up in the same way on both sides; only the call to `torch.compile` differs.
+The bundled traces were recorded with PyTorch 2.6.0; any PyTorch 2.x works if a C++ compiler is installed. The model is
+built and warmed up in the same way on both sides; only the call to `torch.compile` differs.
 """
 
 import gzip

@@ -1,4 +1,4 @@
-//! A pair of a fleet → its shard, in this process.
+//! Compares one pair of traces from a fleet in this process, and writes the pair's shard.
 
 use super::errors::raise;
 use super::work::{self, Watch};

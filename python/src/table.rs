@@ -205,12 +205,12 @@ impl Table {
         slf.py().import("tracetree._pickle")?.call_method1("table", (slf,))
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the table itself, because a table never changes.
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the table itself, because a table never changes.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         drop(memo);
         slf

@@ -117,12 +117,12 @@ impl Trace {
         slf.py().import("tracetree._pickle")?.call_method1("trace", (slf,))
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the trace itself, because a trace never changes.
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the trace itself, because a trace never changes.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         drop(memo);
         slf

@@ -135,7 +135,7 @@ def files(given: Any) -> list[Any]:
 
 
 def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
-    """The files of one rank. Raises ``UsageError`` if there are several ranks and ``rank`` is ``None``.
+    """The files for one rank. Raises ``UsageError`` if there are several ranks and ``rank`` is ``None``.
 
     A baseline file counts as a file of every rank.
     """
@@ -246,7 +246,8 @@ def name_of(file: Any) -> str:
 
 
 class Pieces:
-    """The rest of a file object, binary or text: each call returns the next piece, empty at the end of the file.
+    """The rest of a file object, binary or text: each call returns the next piece, which is empty at the end of the
+    file.
 
     The native half calls this object from its own threads while it reads, so only one piece of a file is in memory at a
     time, however large the file is, local or remote.

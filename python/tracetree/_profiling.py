@@ -93,7 +93,8 @@ def action(profiler: Any, step: int) -> str:
 
 
 def rank() -> int:
-    """The rank of this process according to ``torch.distributed``, or else the launcher; 0 if neither knows it."""
+    """The rank of this process according to ``torch.distributed`` or, failing that, the launcher; 0 if neither knows
+    the rank."""
     import sys
 
     # Ask torch for the rank only if torch is already imported, because the import takes seconds.
@@ -174,7 +175,7 @@ class profile:
 
     @property
     def path(self) -> str | None:
-        """The last file written; ``None`` before the first one."""
+        """The last file written; ``None`` before the first file is written."""
         paths = self.paths
         return paths[-1] if paths else None
 

@@ -30,7 +30,7 @@ def compare_steps(
     profiler: dict[str, Any] | None = None,
     **options: Unpack[RecordedOptions],
 ) -> Comparison:
-    """Records ``before`` and ``after``, each of which runs one step, and compares them.
+    """Records ``before`` and ``after``, each of which runs one step, and compares the recordings.
 
     Both functions are first called ``warmup`` times without the profiler. Then each function is recorded ``runs``
     times, in the order A B B A A B B A …, so that a machine that slows down or speeds up affects both functions
