@@ -178,7 +178,8 @@ fn a_foreign_type_in_a_signature_is_found() {
     assert!(signatures[0].contains("Serialize"));
 }
 
-/// For each dependency, the modules that may use it (its *doors*). If there are several, a comment gives the reason.
+/// For each dependency, the modules that may use it (its *doors*). If a dependency has several doors, a comment
+/// explains why.
 const DOORS: [(&str, &[&str]); 42] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
@@ -313,7 +314,8 @@ fn the_python_package_depends_only_on_the_library() {
     }
 }
 
-/// For each cycle of files that use each other, the names they use, one use per line.
+/// For each group of files that use each other in a cycle, the names that each file uses from another, one pair of
+/// files per line.
 fn circles(ties: &Ties) -> Vec<String> {
     let graph: DiGraphMap<&str, ()> = ties.keys().map(|(from, to)| (&**from, &**to)).collect();
     let several = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);

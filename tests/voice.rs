@@ -194,12 +194,13 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("src/cli/side_names.rs", "and trace2", "names the columns of the tables"),
 ];
 
-/// A word in a passage, in lowercase, or a mark.
+/// A word in a passage, in lowercase, or a punctuation mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Word {
     /// The line number of the word.
     line: usize,
-    /// The word or mark. The marks `.` and `?` end a sentence, `,` ends a clause, and `` ` `` replaces code.
+    /// The word or the punctuation mark. The marks `.` and `?` end a sentence, `,` ends a clause, and `` ` `` replaces
+    /// code.
     text: String,
 }
 

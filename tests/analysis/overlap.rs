@@ -34,7 +34,7 @@ fn a_recount_of_every_moment_finds_the_same_concurrency() {
     }
 }
 
-/// Recounts the overlap by visiting each interval between consecutive starts and ends.
+/// Recomputes the overlap by visiting each interval between consecutive start or end times.
 fn recount(analysis: &Analysis) -> Overlap {
     let tree = analysis.tree(Side::Baseline);
     let trace = tree.trace();

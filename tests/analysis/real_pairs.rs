@@ -71,9 +71,9 @@ fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
 fn timesformer_on_two_platforms_has_the_figures_of_the_reference() {
     platforms("timesformer", |analysis| {
         assert_totals(analysis, 119.853, 158.433);
-        // The reference has 123 rows for aten::copy_, with 6.134 and 10.838 ms. The reference attributes the copy
-        // below aten::upsample_nearest1d (6.494 and 3.999 µs) to aten::upsample_nearest1d itself, because only one
-        // side has cudaPeekAtLastError below this op.
+        // The reference has 123 rows for aten::copy_, with 6.134 ms in the baseline and 10.838 ms in the candidate. The
+        // reference attributes the copy below aten::upsample_nearest1d (6.494 and 3.999 µs) to aten::upsample_nearest1d
+        // itself, because only one side has cudaPeekAtLastError below this op.
         assert_figures(
             analysis,
             &[
@@ -109,7 +109,7 @@ fn vit_on_two_platforms_has_the_figures_of_the_reference() {
                 ("aten::_flash_attention_forward", 12, 0.375, 0.123),
             ],
         );
-        // In the reference, aten::_convolution includes the bias addition and has 0.053 and 0.130 ms.
+        // In the reference, aten::_convolution includes the bias addition and takes 0.053 and 0.130 ms.
         let sum = |side: Side| -> f64 {
             let groups = analysis.by_name();
             let parts = ["aten::_convolution", "aten::add_"];

@@ -1,4 +1,5 @@
-//! Tests that the costs of all changes, together with the time without a change, add up to the step-time difference.
+//! Tests that the costs of all changes, together with the time that is not attributed to a change, add up to the
+//! step-time difference.
 
 use crate::pairs::{KNOWN, SAME, compare};
 use tracetree::analysis::{Analysis, ChangeKind};

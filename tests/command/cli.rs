@@ -62,7 +62,7 @@ fn ends(code: i32, mut command: Command) -> (String, String) {
 fn fails(place: &Place, arguments: &[&str]) -> String {
     let (out, err) = ends(2, place.diff(arguments));
     assert_eq!(out, "");
-    // For a common mistake, stderr has a second line: the command to run instead.
+    // For a common mistake, stderr has a second line, which shows the command to run instead.
     let mut others = err.lines().skip(1);
     assert!(others.next().is_none_or(|line| line.starts_with("tracetree: try: ")), "{err}");
     assert_eq!(others.next(), None, "{err}");
@@ -748,7 +748,7 @@ fn a_coverage_is_written_like_other_thresholds_and_is_at_most_100_percent() {
 fn tree_shows_gpu_time_and_sorts_by_it() {
     let file = "tests/fixtures/bias_add/baseline.json";
     let (out, _) = ends(0, program(&["tree", file, "--sort", "total"]));
-    // The total of a call is the call's own time plus the time of the calls below it that launch GPU work themselves.
+    // A call's total is the call's own time plus the time of all calls below it that launch GPU work themselves.
     let figure = |line: &str, what: &str| -> f64 {
         let rest = line.split(&format!(", {what} ")).nth(1);
         let text = rest.and_then(|rest| rest.split(" µs").next());

@@ -55,7 +55,7 @@ fn program(bin: &Path, name: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// Creates in a folder all files that the examples name.
+/// Creates, in one folder, all files that the examples name.
 fn place(folder: &Path) {
     let bin = folder.join("bin");
     for sub in [

@@ -1,4 +1,4 @@
-//! Tests recorded pairs of eager and compiled training. Each compiled region must be matched with exactly the
+//! Tests with recorded pairs of eager and compiled training. Each compiled region must be matched with exactly the
 //! calls that it replaced, which are determined from the JSON of the eager trace.
 
 use crate::support::compared::compare_files;

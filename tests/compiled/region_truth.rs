@@ -1,4 +1,5 @@
-//! Compiles or fuses runs of ops in a known way, and counts the regions and fusions that the library finds.
+//! Compiles or fuses runs of ops in recordings in known ways, and counts the regions and fusions that the library
+//! finds.
 //!
 //! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names
 //! their folder.

@@ -1,5 +1,5 @@
-//! Tests `tracetree fleet` on imperfect folders: missing, unreadable, duplicate and incomplete files lead to a status
-//! for each pair, or to one error for the run.
+//! Tests for `tracetree fleet` on folders with missing, unreadable, duplicate or incomplete files: either each pair
+//! gets a status, or the run ends with one error.
 #![cfg(feature = "cli")]
 
 use crate::support::ranks::Ranks;

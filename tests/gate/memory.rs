@@ -1,4 +1,4 @@
-//! Tests the gate rules about memory with recordings whose peak and allocations are known.
+//! Tests for the gate rules about memory, with recordings whose peaks and allocations are known.
 
 use crate::support::gated::record;
 use crate::support::traces::example;

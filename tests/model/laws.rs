@@ -61,8 +61,8 @@ proptest! {
         let model: i64 = comparison.rows.iter().map(|row| row.amounts.model.0).sum();
         prop_assert_eq!(model, comparison.total.model.0);
         let durations: i64 = ops.iter().map(|op| i64::from(op.1) * 1_000).sum();
-        // The share of each kernel type is rounded once, and only two kernel types have shares of one third or two
-        // thirds of an op.
+        // The share of each kernel type is rounded only once. Only two kernel types have shares that need rounding (one
+        // third or two thirds of an op), so the error is at most 2 ns.
         prop_assert!((model - durations).abs() <= 2, "{} {}", model, durations);
         let profile: i64 = comparison.rows.iter().map(|row| row.amounts.profile.0).sum();
         prop_assert_eq!(profile, comparison.total.profile.0);

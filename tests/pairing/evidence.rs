@@ -1,5 +1,5 @@
-//! Tests the evidence that is used to match calls. Each test covers one kind of evidence and
-//! fails if that evidence is disabled.
+//! Tests for the evidence that is used to match calls. Each test covers one kind of evidence and fails if that evidence
+//! is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::{call, calls, relation};
@@ -168,8 +168,8 @@ fn a_compiler_generated_op_is_never_a_rename() {
 fn missing_calls_are_those_of_whole_steps() {
     let steps = |numbers: &'static [u32]| {
         move |t: &mut HostThread<'_>| {
-            // The op before the first step equals the last op in each step, so a gap that is not aligned with the steps
-            // would fit equally well.
+            // The op before the first step is the same as the last op in each step, so a range of missing calls that is
+            // shifted by one op would fit equally well.
             t.op(shaped("aten::mul", 3), |t| t.kernel("k", 5.0));
             for &number in numbers {
                 t.step(number, |t| {

@@ -55,7 +55,7 @@ fn every_fixture_pair_is_a_phenomenon_with_a_readme() {
     }
 }
 
-/// Traces of the same program have no differences, even if profilers from different years recorded them.
+/// Traces of the same program have no differences, even if the traces were recorded by profilers from different years.
 #[test]
 fn recorders_of_different_years_show_no_differences() {
     for name in ["format_2021", "external_id_era"] {

@@ -1,4 +1,4 @@
-//! Tests structures that are easy to align incorrectly: counterparts in a different gap, calls identified only by
+//! Tests with structures that are easy to align incorrectly: counterparts in a different gap, calls identified only by
 //! their kernels, and similarities that are not evidence.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped, steps_of};
@@ -121,8 +121,8 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
         let copies = calls(tree, "layout").into_iter();
         assert_eq!(copies.filter(|&copy| diff.partner(Side::Baseline, copy).is_some()).count(), 1);
     });
-    // After the anchor, one side has two launches and the other side has three, and there is no evidence which
-    // launches match.
+    // After the anchor, one side has two launches and the other side has three, and there is no evidence that shows
+    // which launches match.
     look(algorithm(&["volta_a", "volta_b"], 1), algorithm(&["a", "b", "c"], 1), |diff| {
         let gemm = call(diff.tree(Side::Baseline), "volta_b");
         assert_eq!(diff.partner(Side::Baseline, gemm), None);

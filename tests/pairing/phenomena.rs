@@ -1,5 +1,5 @@
-//! Tests how the calls in two traces are matched. Each test covers one phenomenon, and most phenomena
-//! have a folder in `tests/fixtures`.
+//! Tests for matching the calls in two traces. Each test covers one phenomenon, and most phenomena have a folder in
+//! `tests/fixtures`.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::find::{call, calls, relation};

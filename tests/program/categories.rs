@@ -1,4 +1,4 @@
-//! Tests the kind of work assigned to each GPU event, and the tables built from these kinds.
+//! Tests for the kind of work that is assigned to each GPU event, and for the tables built from these kinds.
 
 use crate::support::compared::{compare_files, compare_with, trace};
 use crate::support::trace_builder::{HostThread, TraceBuilder};

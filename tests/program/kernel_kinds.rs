@@ -1,4 +1,4 @@
-//! Tests the kind of work of more than a thousand kernels against labels assigned by hand in
+//! Checks the kind of work that is assigned to more than a thousand kernels against hand-assigned labels in
 //! `tests/data/kernels.csv`.
 //!
 //! The columns in that file are the kernel name; the ops above the launch, outermost first; the label; the GPU time

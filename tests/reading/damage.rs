@@ -1,4 +1,4 @@
-//! Tests small inputs with one kind of damage each, and inputs that would exhaust memory.
+//! Tests with small inputs that each have one kind of damage, and with inputs that would exhaust memory.
 
 use std::io::{Read, Write};
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};

@@ -1,4 +1,4 @@
-//! Tests `report.html` and `fleet.html`: their text, and what they show and do in a real Chromium.
+//! Tests for `report.html` and `fleet.html`: the text of the pages, and what the pages show and do in a real Chromium.
 
 use crate::support::ranks::Ranks;
 use crate::support::reports::{hostile_pair, model_pair, write};

@@ -268,8 +268,8 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// Number of damaged elements.
     touched: usize,
-    /// Number of undamaged elements after the first edit that the reader does not keep from an intact trace, but may
-    /// report as lost from a damaged trace.
+    /// Number of undamaged elements after the first edit that the reader would not keep even if the trace were intact,
+    /// but may report as lost because the trace is damaged.
     unkept: usize,
     /// Number of elements in inserted text.
     added: usize,

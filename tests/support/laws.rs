@@ -1,4 +1,5 @@
-//! Checks properties that hold for a trace read from arbitrary bytes, and for its comparison with a second trace.
+//! Checks properties that hold for every trace that is read from arbitrary bytes, and for every comparison of such a
+//! trace with a second trace.
 //!
 //! The fuzz targets check these properties on randomly changed bytes, and `tests/reading/fuzz_cases.rs` checks them
 //! on cases found by fuzzing.

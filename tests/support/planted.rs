@@ -346,7 +346,7 @@ fn inputs(args: &serde_json::Map<String, Value>) -> super::recording::Args {
     Arc::new(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// Disjoint windows within a run of ops that may be fused.
+/// Disjoint windows within a run of ops; the ops in each window may be fused together.
 fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
     if how == Fuse::Attention {
         let is = |at: usize, part: &str| events[at].name.contains(part);

@@ -37,7 +37,7 @@ fn nanos(value: &Value) -> i64 {
     }
 }
 
-/// Recounts a trace file in which every GPU event has its launch.
+/// Recomputes the wall time for a trace file that contains the launch of every GPU event.
 pub fn recount(path: &Path) -> Recount {
     let document: Value =
         serde_json::from_slice(&unpacked(path).expect("a trace")).expect("a JSON document");

@@ -3,9 +3,9 @@
 //! Indistinguishable events may be matched to each other's counterpart. Two events in a trace are *interchangeable* if
 //! their subtrees are equal (names without instance numbers, arguments, kernel names), their parents are the same or
 //! interchangeable, and they are between the same two *firm* siblings. A firm sibling is one that the map matches
-//! exactly. A call and a call directly inside it with the same name and arguments are interchangeable, too: if one of
-//! the two is removed, nothing shows which one was removed. Pairs are therefore counted between classes of
-//! interchangeable events:
+//! exactly. Two calls are also interchangeable if one is directly inside the other and they have the same name and
+//! arguments: if one of the two is removed, nothing shows which one was removed. Pairs are therefore counted between
+//! classes of interchangeable events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -22,7 +22,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// A matched pair or an unmatched event, as positions in `traceEvents` (baseline, candidate).
 pub type Pair = (Option<u32>, Option<u32>);
 
-/// Measures, for one group of events, how many of the true pairs a UID map found.
+/// The number of true pairs that a UID map found, for one group of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Score {
     /// Number of true pairs.

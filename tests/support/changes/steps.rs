@@ -49,8 +49,8 @@ pub(super) fn start_in_the_middle(
     changed.events.iter().any(|event| event.kind.is_host()).then_some(changed)
 }
 
-/// Whether an event would be missing if the recording started at `cut`. A linked GPU event is missing if
-/// its launch is missing.
+/// Whether an event would be missing from the recording if the recording started at `cut`. A linked GPU event is
+/// missing if its launch is missing.
 fn is_before(event: &Event, cut: i64) -> bool {
     match event.kind {
         Kind::Op | Kind::Frame | Kind::Runtime | Kind::Annotation => event.end <= cut,

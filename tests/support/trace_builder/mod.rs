@@ -1,4 +1,4 @@
-//! Writes the JSON text of a Kineto trace from nested closures, so that a test has the same structure as its trace.
+//! Writes the JSON text of a Kineto trace from nested closures, so that the code of a test is nested like the trace.
 //!
 //! ```ignore
 //! let json = TraceBuilder::cuda()
