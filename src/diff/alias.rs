@@ -14,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use toml::Spanned;
 
-/// The rules of an alias file: which names count as the same name. The rules apply in order, each to the
+/// The rules in an alias file, which define which names count as the same name. The rules apply in order, each to the
 /// result of the previous one.
 #[derive(Debug, Clone, Default)]
 pub struct Aliases {
@@ -46,7 +46,7 @@ impl Aliases {
     /// Reads the rules of the TOML file at `path`.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, and for the same reasons as [`Aliases::parse`].
+    /// Fails if the file cannot be read or if [`Aliases::parse`] rejects its content.
     pub fn read(path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let text =

@@ -27,7 +27,8 @@ pub(super) const LAYER: i64 = 16;
 pub(super) const LAYERS: usize = 3;
 /// Maximum number of pairs of layers that are compared for one run of layers.
 pub(super) const LAYER_CELLS: usize = 1 << 14;
-/// Score for matching two runtime calls without GPU work. Such calls vary from run to run.
+/// Score for matching two runtime calls without GPU work. Such calls vary from run to run, so the score is only a
+/// fraction of a token.
 pub(super) const QUERY: i64 = TOKEN / 8;
 /// Divisor for the score of two calls that each have an identical counterpart elsewhere. Such calls have
 /// swapped places.
@@ -108,12 +109,13 @@ pub(super) const HOLES: usize = 64;
 /// Minimum number of elements in a hole that is matched to part of a longer hole (at most twice as long). In
 /// smaller holes, the first and last elements may agree by chance.
 pub(super) const LEAST_PART: usize = 3;
-/// Number of calls in each direction that are considered as the counterpart of a moved call: on the opposite
-/// side, this many nearest calls before the moved call's position, and as many after. The value exceeds the
+/// Number of calls in each direction that are considered as counterparts of a moved call: on the opposite side, this
+/// many of the nearest calls before the moved call's position, and the same number after it. The value exceeds the
 /// usual number of similar calls close together.
 pub(super) const NEAREST: usize = 8;
 /// Maximum number of repetitions of the search for the nearest unmatched call. Each repetition matches half of the
-/// similar calls that are close together. Groups that are too large for this limit do not count as evidence.
+/// similar calls that are close together. A group of similar calls that would need more repetitions does not count as
+/// evidence.
 pub(super) const ROUNDS: usize = 16;
 /// If a swap of counterparts makes more calls count as moved, it must bring counterparts nearer to each other by at
 /// least this factor. The value exceeds 3 because undoing one true move past all other calls brings counterparts 3

@@ -11,8 +11,7 @@ pub(super) trait Compare {
     fn equal(&mut self, a: usize, b: usize) -> bool;
     /// The score for aligning two elements opposite each other; 0 if there is no evidence for a match.
     fn score(&mut self, a: usize, b: usize) -> i64;
-    /// A cheap upper bound of [`Compare::score`], found without comparing the contents of the
-    /// elements.
+    /// A cheap upper bound on [`Compare::score`], computed without comparing the contents of the elements.
     fn most(&mut self, _a: usize, _b: usize) -> i64 {
         i64::MAX / 4
     }
@@ -21,8 +20,8 @@ pub(super) trait Compare {
     fn scores(&mut self, a: usize, b: usize) -> bool {
         self.score(a, b) > 0
     }
-    /// Whether either element belongs to a run of layers that is longer on one side. At the end of such a
-    /// run, two elements are not matched only because they are identical.
+    /// Whether either element belongs to a run of layers that is longer on one side. At the end of such a run, being
+    /// identical is not enough for two elements to be matched.
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }
@@ -44,8 +43,8 @@ pub(super) trait Compare {
     fn is_a_thread(&self, _side: Side, _first: usize, _length: usize) -> bool {
         false
     }
-    /// The tokens of the elements in one range per side, for the plain alignment of long lists. If several kinds of
-    /// tokens may be suitable, the list has an entry for each kind.
+    /// Returns the tokens of the elements in one range on each side, which the plain alignment of long lists needs. If
+    /// several kinds of tokens may be suitable, the list has an entry for each kind.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens>;
 }
 

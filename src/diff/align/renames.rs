@@ -60,8 +60,8 @@ impl<'s, 'a> Renames<'s, 'a> {
         Renames { outlines, bags, words, runs }
     }
 
-    /// How strongly contents, arguments and names support a rename; 0 if none supports it. If
-    /// `in_row` is set, the positions of the calls support a rename as well.
+    /// How strongly contents, arguments and names support a rename; 0 if none of them supports the rename. If `in_row`
+    /// is set, the positions of the calls support a rename as well.
     pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
