@@ -23,7 +23,8 @@ use std::io;
 use std::sync::Arc;
 
 const ROWS: usize = 1 << 16;
-/// Number of string bytes after which a batch is ended early, because string offsets are limited to 31 bits.
+/// Number of string bytes at which a batch ends even if it has few rows, because string offsets are limited to 31
+/// bits.
 const TEXT: usize = 1 << 28;
 
 /// A table in Arrow memory layout. Clones share the data.
@@ -59,7 +60,7 @@ impl ArrowTable {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// All batches, in order, as an `arrow_array::RecordBatchReader`.
+    /// Returns an `arrow_array::RecordBatchReader` that yields all batches in order.
     pub fn reader(&self) -> ArrowReader {
         ArrowReader { table: self.clone(), next: 0 }
     }

@@ -81,7 +81,7 @@ use std::sync::Arc;
 enum ReportFile {
     /// A table in a given format.
     Table(TableKind, TableFormat),
-    /// A file that is not a table: its name and the function that writes it.
+    /// A file that is not a table, given by its name and the function that writes it.
     Other(&'static str, WriteFile),
 }
 

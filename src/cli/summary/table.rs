@@ -1,5 +1,5 @@
-//! Formats the largest differences as lines of a table. If a name does not fit its column, it gets
-//! a separate line above its figures.
+//! Formats the largest differences as lines of a table. A name that does not fit into its column gets a separate line
+//! above its figures.
 
 use super::super::columns::{fit, pad};
 use anstyle::{AnsiColor, Style};

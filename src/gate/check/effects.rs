@@ -107,7 +107,7 @@ impl Scale {
                 add(StructureRule::NewKernel, is_new);
                 add(StructureRule::GoneKernel, !is_new && !is_more);
             }
-            // A changed number of host reads or collectives already violates a rule.
+            // If the number of host reads or collectives changed, this change already violates a rule.
             ChangeKind::HostRead | ChangeKind::Collectives if !rules.is_empty() => {}
             ChangeKind::Compilation
             | ChangeKind::Graphs
@@ -135,7 +135,7 @@ impl Scale {
         rules
     }
 
-    /// Whether both sides call the same ops, and the same number of ops.
+    /// Whether both sides call the same set of ops, and call ops equally often in total.
     pub(super) fn has_same_ops(self, work: &PerSide<Work>) -> bool {
         self.compare(work.as_ref().map(|work| work.all_ops)).is_eq()
             && work.baseline.op_names == work.candidate.op_names
@@ -174,7 +174,7 @@ impl Scale {
             rules.push(StructureRule::GoneOp);
         }
         if rules.is_empty() {
-            // The same ops run in a different order or nesting.
+            // The change consists of the same ops in a different order or nesting.
             let is_pipeline = kind == ChangeKind::InputPipeline;
             rules.push(if is_pipeline { StructureRule::Kind(kind) } else { StructureRule::NewOp });
         }

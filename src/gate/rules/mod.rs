@@ -117,8 +117,7 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// For each side, the share of GPU time whose launch is in the trace is computed. This is the maximum difference
-    /// between the two shares, from 0 to 1.
+    /// Maximum difference, from 0 to 1, between the two sides' shares of GPU time whose launches are in the trace.
     pub lost_launches: f64,
     /// Codes of the obstacles that do not prevent the comparison (see [`Obstacle`](crate::program::Obstacle)).
     pub tolerate: Vec<String>,

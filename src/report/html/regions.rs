@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of lines in the table, which starts with the longest total time.
+/// Maximum number of lines in the table, which is sorted by total time, longest first.
 const LINES: usize = 30;
 /// Maximum number of replaced ops that a line names.
 const NAMED: usize = 4;

@@ -19,7 +19,7 @@ const LISTED: usize = 6;
 /// Maximum number of individual rows. The same limit applies to points of difference.
 const ROWS: usize = 20;
 
-/// The noun for the events to which time is attributed.
+/// The plural noun for the events whose time is attributed: kernels or ops.
 pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     match analysis.measure() {
         Measure::GpuTime => "kernels",

@@ -93,8 +93,8 @@ impl<'d> Slices<'d> {
         }
     }
 
-    /// Whether the slice on this side starts before the matched slice on the other side, because arrows must point
-    /// forward in time.
+    /// Whether the slice on this side starts before the matched slice on the other side. Arrows start at the earlier
+    /// slice, because they must point forward in time.
     fn is_earlier(&self, id: MergedId, side: Side) -> bool {
         let MergedNode::Both(first, second) = self.analysis.diff().merged().node(id) else {
             return false;

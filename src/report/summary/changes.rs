@@ -37,9 +37,9 @@ pub struct ChangeSummary {
 /// The parts of the step-time difference that no change explains, in µs.
 #[derive(Debug, Clone, Serialize)]
 pub struct SameProgram {
-    /// Whether the programs are identical.
+    /// Whether the two programs are identical.
     pub is_identical: bool,
-    /// Time difference of matched calls with the same arguments and kernels.
+    /// Time difference at matched calls that have the same arguments and kernels.
     pub kernel_speed_us: f64,
     /// Difference in idle time that is explained by the host time of matched calls.
     pub host_speed_us: f64,

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Maximum number of changed call sites in the list.
 const LARGEST: usize = 20;
 
-/// The verdict on the total, and the call sites whose change is supported by the evidence.
+/// The verdict on the total time, and the call sites at which the evidence supports a change in time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictSummary {
     /// Verdict on the total attributed time: `slower`, `faster`, `similar`, `within_noise` or

@@ -12,9 +12,9 @@ use crate::tree::ModuleName;
 pub struct CauseLine {
     /// Difference per step, candidate − baseline, with sign and unit.
     pub difference: String,
-    /// Label of the cause's reason.
+    /// A label that says why the time differs.
     pub reason: &'static str,
-    /// Call site of the cause, with the class of the enclosing module.
+    /// Call site at which the cause occurs, with the class of the enclosing module.
     pub place: String,
     /// The evidence for the cause.
     pub evidence: String,

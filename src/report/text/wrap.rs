@@ -18,7 +18,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// The number of columns per line. The minimum is 40, because narrower layouts do not work.
+    /// The number of columns per line. The value is at least 40, because the layouts need at least 40 columns.
     pub(crate) fn columns(self) -> usize {
         match self {
             Width::Screen(columns) | Width::Pipe(columns) => columns.max(40),

@@ -31,7 +31,7 @@ pub(super) struct Placed<'s> {
     pub(super) row: usize,
 }
 
-/// Identifies and orders lanes: on each side, host threads come before streams.
+/// A key that identifies a lane and determines the order of lanes: on each side, host threads come before streams.
 type Key = (Side, bool, Option<Stream>, ThreadId);
 
 /// Returns the lanes, their slices, and the number of omitted threads and streams per side.

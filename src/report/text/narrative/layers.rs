@@ -20,7 +20,7 @@ pub(super) struct Layers {
     pub(super) certain: Layer,
     pub(super) other_speed: Layer,
     pub(super) within_noise: Layer,
-    /// The reason why the changes have no effects by replay, if there are changes.
+    /// Why no effects could be estimated by replay, if there are changes.
     pub(super) no_effects: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The noise that the unexplained parts of the difference are compared with.
+/// The noise with which the unexplained parts of the difference are compared.
 struct Noise {
     /// A part above this threshold exceeds the noise; `None` if the noise is unknown.
     spread: Option<Nanos>,
@@ -235,7 +235,7 @@ fn kernel_speed(analysis: &Analysis) -> Option<String> {
     Some(format!("the same kernels take {ratio:.2} times as long"))
 }
 
-/// Whether the line is shown; a line whose cost rounds to zero is not.
+/// Whether the line is shown; a line is hidden if its cost rounds to zero.
 fn is_shown(line: &Line) -> bool {
     !line.shown.starts_with('±')
 }
