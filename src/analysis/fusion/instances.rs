@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub(super) struct Instance<'a> {
     pub(super) node: MergedId,
     pub(super) path: String,
-    /// Names of the ops that launch the kernels on each side, in order.
+    /// Names of the ops that launch the kernels on each side, in launch order.
     pub(super) ops: PerSide<Vec<&'a str>>,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
@@ -97,7 +97,7 @@ fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
     Some(analysis.tree(side).kind(call))
 }
 
-/// A lowest common node, and the number of an interval between two common children of this node.
+/// A lowest common node, and the number of an interval between two of its common children.
 type Place = (MergedId, u32);
 
 /// The kernels in each interval, in launch order.
@@ -106,7 +106,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     let stretches = PerSide::from_fn(|side| stretches(pieces, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
-        // Kernels without a launch share only the root, so they have no structure to compare.
+        // Kernels without a launch have only the root in common, so there is no structure to compare.
         let Some(node) = row
             .lowest_common
             .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced))
@@ -121,7 +121,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
         }
     }
     for kernels in nodes.values_mut() {
-        // Call ids are in preorder, which is the launch order within a thread.
+        // Call ids follow preorder, which is the launch order within a thread.
         kernels.baseline.sort_unstable();
         kernels.candidate.sort_unstable();
     }
@@ -129,7 +129,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
 }
 
 /// For each call, the number of earlier siblings that have GPU work and a counterpart below the same node.
-/// The counterparts may be in a different order on the other side.
+/// The other side may call the counterparts in a different order.
 ///
 /// ```text
 /// forward
@@ -173,7 +173,7 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            // If only the other side has an op around the launch, that op determines the interval.
+            // If only the other side has an op that encloses the launch, that op determines the interval.
             let below = merged.node(below);
             let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
             return of(side).or_else(|| of(side.other())).unwrap_or(0);
@@ -217,8 +217,8 @@ impl Paths<'_> {
         path
     }
 
-    /// Name of a matched pair without details that vary between instances. Unmatched calls are not part of a path,
-    /// because they differ between instances.
+    /// Name of a matched pair without details that vary between instances. Unmatched calls are left out of
+    /// paths, because they differ between instances.
     fn name(&self, node: MergedId) -> Option<&str> {
         let diff = self.analysis.diff();
         if is_thread(self.analysis, node) {

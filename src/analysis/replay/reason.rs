@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The reason why effects cannot be computed by replay.
+/// Why effects cannot be computed by replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {

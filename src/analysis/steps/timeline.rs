@@ -37,7 +37,7 @@ pub(super) struct Occupied {
 pub(super) struct Share {
     pub(super) busy: Nanos,
     pub(super) idle: Nanos,
-    /// Time in which communication runs, but no computation does.
+    /// Time during which communication runs, but no computation does.
     pub(super) exposed: Nanos,
 }
 
