@@ -14,10 +14,9 @@
 //! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program ┘
 //! ```
 //!
-//! Each module is a stage of the pipeline: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] →
-//! [`tables`] → [`report`]. Each stage returns a result that owns the stage's inputs, so the result can be
-//! kept, returned and sent to another thread. No stage modifies its input or prints. [`Comparison::open`]
-//! runs the whole pipeline.
+//! Each module is a stage of the pipeline: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] → [`tables`] →
+//! [`report`]. Each stage returns a result that owns the stage's inputs, so the result can be kept, returned and sent
+//! to another thread. No stage modifies its input or prints anything. [`Comparison::open`] runs the whole pipeline.
 //!
 //! ```
 //! use tracetree::report::ReportOptions;

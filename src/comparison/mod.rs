@@ -239,7 +239,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Reads both inputs in parallel, builds their call trees, aligns them and attributes the time.
+    /// Reads both inputs in parallel, builds their call trees, aligns the trees and attributes the time.
     ///
     /// ```
     /// use tracetree::{Comparison, ComparisonOptions, Side};

@@ -15,7 +15,7 @@ use std::path::Path;
 use toml::Spanned;
 
 /// The rules in an alias file, which define which names count as the same name. The rules apply in order, each to the
-/// result of the previous one.
+/// name that the previous rule returned.
 #[derive(Debug, Clone, Default)]
 pub struct Aliases {
     rules: Vec<Alias>,
@@ -67,8 +67,8 @@ impl Aliases {
     /// ```
     ///
     /// # Errors
-    /// Fails if the text is not valid TOML in this form, a pattern is not a valid regular expression, or a name refers
-    /// to a group that its pattern does not have. The error message contains the line number.
+    /// Fails if the text is not valid TOML in this form, if a pattern is not a valid regular expression, or if a name
+    /// refers to a group that the pattern does not have. The error message contains the line number.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let fail = |at: usize, message: String| {

@@ -91,7 +91,7 @@ impl<'a> Keys<'a> {
 struct Cache {
     /// The keys of all calls except launches, by kind of call and name.
     others: [Vec<Option<Key>>; 6],
-    /// The keys of launches, by name and category of the first launched GPU event.
+    /// The keys of launches, by the name of the launch and the category of the first GPU event that it launches.
     launches: FxHashMap<(TextId, Option<Category>), Key>,
 }
 

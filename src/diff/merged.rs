@@ -248,7 +248,7 @@ impl Above<'_> {
         }
     }
 
-    /// In the common case, the parents of a pair's two calls match each other. Returns that pair of parents.
+    /// Returns the pair of parents if the parents of a pair's two calls match each other, which is the common case.
     fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
         let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
         (self.of_candidate[two.index()] == one.0).then_some(one.0)

@@ -159,8 +159,8 @@ impl TraceDiff {
         TraceDiff::with_look_ahead(baseline, candidate, options, None::<&fn(Side, &Program)>)
     }
 
-    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` runs on other threads. It
-    /// computes everything that a report needs from one trace alone.
+    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` runs on other threads.
+    /// `look_ahead` computes everything in a report that depends on one trace alone.
     pub(crate) fn with_look_ahead(
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,

@@ -1,4 +1,4 @@
-//! Defines every weight and limit of the alignment, with the reason for its value.
+//! Defines all weights and limits that the alignment uses, and explains their values.
 //!
 //! Weights are only compared with each other, so their unit does not matter. The similarity of two siblings
 //! is measured in [`TOKEN`]s. Except for [`EXACT`], all other weights are fractions of a token: bonuses that
@@ -10,8 +10,8 @@ pub(super) const TOKEN: i64 = 64;
 /// Score of two identical siblings. An identical pair must outweigh a pair that shares slightly more tokens,
 /// such as a pair with a larger but changed call in a run of similar siblings.
 pub(super) const EXACT: i64 = 3 * TOKEN;
-/// Score for identical arguments, in addition to the score of the shared argument token. The value is half a
-/// token, because one more shared call below is better evidence.
+/// Score for identical arguments, in addition to the score of the shared argument token. The value is half a token,
+/// because one more shared nested call is better evidence than identical arguments.
 pub(super) const ARGUMENTS: i64 = TOKEN / 2;
 /// Score for identical exact names, such as `nn.Module: Linear_3`. The value only breaks ties.
 pub(super) const NAME: i64 = TOKEN / 16;
@@ -62,8 +62,8 @@ pub(super) const TELLING_NAMES: u32 = 8;
 /// Maximum ratio between the evidence tokens of two variants of one op, before [`SMALL`] is added. Some libraries use
 /// sixteen kernels where others use a single kernel; no library uses a hundred.
 pub(super) const RATIO: u32 = 16;
-/// Number of evidence tokens by which the larger of two variants may exceed [`RATIO`] times the smaller one: a handful
-/// of launches.
+/// Number of evidence tokens by which the larger of two variants may exceed [`RATIO`] times the smaller variant: a
+/// handful of launches.
 pub(super) const SMALL: u32 = 32;
 /// Score that identical arguments add to the value of a rename. Identical arguments count as only one shared
 /// token, but are less likely to agree by chance than other tokens.

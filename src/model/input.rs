@@ -1,4 +1,4 @@
-//! Reads and decompresses a file. Gzip is detected by the first bytes, not by the file name.
+//! Reads and decompresses a file. Gzip is detected by the first bytes of the file, not by the file name.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::escape;

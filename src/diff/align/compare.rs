@@ -25,12 +25,11 @@ pub(super) trait Compare {
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }
-    /// Whether two elements that are aligned opposite each other are a match. A call and the
-    /// wrapper around it are not a match, but they must be aligned opposite each other so that the
-    /// gap includes both.
+    /// Whether two elements that are aligned opposite each other are a match. A call and its wrapper are not a match,
+    /// but they must be aligned opposite each other so that the gap includes both.
     fn is_pair(&self, a: usize, b: usize) -> bool;
-    /// Whether two identical elements also have the same exact names, including volatile parts. If an
-    /// inserted run could be at several positions, exact names decide between these positions.
+    /// Whether two identical elements also have the same exact names, including volatile parts. If an inserted run
+    /// could be at several positions, exact names determine which of these positions is chosen.
     fn same_to_the_letter(&mut self, _a: usize, _b: usize) -> bool {
         true
     }

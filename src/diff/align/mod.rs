@@ -1,5 +1,4 @@
-//! Matches the calls of two outlines: threads first, then the calls on them, down to the GPU
-//! events.
+//! Matches the calls of two outlines: threads first, then the calls on the matched threads, down to the GPU events.
 //!
 //! The children of each matched pair are two sequences. These sequences are aligned (`sequence`,
 //! `score`, `runs`, `slide`), and the remaining unmatched calls go through the passes of [`Pass`].

@@ -268,7 +268,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
         let same_key = one.key == two.key;
         if one.is_gpu && two.is_gpu {
-            // Two GPU events of one launch may match without sharing a token.
+            // Two GPU events from the same launch may match without sharing a token.
             return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
         }
         if same_key && one.exact == two.exact {

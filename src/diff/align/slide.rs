@@ -25,7 +25,7 @@ use crate::side::Side;
 /// Matched positions of two lists, with a sentinel at each end. Positions count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
-    /// All holes, at their positions before any of them slides.
+    /// All holes, at the positions that they have before any hole slides.
     holes: Vec<Hole>,
 }
 
@@ -59,7 +59,7 @@ impl Hole {
     }
 }
 
-/// Slides each gap that exists on only one side along the identical elements next to it. Two positions are
+/// Slides each gap that exists on only one side along the identical elements next to the gap. Two positions are
 /// compared by the following criteria, in this order:
 /// 1. more of the matched elements have the same exact names;
 /// 2. the gap joins a second gap on the same side;

@@ -1,8 +1,8 @@
 //! Matches the threads of both sides by their contents, not by their numbers.
 //!
-//! Threads can swap roles between runs, and the work of one thread can be split over two. The threads with the most in
-//! common are matched first. The unmatched calls on the opposite side are then searched for counterparts of the calls
-//! on each unmatched thread.
+//! Threads can swap roles between runs, and the work of one thread can be split over two threads. The threads with the
+//! most in common are matched first. The unmatched calls on the opposite side are then searched for counterparts of the
+//! calls on each unmatched thread.
 //!
 //! Comparing thousands of threads with each other would be too slow. If there are many threads, identical
 //! threads are matched in order first. Each remaining thread is then only compared with the threads that
@@ -318,7 +318,7 @@ impl Aligner<'_> {
 
     /// The unmatched calls, at any depth, of the opposite thread that has the most in common with `root`. Calls at any
     /// depth are needed because half of a loop may run on a different thread. The number of visited calls is deducted
-    /// from `left`. If `left` is used up, returns `None` and sets it to 0.
+    /// from `left`. If `left` is used up, returns `None` and sets `left` to 0.
     fn best_left_over(
         &mut self,
         side: Side,
