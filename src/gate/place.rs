@@ -51,7 +51,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Parses a frame such as `model.py(31): forward`; returns `None` if the frame is not in a file.
+    /// Parses a frame such as `model.py(31): forward`; returns `None` if the frame does not name a file.
     pub fn of(frame: &str) -> Option<Site> {
         let (place, function) = frame.split_once("): ")?;
         let (file, line) = place.rsplit_once('(')?;

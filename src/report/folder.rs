@@ -74,8 +74,8 @@ fn write_all(
     staging.write(MANIFEST, &manifest).map_err(|error| cannot_write(&folder.join(MANIFEST), error))
 }
 
-/// Uploads a report to a storage address, with the manifest last. Files from an earlier report that this report does
-/// not contain are not removed.
+/// Uploads a report to a storage address, with the manifest last. Files that an earlier report contains but this
+/// report does not are left in place.
 fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<String>> {
     let writing = Manifest::writing(names.iter()).to_json();
     storage::replace(&folder.join(MANIFEST), &writing)?;

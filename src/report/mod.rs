@@ -133,8 +133,8 @@ impl ReportFile {
     }
 }
 
-/// The files that every report contains in addition to the tables. The merged tree takes longest to write,
-/// so it comes first.
+/// The files that every report contains in addition to the tables. The merged tree comes first, because writing it
+/// takes longest.
 const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("merged_tree_output.txt", |shared, options, _, out| {
         text::merged_tree::write(&shared.analysis, options.full_tree_nodes, out)

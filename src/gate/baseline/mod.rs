@@ -2,8 +2,8 @@
 //!
 //! A baseline file is JSON, compressed with zstd. The file contains the calls of the median run's steps, and the
 //! times, counts and evidence of all runs. The [stored calls](crate::tree::StoredTree) can be aligned with the calls
-//! of any trace. The file does not contain the names and metadata of the traces or the names of machines; paths of
-//! Python files are stored without installation folders.
+//! of any trace. The file contains neither the names and metadata of the traces nor the names of machines, and it
+//! stores paths of Python files without installation folders.
 
 mod steady;
 

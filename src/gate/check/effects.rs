@@ -1,4 +1,4 @@
-//! Determines which rules a change violates, given the kind of change and what the changed calls do on both sides.
+//! Determines which rules a change violates, given the kind of change and the work of the changed calls on both sides.
 
 use super::sites::ChangeSite;
 use super::work::Work;
@@ -153,7 +153,7 @@ impl Scale {
             && is_equal(|work| work.copies)
     }
 
-    /// Adds the rules for ops that are called more often, less often, or in place of other ops.
+    /// Adds the rules that are violated if ops are called more often, less often, or in place of other ops.
     fn add_ops(self, kind: ChangeKind, work: &PerSide<Work>, rules: &mut Vec<StructureRule>) {
         let ops = work.as_ref().map(|work| work.ops);
         let kernels = work.as_ref().map(|work| work.kernels);

@@ -106,8 +106,8 @@ impl FailOn {
         if count < 2 || after.len() < 2 {
             return Decision::Exceeds(evidence);
         }
-        // Kernel times vary far less than step times, so the spread of kernel times says nothing about the spread of
-        // step times.
+        // Kernel times vary far less than step times, so the spread of step times cannot be inferred from the spread
+        // of kernel times.
         let judgement = scale(analysis, &Family::of(&[])).judge(&before, &after);
         let tested = format!("within one run ({count} steps{})", chance(judgement.p));
         match judgement.verdict {

@@ -159,7 +159,7 @@ pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
     order.into_iter().find(|state| *state == two || Some(*state) == one)
 }
 
-/// How much runs on the same side differ; a smaller difference between the two sides is noise.
+/// How much runs on the same side differ from each other; a smaller difference between the two sides is noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
     /// The measure, for example `gpu_time`.
@@ -185,7 +185,7 @@ pub struct Gate {
     pub notes: Vec<String>,
     /// Run-to-run noise by measure; empty if neither side has several runs.
     pub floors: Vec<Floor>,
-    /// Counts of recorded and missing events in each run of the baseline and of the candidate.
+    /// For each run on each side, the counts of recorded and missing events.
     pub evidence: PerSide<Vec<Evidence>>,
     /// Number of runs of the baseline, then of the candidate.
     pub runs: [u64; 2],

@@ -38,7 +38,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Adds the work of a call and of the calls below it. If the call is unmatched, matched calls below it are
+    /// Adds the work of a call and of the calls below that call. If the call is unmatched, matched calls below it are
     /// skipped, because their counterparts are elsewhere.
     pub(super) fn add(&mut self, diff: &TraceDiff, side: Side, root: CallId) {
         let tree = diff.tree(side);

@@ -112,7 +112,7 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
 /// A run's name, number of steps and counts of recorded events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
-    /// The file name as the user passed it; empty in a baseline file.
+    /// The file name as passed by the user; empty in a baseline file.
     pub name: String,
     /// Number of compared steps; 1 if the run has no steps, because the run is then treated as one step.
     pub steps: u64,

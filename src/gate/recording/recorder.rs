@@ -50,7 +50,7 @@ const ONE_PROGRAM: f64 = 0.5;
 /// The calls that two runs share, as a fraction of all calls of both runs (a weighted Jaccard index, from 0 to 1).
 fn likeness(one: &BTreeMap<String, f64>, two: &BTreeMap<String, f64>) -> f64 {
     let of = |ops: &BTreeMap<String, f64>, name: &str| ops.get(name).copied().unwrap_or(0.0);
-    // The fold starts from 0 because `sum()` of an empty iterator of floats is −0.
+    // A fold that starts from 0 is used because `sum()` of an empty iterator of floats is −0.
     let shared = one.iter().fold(0.0, |sum, (name, &calls)| sum + calls.min(of(two, name)));
     let all = one.values().sum::<f64>() + two.values().sum::<f64>() - shared;
     if all > 0.0 { shared / all } else { 1.0 }

@@ -196,7 +196,7 @@ impl Page<'_> {
         writeln!(self.out, "  {:<room$}{}", "inspect", one_line(&command), room = VALUES - 2)
     }
 
-    /// Writes the first call site, and the Python source lines of all other call sites.
+    /// Writes the first call site in full, and only the Python source lines of all other call sites.
     fn example(&mut self, sites: &[FindingSite]) -> io::Result<()> {
         let Some(first) = sites.first() else { return Ok(()) };
         let what = if first.what.is_empty() { String::new() } else { format!(": {}", first.what) };

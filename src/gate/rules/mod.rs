@@ -1,4 +1,4 @@
-//! The rules that a gate checks: the rules in a TOML file, and default rules.
+//! The rules that a gate checks, which are the rules in a TOML file and default rules.
 //!
 //! Every structural rule applies to the whole program unless the rule file overrides the rule. If several rules with
 //! the same name cover a change, the last rule applies. See `docs/reference/gate-rules.md`.
@@ -25,7 +25,7 @@ pub use time::{TimeMeasure, TimeRule};
 
 use crate::program::Query;
 
-/// Code in `tolerate` that accepts missing calls in some steps on one side.
+/// Code in `tolerate` that permits the comparison even if some steps on one side lack calls.
 pub(in crate::gate) const MISSING_IN_STEPS: &str = "missing_in_steps";
 
 /// The severity of a violation.

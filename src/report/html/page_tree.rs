@@ -198,7 +198,7 @@ fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
             hidden.push((open.position, open.nodes));
         }
     };
-    // One entry per depth is enough, because every ancestor of a kept node is kept.
+    // One entry per depth is enough, because all ancestors of a kept node are also kept.
     let mut above: Vec<Folded> = Vec::new();
     let mut position = 0;
     for id in merged.ids() {

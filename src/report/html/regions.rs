@@ -76,7 +76,7 @@ impl Group {
             self.add_events(analysis, other, call);
             let tree = analysis.tree(other);
             let below = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Op);
-            // Only outermost ops are counted, because the program itself called these ops.
+            // Only outermost ops are counted, because these are the ops that the program itself called.
             let outermost = below.filter(|&op| {
                 op == call
                     || tree

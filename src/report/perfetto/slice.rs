@@ -47,7 +47,7 @@ struct SliceArgs<'a> {
 /// The data from which slices are made.
 pub(super) struct Slices<'a> {
     pub(super) analysis: &'a Analysis,
-    /// Attributed time of each node, including all nodes below it.
+    /// Attributed time of each node, including all nodes below the node.
     pub(super) times: &'a PerSide<Vec<Nanos>>,
     pub(super) clock: Clock,
     pub(super) tracks: &'a Tracks,

@@ -23,8 +23,8 @@ pub struct ChangeSummary {
     pub effect_alone_us: Option<f64>,
     /// The effect of making this change last, so that the step already contains all other changes, by replay, in µs.
     pub effect_last_us: Option<f64>,
-    /// Number of changed calls in all compared steps. Counts matched ops that differ, and unmatched calls that are
-    /// not nested in another unmatched call.
+    /// Total number of changed calls in all compared steps. Counts matched ops that differ, and unmatched calls that
+    /// are not nested in another unmatched call.
     pub sites: usize,
     /// First call site of the change (module class and user frame); empty if unknown.
     pub r#where: String,

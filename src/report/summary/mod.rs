@@ -170,7 +170,7 @@ pub fn summarise(analysis: &Analysis) -> Summary {
     summarise_with(analysis, &largest_differences(analysis))
 }
 
-/// Same as [`summarise`], given the largest differences.
+/// Same as [`summarise`], but uses largest differences that were already computed.
 pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -> Summary {
     let account = analysis.account();
     let checks = analysis.comparability();

@@ -39,7 +39,8 @@ pub struct WallSide {
     pub busy_us: f64,
     /// Time in µs during which no work was running.
     pub idle_us: f64,
-    /// Time in µs of work that was launched before the window or not selected, including the gaps before such work.
+    /// Time in µs of work that was launched before the window or was not selected, including the idle gaps before such
+    /// work.
     pub before_window_us: f64,
     /// Time of steps without a counterpart, in µs.
     pub unpaired_steps_us: f64,

@@ -57,8 +57,8 @@ pub(crate) struct CauseSum {
     pub time: Nanos,
 }
 
-/// The sum of the causes that [`cause_lines`] omits, and the sum of all causes. Both sums exclude
-/// work launched before the steps.
+/// The sum of the causes that [`cause_lines`] omits, and the sum of all causes. Both sums exclude the time of work
+/// launched before the steps.
 #[cfg(feature = "html")]
 pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
     let figures = Figures::of_steps(analysis);

@@ -54,7 +54,7 @@ pub(in crate::report) fn write(
     };
     let last = last_siblings(tree);
     let mut names = Names::new(diff);
-    // The tree-drawing characters before the name of a node, with one section per ancestor.
+    // The tree-drawing characters before the name of a node; each ancestor contributes one section.
     let mut prefix = String::new();
     // For each depth, the length of the prefix up to that depth.
     let mut lengths: Vec<usize> = Vec::new();

@@ -50,7 +50,7 @@ impl Width {
     }
 }
 
-/// Appends ` …` to the line, dropping words if there is not enough space.
+/// Appends ` …` to the line, and drops trailing words if there is not enough space.
 fn with_ellipsis(line: &str, room: usize) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     while words.len() > 1 && words.join(" ").chars().count() + 2 > room {

@@ -130,7 +130,7 @@ function collapse(frame) {
   }
 }
 
-// The time in a drawing that determines the width of a frame.
+// The time that determines the width of a frame in a drawing.
 function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }

@@ -146,7 +146,7 @@ impl Slices {
     }
 }
 
-/// Whether host time is compared because the traces have no GPU events.
+/// Whether the traces have no GPU events, so that host time is compared instead.
 fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,
