@@ -17,7 +17,7 @@ use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
-/// The lowest ops that contain a whole forward or backward convolution on every platform.
+/// The lowest ops that, on every platform, contain a whole forward or backward convolution.
 const CONVOLUTIONS: [&str; 2] = ["aten::_convolution", "aten::convolution_backward"];
 const WIDTH: usize = 58;
 

@@ -15,8 +15,8 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::ops::Range;
 
-/// Keys whose values are times or ids. All keys in a group contain the same kind of id, and these ids are shifted
-/// together.
+/// Keys whose values are times or ids, in groups. All keys in a group contain the same kind of id, and these ids are
+/// shifted together.
 const SHIFTED: [(&str, Group); 13] = [
     ("ts", Group::Time),
     ("correlation", Group::Correlation),

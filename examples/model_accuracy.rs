@@ -21,7 +21,7 @@ fn main() -> tracetree::Result<()> {
     Ok(())
 }
 
-/// The files named on the command line, or else a sample with two forward passes.
+/// The files named on the command line; if none are named, a sample with two forward passes.
 fn scenario(mut files: impl Iterator<Item = PathBuf>) -> Scenario {
     if let (Some(model_trace), Some(profile)) = (files.next(), files.next()) {
         let mut scenario = Scenario::new(model_trace, profile);

@@ -283,7 +283,7 @@ fn is_alone(analysis: &Analysis, side: Side, point: Point) -> bool {
     }
 }
 
-/// The start of the first call in each step.
+/// The start time of the first call in each step.
 fn first_ops(replays: &Replays, side: Side) -> BTreeSet<Point> {
     let items = &replays.recorded(side).items;
     let is_first = |at: usize| at == 0 || matches!(items[at - 1].point, Point::Step(_));

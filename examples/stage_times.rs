@@ -35,7 +35,7 @@ struct Cost {
     peak: u64,
 }
 
-/// Costs of all stages in one round, and the size of the compared traces.
+/// The costs of all stages in one round, and the total size of the compared traces.
 struct Round {
     costs: Vec<Cost>,
     events: usize,

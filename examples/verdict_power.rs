@@ -6,8 +6,9 @@
 //! cargo run --release --example verdict_power -- TRACE…
 //! ```
 //! The steps of one trace are split into two sides. The two sides differ only by noise, so every verdict `slower` or
-//! `faster` is false. Then the times of one call site on one side are multiplied by a factor, as if its kernels took
-//! longer, and the call site is tested. The test is repeated for every call site and every way to split the steps.
+//! `faster` is false. Then, on one side, the times of one call site are multiplied by a factor, as if the call site's
+//! kernels took longer, and the call site is tested. The test is repeated for every call site and every way to split
+//! the steps.
 //!
 //! If a trace has too few steps for two sides, the steps of both sides are drawn from all of its steps with
 //! replacement. The table marks rows whose steps were drawn with replacement as *drawn*. Results in rows marked as

@@ -30,7 +30,7 @@ const LAYERS: [&str; 17] = [
     "gate",
     "fleet",
 ];
-/// The modules that `model` may use, although `model` is not part of the data flow.
+/// The modules that `model` may use; `model` itself is not part of the data flow.
 const MODEL: [&str; 4] = ["escape", "error", "condition", "trace"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {

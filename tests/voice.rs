@@ -187,7 +187,7 @@ const PHRASES: &[(Where, &str, &str, &str)] = &[
     (Everywhere, "of today", "recent", "Traces of today have them."),
 ];
 
-/// Reviewed exceptions: the file, the words it may contain, and the reason.
+/// Reviewed exceptions: the file, the words that the file may contain, and why they are allowed.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("docs/concepts/glossary.md", "the account", "explains the name in file formats and code"),
     ("docs/concepts/glossary.md", "partner", "explains the name in code"),

@@ -45,7 +45,7 @@ use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 #[pyclass(frozen, weakref, module = "tracetree")]
 pub(crate) struct Comparison {
     comparison: tracetree::Comparison,
-    /// The arguments from which the comparison was made, used to pickle it.
+    /// The arguments from which the comparison was made; a pickle stores these arguments.
     origin: Origin,
     /// Path of the HTML page in the latest report that contains one.
     page: Mutex<Option<PathBuf>>,

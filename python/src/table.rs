@@ -32,7 +32,7 @@ use tracetree::write_file;
 pub(crate) struct Table {
     name: &'static str,
     table: tables::Table,
-    /// The arguments from which the comparison was made, used to pickle the table.
+    /// The arguments from which the comparison was made; a pickle of the table stores these arguments.
     origin: Origin,
     arrow: OnceLock<ArrowTable>,
 }

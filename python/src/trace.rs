@@ -27,7 +27,7 @@ const FURTHEST: usize = 10;
 pub(crate) struct Trace {
     trace: Arc<tracetree::Trace>,
     tree: OnceLock<Arc<CallTree>>,
-    /// The arguments from which the trace was read, used to pickle it.
+    /// The arguments from which the trace was read; a pickle stores these arguments.
     origin: Origin,
 }
 

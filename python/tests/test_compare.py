@@ -1,4 +1,4 @@
-"""Comparisons: accepted inputs, queries, results, and errors."""
+"""Tests for comparisons: accepted inputs, queries, results, and errors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Remote(io.RawIOBase):
 
 
 def test_a_file_object_is_read_in_pieces(pair: tuple[Path, Path], d: tracetree.Comparison) -> None:
-    # Trailing spaces make the trace large and are ignored.
+    # The trailing spaces make the trace large, but readers ignore them.
     baseline, candidate = (Remote(gzip.decompress(path.read_bytes()) + b" " * (40 << 20)) for path in pair)
     assert same(tracetree.diff(baseline, candidate), d)
     for file in (baseline, candidate):

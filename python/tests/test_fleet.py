@@ -1,4 +1,5 @@
-"""Fleets: the local backend and the Ray backend write the same bytes, even if workers or the driver are killed."""
+"""Tests for fleets: the local backend and the Ray backend write the same bytes, even if workers or the driver are
+killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Behavior of the package within a process: threads, forks, Ctrl-C, memory, imports."""
+"""Tests for the behavior of the package within a process: threads, forks, Ctrl-C, memory and imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Compatibility with TraceLens: its examples run with a changed import, and its data frames keep their meaning."""
+"""Tests for compatibility with TraceLens: TraceLens's examples run with only the import changed, and the data frames
+keep their meaning."""
 
 from __future__ import annotations
 

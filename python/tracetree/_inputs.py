@@ -35,7 +35,7 @@ class Profiler(Protocol):
 
 
 class Named:
-    """A trace as bytes, with the name that messages show."""
+    """A trace as bytes, with the name that is shown in messages."""
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name

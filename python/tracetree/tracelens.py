@@ -379,7 +379,7 @@ class TraceDiff:
     def get_corresponding_uid(self, tree_num: int, uid: int) -> int:
         """The uid of the counterpart in the other trace; -1 if there is no counterpart.
 
-        ``tree_num``, which is 1 or 2, is the tree that contains ``uid``.
+        ``tree_num`` (1 or 2) says which tree contains ``uid``.
         """
         if tree_num not in (1, 2):
             raise ValueError(f"tree_num must be 1 or 2, not {tree_num!r}")

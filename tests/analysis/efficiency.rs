@@ -1,4 +1,4 @@
-//! Tests the minimum work of ops against values computed by hand, and against reference values for real traces.
+//! Checks the minimum work of ops against values computed by hand, and against reference values for real traces.
 
 use crate::support::compared::{compare_texts, trace};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};

@@ -1,4 +1,5 @@
-//! Tests memory statistics against counts from the raw JSON, and with files that lack some memory data.
+//! Tests for memory statistics: they are checked against counts from the raw JSON, and with files that lack some memory
+//! data.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::files::unpacked;

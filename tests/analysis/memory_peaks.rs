@@ -1,4 +1,4 @@
-//! Tests the live sets at memory peaks, and changes to the peak, to workspaces and to reserved memory.
+//! Tests for the live sets at memory peaks, and for changes to the peak, to workspaces and to reserved memory.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::traces::{example, real};

@@ -1,4 +1,5 @@
-//! Tests the concurrency of GPU work against a recount that examines the time between consecutive starts and ends.
+//! Checks the concurrency of GPU work against a recount that examines each interval between consecutive start or end
+//! times.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;

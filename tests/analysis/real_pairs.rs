@@ -1,5 +1,5 @@
-//! Tests real traces from two platforms, if `TRACETREE_TRACES` points to them, against the output of another tool and
-//! against a list of calls that must match.
+//! Checks comparisons of real traces from two platforms against the output of another tool and against a list of calls
+//! that must match. The tests need `TRACETREE_TRACES`.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::files::unpacked;

@@ -1,4 +1,4 @@
-//! Tests user regions: generated regions against known times, and real regions against a recount.
+//! Tests for user regions: generated regions are checked against known times, and real regions against a recount.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;

@@ -1,5 +1,5 @@
-// Checks axe's accessibility rules on every pair and section, in both themes and at three widths; no rule may be
-// violated.
+// Checks that every section of the page for each pair satisfies axe's accessibility rules, in both themes and at three
+// widths.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-//! Tests the streams, files and exit codes of `tracetree diff`, `tree` and `uid`.
+//! Tests for the streams, files and exit codes of `tracetree diff`, `tree` and `uid`.
 #![cfg(feature = "cli")]
 
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Tests `diff --fail-on`: one test for each sentence about the option in `docs/reference/diff.md`.
+//! Tests for `diff --fail-on`: one test for each sentence about the option in `docs/reference/diff.md`.
 #![cfg(feature = "cli")]
 
 use crate::support::trace_builder::{Op, TraceBuilder};

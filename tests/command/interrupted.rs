@@ -1,4 +1,4 @@
-//! Tests which files remain if writing a report is interrupted, fails, or replaces an earlier report.
+//! Tests for the files that remain if writing a report is interrupted, fails, or replaces an earlier report.
 #![cfg(all(unix, feature = "cli"))]
 
 use rustix::process::{Pid, Signal, kill_process};

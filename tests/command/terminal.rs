@@ -1,4 +1,5 @@
-//! Tests the output of `tracetree diff` at 60, 80, 100 and 200 columns, with all details, and through a pipe.
+//! Tests for the output of `tracetree diff` at widths of 60, 80, 100 and 200 columns, with all details, and through a
+//! pipe.
 #![cfg(feature = "cli")]
 
 use crate::support::snapshot::assert_snapshot;

@@ -137,7 +137,7 @@ fn an_op_fused_into_its_neighbour_is_found_by_the_kernel_name() {
     let epilogue = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_gelu_kernel");
     let rows = fusions(&model(2, separate), &model(2, epilogue));
     assert_eq!(only(&rows), "Model / Block: 2 | 1 fused in trace2 by names, 2 of 2");
-    // A missing op is not reported as fused if no kernel name contains the op's name.
+    // If no kernel name contains the name of a missing op, the op is not reported as fused.
     let gone = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_kernel");
     assert_eq!(fusions(&model(2, separate), &model(2, gone)), []);
 }

@@ -165,7 +165,7 @@ fn regions_of_real_traces_are_matched_with_what_they_replaced() {
     regions_are_exact(&real());
 }
 
-/// How many planted fusions are reported, and how many reported fusions are true.
+/// Counts that show how many planted fusions are reported, and how many reported fusions are true.
 #[derive(Debug, Default, Clone, Copy)]
 struct Claims {
     planted: usize,

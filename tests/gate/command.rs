@@ -1,4 +1,4 @@
-//! Tests `tracetree gate`, `baseline` and `history` as a user runs them: exit codes, formats, several runs.
+//! Tests for `tracetree gate`, `baseline` and `history` as a user runs them: exit codes, formats and several runs.
 
 use crate::support::traces;
 use serde_json::Value;

@@ -1,6 +1,6 @@
-//! Tests gate and comparison results for a training program on an H100 with one known change,
-//! recorded by `examples/traces/record_changes.py`. Only the rule for the known change must be violated, at the call
-//! site of the change.
+//! Tests for gate and comparison results for a training program on an H100 with one known change, recorded by
+//! `examples/traces/record_changes.py`. Only the rule for the known change must be violated, at the call site of the
+//! change.
 
 use crate::support::gated::{self, check, record};
 use crate::support::traces;

@@ -1,4 +1,4 @@
-//! Tests `model-diff` on real files: a trace written by TensorCast, and profiles written by the Ascend profiler.
+//! Tests for `model-diff` on real files: a trace written by TensorCast, and profiles written by the Ascend profiler.
 //!
 //! The environment variable `TRACETREE_TRACES` names the folder with sample traces. The tests are
 //! skipped with a message if `TRACETREE_TRACES` is not set.

@@ -1,4 +1,4 @@
-//! Tests each rule of `model-diff` on inputs of a few lines.
+//! Tests for each rule of `model-diff`, with inputs of a few lines.
 
 use tracetree::model::{
     ForwardPasses, ModelComparison, ModelTrace, OpMapping, Profile, Row, Scenario, Status,

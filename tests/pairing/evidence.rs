@@ -256,7 +256,8 @@ fn an_op_that_casts_and_calls_itself_is_expanded_even_if_its_lowering_differs() 
     });
 }
 
-/// Adds 400 different ops, more than a layer contains, so that the calls before and after them are far apart.
+/// Adds 400 different ops, which are more ops than a layer contains, so that the calls before and after these ops are
+/// far apart.
 fn far(t: &mut HostThread<'_>, from: usize) {
     for number in from..from + 400 {
         t.leaf(shaped(&format!("aten::op_{number}"), 3));

@@ -1,5 +1,5 @@
-//! Tests the files in the folders of `tests/fixtures` against the generator and the snapshots. Each folder demonstrates
-//! a phenomenon.
+//! Checks the files in the folders of `tests/fixtures` against the generator's output and the snapshots. Each folder
+//! demonstrates a phenomenon.
 
 use crate::support::compared::compare_files;
 use crate::support::fixtures::FIXTURES;

@@ -1,4 +1,4 @@
-//! Tests the precision and recall of the UID map on traces that were changed in a known way.
+//! Tests for the precision and recall of the UID map on traces that were changed in a known way.
 //!
 //! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names their folder.
 
@@ -149,8 +149,8 @@ fn a_change_preserves_the_nesting_of_the_other_events() {
     }
 }
 
-/// Number of true pairs of events whose parents do not form a true pair. Added and removed events do not count as
-/// parents; the nearest ancestor that is in both recordings is used instead.
+/// The number of true pairs of events for which the two parents do not form a true pair. Added and removed events do
+/// not count as parents; the nearest ancestor that is in both recordings is used instead.
 fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
     let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
     let truth = Truth::between(baseline, candidate);

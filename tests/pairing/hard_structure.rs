@@ -26,8 +26,7 @@ fn programs_with_only_launch_calls_in_common_stay_unmatched() {
             }
         }
     });
-    // The same shapes are enough evidence for a match, because the two programs differ only in the namespace of their
-    // ops.
+    // Ops with the same shapes are matched, because the two programs differ only in the namespace of their ops.
     look(program("aten", 8), program("jax", 8), |diff| {
         let tree = diff.tree(Side::Baseline);
         for op in calls(tree, "aten::op_3") {

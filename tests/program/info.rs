@@ -1,4 +1,4 @@
-//! Tests `tracetree info`, which shows the contents of a trace as a value, a line, a list of fields and JSON.
+//! Tests for `tracetree info`, which describes the contents of a trace as a value, a line, a list of fields, and JSON.
 #![cfg(feature = "cli")]
 
 use crate::support::compared::trace;

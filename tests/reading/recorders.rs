@@ -140,8 +140,8 @@ fn allocations_of_a_profile_satisfy_the_byte_law() {
     }
 }
 
-/// The threads of a pool share the ops differently in each run, so scopes may begin and end elsewhere, but no op is
-/// added or removed.
+/// In each run, the ops are distributed differently over the threads of a pool, so scopes may begin and end at other
+/// ops, but no op is added or removed.
 #[test]
 fn two_runs_of_a_cpu_program_run_the_same_ops() {
     let tree = |name| CallTree::build(Trace::open(jax(name)).expect("a profile"));

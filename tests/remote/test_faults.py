@@ -1,4 +1,5 @@
-"""Tests a fleet on a faulty store (throttling, failures, truncation, stalls): each pair is compared or reported."""
+"""Tests with a fleet on a faulty store (throttling, failures, truncation, stalls): each pair is compared or
+reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests the command on a bucket: which objects it reads and writes, and its messages on failure."""
+"""Tests for the command on a bucket: which objects the command reads and writes, and what it prints if it fails."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_a_shard_is_written_where_there_is_none_and_never_over_one(job: Storage)
     job.watch = watch
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert job.get(faster[0]) == b"of somebody who was faster"
-    # The content written by another program is not a shard, so the next run writes the shard again.
+    # Another program overwrote the object with content that is not a shard, so the next run writes the shard again.
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert len(whole(job.contents("out/"))) == 1
 

@@ -1,4 +1,4 @@
-//! Tests the files in a report folder: columns, contents, and files that are kept.
+//! Tests for the files in a report folder: their columns and contents, and which earlier files are kept.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::phenomena::Phenomenon;

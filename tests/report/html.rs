@@ -239,8 +239,8 @@ fn write_fleet(traces: &Path, folder: &Path) {
     fleet.write(folder, &files).expect("a page");
 }
 
-/// Writes path queries with the uids that each query matches in both traces. The page has its own parser for the
-/// grammar, which must find the same uids.
+/// Writes path queries with the uids that each query matches in both traces. The page has its own parser for path
+/// queries, which must find the same uids.
 fn write_answers(pair: &PerSide<String>, file: &Path) {
     let queries = [
         r#"module("Conv2d_0") / op("aten::conv2d")"#,

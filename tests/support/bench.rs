@@ -24,7 +24,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The modes to test with a recording; a recording without Python frames needs only one mode.
+    /// The modes in which a recording is tested; for a recording without Python frames, one mode is enough.
     pub fn of(recording: &Recording) -> &'static [Mode] {
         if recording.has_python() {
             &[Mode::WithPython, Mode::WithoutPython]

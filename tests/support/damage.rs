@@ -1,8 +1,8 @@
 //! Damages an intact trace, and checks that the reader loses no event silently. The damage is determined by a seed.
 //!
-//! Only some bytes in the file are changed, so it is known which elements of `traceEvents` are undamaged. Undamaged
-//! elements must be in the trace, or the trace must report that events are lost. serde_json decides whether a damaged
-//! text is still JSON, and how many elements the text then has.
+//! Only some bytes in the file are changed, so it is known which elements of `traceEvents` are undamaged. All undamaged
+//! elements must be in the trace, or else the trace must report that events were lost. serde_json decides whether a
+//! damaged text is still JSON, and how many elements the text then has.
 
 use super::splitmix::SplitMix;
 use serde_json::value::RawValue;

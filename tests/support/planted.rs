@@ -429,7 +429,8 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// The output width of a linear op, if the width is divisible by three and differs from all other dimensions.
+/// The output width of a linear op; `None` unless the width is divisible by three and differs from all other
+/// dimensions.
 fn width(event: &Event) -> Option<i64> {
     let dims = event.args.get("Input Dims").or_else(|| event.args.get("Input dims"))?;
     let dims: Vec<Vec<i64>> = serde_json::from_value(dims.clone()).ok()?;

@@ -1,11 +1,11 @@
-//! Scores how much of a UID map between two recordings with known counterparts is correct.
+//! Scores how much of a UID map is correct, for two recordings in which every true counterpart is known.
 //!
 //! Indistinguishable events may be matched to each other's counterpart. Two events in a trace are *interchangeable* if
 //! their subtrees are equal (names without instance numbers, arguments, kernel names), their parents are the same or
-//! interchangeable, and they are between the same two *firm* siblings. A firm sibling is one that the map matches
-//! exactly. Two calls are also interchangeable if one is directly inside the other and they have the same name and
-//! arguments: if one of the two is removed, nothing shows which one was removed. Pairs are therefore counted between
-//! classes of interchangeable events:
+//! interchangeable, and they are between the same two *firm* siblings. A sibling is firm if the map matches it to
+//! exactly its true counterpart. Two calls are also interchangeable if one is directly inside the other and they have
+//! the same name and arguments: if one of the two is removed, nothing shows which one was removed. Pairs are therefore
+//! counted between classes of interchangeable events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike

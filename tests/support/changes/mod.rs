@@ -66,7 +66,7 @@ pub enum Change {
     MoveModule,
     /// The trace is recorded without Python stacks.
     ForgetStacks,
-    /// Scripts are in a different folder, and have a different Python version and different line numbers.
+    /// Scripts are in a different folder, the Python version is different, and line numbers have changed.
     OtherCheckout,
     /// Threads, devices and streams have different numbers.
     OtherNumbers,
@@ -107,8 +107,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// All individual changes with their usual strength, followed by combinations of changes.
-    /// [`Change::hard`] lists the changes for which tests do not require a minimum yet.
+    /// All individual changes with their usual strength, followed by combinations of changes. [`Change::hard`] lists
+    /// the changes for which tests do not require a minimum score yet.
     pub fn all() -> Vec<Change> {
         vec![
             Change::Nothing,

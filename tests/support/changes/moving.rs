@@ -41,7 +41,7 @@ pub(super) fn neighbours(
     (!pairs.is_empty()).then(|| moved(recording, &forest, moves))
 }
 
-/// Slows down each thread and stream by a different factor between 1 and 3.
+/// Slows down every thread and every stream, each by a different factor between 1 and 3.
 pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let mut factors: BTreeMap<Lane, i64> = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! Changes a recording as if a different profiler, machine or checkout had recorded the same calls.
+//! Changes a recording as if the same calls had been recorded by a different profiler, on a different machine, or in a
+//! different checkout.
 
 use super::{Forest, Recording, SplitMix};
 use crate::support::recording::{Event, Kind, Lane};
