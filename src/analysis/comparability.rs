@@ -241,8 +241,8 @@ impl Analysis {
         );
     }
 
-    /// The matched ops that did measured work and have different recorded shapes, and the matched ops that
-    /// did measured work and have different types.
+    /// Two lists of matched ops that did measured work: the ops whose recorded shapes differ, and the ops
+    /// whose recorded types differ.
     fn differing_arguments(&self) -> [Vec<String>; 2] {
         let mut found = [Vec::new(), Vec::new()];
         let (a, b) = (self.tree(Side::Baseline), self.tree(Side::Candidate));

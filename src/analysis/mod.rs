@@ -216,8 +216,8 @@ impl Analysis {
         self.measure.time(self.tree(side), call)
     }
 
-    /// The part of the time of each event in a row during which no earlier event of the row ran. These parts
-    /// add up to the row's busy time.
+    /// For each event in a row, the part of its time during which no earlier event in the row ran. These
+    /// parts add up to the row's busy time.
     pub fn busy_shares(&self, row: &Row, side: Side) -> Vec<Nanos> {
         let tree = self.tree(side);
         let span = |&call: &CallId| {

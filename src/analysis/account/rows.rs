@@ -85,7 +85,7 @@ enum RowKey<'t> {
     Unlinked(&'t str),
 }
 
-/// Returns the rows in merged-tree order and, indexed by slot, the position of each measured call's row.
+/// Returns the rows in merged-tree order, and the position of each measured call's row, indexed by slot.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,

@@ -42,8 +42,8 @@ pub struct AnnotatedFigures {
 }
 
 impl Analysis {
-    /// The regions that the programs mark, sorted by path. The last row contains the GPU work outside of all
-    /// regions. Empty if neither trace has regions.
+    /// The regions that the programs marked with `record_function`, sorted by path. The last row contains the
+    /// GPU work outside of all regions. Empty if neither trace has regions.
     pub fn annotated_rows(&self) -> Vec<AnnotatedRow> {
         let mut found: BTreeMap<Vec<String>, PerSide<Option<AnnotatedFigures>>> = BTreeMap::new();
         for side in Side::BOTH {

@@ -128,16 +128,16 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Patterns by their first word. A pattern is identified by the position of its rule and by the pattern's
-/// position in that rule.
+/// Patterns by their first word. A pattern is identified by the position of its rule and by its own position
+/// in that rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 
 /// The rules of one file.
 #[derive(Debug, Clone)]
 struct Layer {
     rules: Vec<Rule>,
-    /// Patterns by first word, for each kind of name. A pattern can only match a name that contains its
-    /// first word.
+    /// Patterns by first word, for each kind of name. A pattern can match only names that contain its first
+    /// word.
     by_word: [ByWord; KINDS],
 }
 

@@ -65,7 +65,7 @@ struct Amount {
     children: Vec<PlaceId>,
 }
 
-/// Divides idle time of one kind into parts that add up exactly to this idle time.
+/// Divides the idle time of one kind into parts that add up exactly to it.
 pub(super) fn roll_up(
     idle: &[IdleRow],
     kind: IdleKind,

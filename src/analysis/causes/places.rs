@@ -1,5 +1,5 @@
-//! Groups nodes of the merged tree into places. Nodes with the same call path form one place, across module
-//! instances, layers and steps.
+//! Groups nodes of the merged tree into places. Nodes with the same call path form a single place, across
+//! module instances, layers and steps.
 //!
 //! ```text
 //! train.py: step                      train.py: step
@@ -42,7 +42,7 @@ pub(super) struct OwnerIds {
     above: NameIds,
 }
 
-/// Nodes with the same key and the same enclosing place belong to one place.
+/// Nodes with the same key and the same enclosing place belong to the same place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Thread(MergedId),

@@ -181,7 +181,7 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
 }
 
 /// Whether the calls of a node are in compared steps, are not in regions, and are ops, frames, or launches
-/// outside of ops. Launches inside an op are compared by their kernels.
+/// outside of ops. Launches inside an op are not compared as calls; their kernels are compared instead.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);

@@ -1,4 +1,4 @@
-//! Parses a type in a trace or a kernel name into its element size and precision.
+//! Parses the name of a type, from a trace or a kernel name, into an element size and a precision.
 
 /// A number format for which devices publish separate peak rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

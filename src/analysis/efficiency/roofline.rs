@@ -111,7 +111,7 @@ impl Efficiency {
         self.roofed += time;
     }
 
-    /// Whether the group has measured time and models cover all of this time.
+    /// Whether the group has any measured time, and models cover all of it.
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
     }
@@ -202,7 +202,7 @@ fn part(time: Nanos, job: &Job) -> f64 {
     }
 }
 
-/// The bound of an op's minimum work, and the minimum time for this work in µs.
+/// The resource that limits an op at the roofline, and the minimum time for the op's work in µs.
 fn roofline(demand: Demand, peaks: &DevicePeaks) -> Option<(Bound, f64)> {
     let memory = demand.bytes? / peaks.memory_tb_per_s / 1e6;
     let compute = match demand.flops {

@@ -36,8 +36,8 @@ struct Model {
 pub struct Models {
     models: Vec<Model>,
     by_name: FxHashMap<String, usize>,
-    /// Prefix and suffix of an op name, and the position of the model. If several models match a name, the
-    /// first one wins.
+    /// For each name with a `*`: the strings before and after the `*`, and the position of the model. If
+    /// several models match a name, the first one wins.
     patterns: Vec<(String, String, usize)>,
 }
 

@@ -1,5 +1,5 @@
-//! Finds matched ops that absorbed adjacent kernels: on one side, the op also does the work that separate
-//! kernels do on the other side.
+//! Finds matched ops that absorbed the kernels directly before or after them: on one side, the op also does
+//! the work that separate kernels do on the other side.
 //!
 //! ```text
 //! trace1                    trace2
@@ -21,7 +21,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run of adjacent kernels below a node that only one side has.
+/// A run of consecutive kernels below a node that only one side has.
 #[derive(Debug)]
 pub(super) struct OneSided {
     pub(super) node: MergedId,
@@ -46,7 +46,8 @@ struct Beside {
     behind: Option<usize>,
 }
 
-/// Finds all matched ops that absorbed adjacent unmatched kernels. Each kernel is absorbed by at most one op.
+/// Finds all matched ops that absorbed unmatched kernels directly before or after them. Each kernel is
+/// absorbed by at most one op.
 pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     let mut beside: BTreeMap<(usize, Side), Beside> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {

@@ -1,16 +1,17 @@
 //! Decides, for one node, whether a side fused work that the other side runs as several ops.
 //!
-//! The fused side must have fewer kernels and fewer ops (or launches without an op). Every op on the other side
-//! must be explained, and every op on the fused side must explain at least one op on the other side. An op is
-//! explained by one of these properties:
+//! The fused side must have fewer kernels and fewer ops (or launches without an op). Every op on the other
+//! side must be explained by an op on the fused side, and every op on the fused side must explain at least
+//! one op on the other side. An op is explained by one of these properties:
 //!
 //! - its name: all words of the op's name appear in the name of an op or kernel on the fused side, as in
 //!   kernel names in which compilers list ops (`aten::mul` ← `triton_poi_fused_add_mul_0`);
-//! - its category: the category on the fused side *replaces* the categories on the other side, and all of the
-//!   replaced categories are present there (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the
+//! - its category: the category on the fused side *replaces* the categories on the other side, where all of
+//!   the replaced categories must be present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the
 //!   category rules;
-//! - its shapes: one op with the same name takes the inputs of several ops, each of which is either shared by
-//!   these ops or as large as their inputs together (`mm [8, 64] [64, 192]` ← three `mm [8, 64] [64, 64]`);
+//! - its shapes: one op takes the combined inputs of several ops with the same name; each input is either
+//!   shared by all of these ops or as large as their inputs together (`mm [8, 64] [64, 192]` ← three `mm [8,
+//!   64] [64, 64]`);
 //! - its position: one op with one kernel replaces several ops, and the inputs of this one op are the
 //!   external inputs of the replaced ops.
 //!
@@ -113,7 +114,7 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
 }
 
 /// Whether the side with more kernels calls an op at most as often as the other side does, or the other side
-/// does not call the op at all. A call that keeps its name explains only one call on the other side.
+/// does not call the op at all. A call explains at most one call with the same name on the other side.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();

@@ -41,7 +41,8 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Directly below a thread, adjacent work may be unrelated, so different kernel counts prove nothing.
+        // Directly below a thread, consecutive work may be unrelated, so different kernel counts prove
+        // nothing.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
             let told_apart_by = if is_bare { short_names(analysis, &kernels) } else { Vec::new() };
@@ -226,7 +227,7 @@ impl Paths<'_> {
         }
         let (baseline, candidate) = match diff.merged().node(node) {
             MergedNode::Both(baseline, candidate) => (baseline, candidate),
-            // A compiled region also stands for the calls that the region replaced on the other side.
+            // A compiled region also represents the calls that it replaced on the other side.
             MergedNode::Only(side, call) => return Some(diff.plain_name(side, call)),
         };
         let names = [

@@ -11,8 +11,7 @@
 //! ```
 //! A *fusion* is reported if both sides have the node, one side has fewer ops and fewer kernels there, and
 //! the ops on that side explain every op on the other side (see `explain`). At least two instances must agree
-//! on the change. If the kernel counts differ but there is no fusion, a *change of the kernel count* is
-//! reported.
+//! on the change. If the kernel counts differ for another reason, a *change of the kernel count* is reported.
 
 mod absorbed;
 mod explain;
@@ -33,7 +32,7 @@ use pieces::Pieces;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum number of agreeing instances for a fusion.
+/// Minimum number of agreeing instances required to report a fusion.
 const ENOUGH: usize = 2;
 
 /// How the number of kernels at a node changed.
@@ -45,7 +44,7 @@ pub enum KernelChange {
     Count,
 }
 
-/// Nodes that share a path and have the same change of the kernel count.
+/// Nodes that share a path and at which the kernel count changed in the same way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusionRow {
     /// The modules and ops between the thread and the node, followed by the node, all without instance

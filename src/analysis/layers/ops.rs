@@ -22,7 +22,7 @@ pub struct LayerOpRow {
     pub phase: Phase,
     /// Position among the ops of the stack and phase, from 0.
     pub position: u32,
-    /// Name of the attribution rows or, in a graph, of the kernel.
+    /// Name of the attribution rows, or name of the kernel in a graph replay.
     pub name: String,
     /// Index among the ops with the same name in the layer, from 0; always 0 outside of layers.
     pub nth: u32,

@@ -1,4 +1,4 @@
-//! Groups the memory blocks of both sides into rows by matched op and shapes.
+//! Groups the memory blocks on both sides into rows, by matched op and shapes.
 
 use super::device::MemoryPlace;
 use super::usage::{Block, DeviceUsage, root_op};

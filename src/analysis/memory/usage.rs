@@ -145,8 +145,8 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include memory that was live before the first event. They do not on the
-    /// host, where the profiler counts from 0, and in traces without `Total Allocated`.
+    /// Whether the allocated bytes include memory that was live before the first event. They never include it
+    /// on the host, where the profiler counts from 0, or in traces without `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host

@@ -92,9 +92,9 @@ impl Limit {
 pub struct PathRange {
     /// The time of each part of the critical path, with GPU work as recorded.
     pub time: [Nanos; PathPart::ALL.len()],
-    /// The smallest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
+    /// The shortest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
     pub least: [Nanos; PathPart::ALL.len()],
-    /// The largest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
+    /// The longest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
     pub most: [Nanos; PathPart::ALL.len()],
 }
 

@@ -122,8 +122,8 @@ impl<'t> Builder<'t> {
         Some((stream.device, stream.number))
     }
 
-    /// Assigns all GPU events to streams, and finds the events that were launched before the window or have
-    /// no launch in the trace.
+    /// Assigns all GPU events to streams, and finds the events that were launched before the window or whose
+    /// launch is not in the trace.
     fn find_streams(&mut self) -> Result<(), Reason> {
         let tree = self.tree;
         let mut works: Vec<(i64, CallId, i64, bool)> = Vec::new();
@@ -252,8 +252,8 @@ impl<'t> Builder<'t> {
         })
     }
 
-    /// Adds the GPU events that a call launches, and the events that follow them on the same streams and have
-    /// no launch in the trace.
+    /// Adds the GPU events that a call launches, and the events that follow on the same streams and whose
+    /// launch is not in the trace.
     fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
         let mut gpu: Vec<CallId> = match tree.kind(call) {

@@ -15,8 +15,7 @@ pub struct Typical {
     /// Mean time between two consecutive events on a stream, by the kinds of the two events. A pair counts
     /// only if its second event was launched early enough.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Mean length of the part of a gap between two consecutive events during which no other stream runs an
-    /// event.
+    /// Mean time in a gap between two consecutive events during which no other stream runs an event.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
     /// Mean time from the end of an event until a waiting event of a different stream starts.
     crossings: [i64; 2],
@@ -46,7 +45,7 @@ impl Typical {
         self.gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical length of the part of a gap between two events during which no other stream runs an event.
+    /// Typical time in a gap between two events during which no other stream runs an event.
     pub(super) fn idle_gap(&self, before: WorkKind, after: WorkKind) -> i64 {
         self.idle_gaps[before.0 as usize][after.0 as usize]
     }

@@ -113,7 +113,7 @@ fn idle_times(analysis: &Analysis) -> IdleTimes {
     times
 }
 
-/// The time on side `of` of the step that matches each step on side `by`.
+/// For each step on side `by`, the time of the matching step on side `of`.
 fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> {
     let mut times = vec![None; analysis.steps(by).len()];
     for row in analysis.step_rows() {
@@ -199,9 +199,9 @@ impl RunFigures {
 /// spread are noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunNoise {
-    /// Median and spread over the runs of the measured time per step.
+    /// The measured time per step, as median and spread over the runs.
     pub time: RunFigures,
-    /// Median and spread over the runs of the wall time (busy + idle) per step; `None` if some runs have
+    /// The wall time (busy + idle) per step, as median and spread over the runs; `None` if some runs have
     /// steps and others do not.
     pub wall: Option<RunFigures>,
     /// Maximum over all runs of the number of points at which the run's call tree differs from the call tree

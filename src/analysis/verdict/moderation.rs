@@ -4,9 +4,9 @@
 //! If there are three repeats per side, the spread of one call site is known only to within a factor of two,
 //! and a test based only on that spread finds nothing. All call sites together show what spread is usual, and
 //! how far the spreads of individual call sites depart from it. Each variance is therefore drawn toward the
-//! usual variance, as if additional repeats had been measured that have the usual variance. This is an
-//! empirical Bayes method after Smyth, *Linear models and empirical Bayes methods for assessing differential
-//! expression in microarray experiments*, Statistical Applications in Genetics and Molecular Biology 3 (2004)
+//! usual variance, as if additional repeats with the usual variance had been measured. This is an empirical
+//! Bayes method after Smyth, *Linear models and empirical Bayes methods for assessing differential expression
+//! in microarray experiments*, Statistical Applications in Genetics and Molecular Biology 3 (2004)
 //! 3. The times of short kernels have a larger relative spread than the times of long kernels, so the usual
 //! variance is a function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
 //!

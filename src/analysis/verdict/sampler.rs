@@ -49,7 +49,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// The samples of a group of events, one per repeat. If a repeat contains none of the events, the sample
-    /// is 0 µs. Work outside of steps is not in any sample, and steps without a counterpart are skipped.
+    /// is 0 µs. Neither work outside of steps nor work in steps without a counterpart is in any sample.
     /// `works` says for each row whether the work changed; rows beyond the end of `works` count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
         let counted = PerSide::from_fn(|side| {

@@ -77,8 +77,8 @@ impl<'t> StackCursor<'t> {
         self.begins = event.map_or(Nanos(i64::MAX), |event| self.tree.trace().start(event));
     }
 
-    /// Pushes a call onto the stack, after removing all calls that are not its ancestors, even if their
-    /// recorded end is later.
+    /// Pushes a call onto the stack, after removing all calls that are not ancestors of this call, even if
+    /// they have a later recorded end.
     fn enter(&mut self, call: CallId) {
         let parent = self.tree.parent(call);
         while self.open.len() > 1 && self.open.last().map(|&(top, _)| top) != parent {

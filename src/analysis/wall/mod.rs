@@ -11,8 +11,8 @@
 //! moment, the moment counts once, for the event that started first.
 //!
 //! **Selections.** A device is not idle while it runs work from steps or phases that were not selected. The
-//! time of unselected work, and of the gaps before it, counts as *before* rather than as busy or idle time,
-//! as does the time of work that was launched before the window.
+//! time of unselected work, and of the gaps before it, counts as *before*, like work that was launched before
+//! the window; it is neither busy nor idle time.
 //!
 //! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle time; their time
 //! is *alone*.

@@ -159,7 +159,7 @@ impl Launched<'_> {
     }
 }
 
-/// A span of the timeline in which a device ran something.
+/// A time span during which a device ran something.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ran {
     pub(super) start: Nanos,

@@ -80,7 +80,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
     other.for_each(|value| claim_value(drafts, node, value));
 }
 
-/// Assigns an op whose tensors have different types, shapes or formats to a change.
+/// Assigns an op to a change if the types, shapes or formats of its tensors differ.
 fn claim_tensors(
     drafts: &mut Drafts<'_>,
     node: MergedId,

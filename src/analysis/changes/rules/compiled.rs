@@ -117,8 +117,8 @@ fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
     above.any(|name| name.starts_with("Torch-Compiled Region") || name == "CompiledFunction")
 }
 
-/// Folds ops that run during compilation into the warm-up change. The compiler calls these ops to find out
-/// what the ops return.
+/// Folds ops that run during compilation into the warm-up change. The compiler calls these ops only to find
+/// out what they return.
 pub(super) fn into_warm_up(drafts: &mut Drafts<'_>) {
     let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
     for at in drafts.find(ChangeKind::Compilation) {

@@ -97,7 +97,7 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let Some(parameter) = draft.parameter else { return };
     let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
     if parameters::RESIZING.contains(&parameter) {
-        // A convolution kernel with a different size needs different padding.
+        // If the kernel size of a convolution differs, the padding differs as well.
         let nodes = draft.nodes.clone();
         let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
             let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();

@@ -42,7 +42,7 @@ pub(in crate::analysis::changes) fn claim(
     }
     for ((draft, _), found) in with_other_arguments {
         // A switched math mode applies to all ops in a family. If the math mode differs for only a few ops,
-        // the library selected it because the sizes or layouts in these ops changed.
+        // the library selected the different mode because the sizes or layouts in these ops changed.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {

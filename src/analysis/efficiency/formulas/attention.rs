@@ -1,10 +1,10 @@
 //! Attention consists of two matrix products over `queries × keys` pairs in the forward pass, and of five in
 //! the backward pass.
 //!
-//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations forward, and 2.5
-//! times as many backward, because the backward pass recomputes the scores. With a causal mask, only the
-//! pairs that the mask lets through count: `Σ min(i + 1, keys)` if the mask starts at the top left, and `Σ
-//! min(keys − queries + i + 1, keys)` if it starts at the bottom right. The operations of the softmax are
+//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations in the forward
+//! pass, and 2.5 times as many in the backward pass, which recomputes the scores. With a causal mask, only
+//! the pairs that the mask lets through count: `Σ min(i + 1, keys)` if the mask starts at the top left, and
+//! `Σ min(keys − queries + i + 1, keys)` if it starts at the bottom right. The operations of the softmax are
 //! ignored, as usual. Grouped heads need no special case: the number of products depends on the number of
 //! query heads, and the number of bytes depends on the size of the stored keys.
 
@@ -17,15 +17,15 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Layout {
-    /// A tensor with dimensions batch, heads, sequence, head size.
+    /// A tensor with the dimensions batch, heads, sequence and head size.
     Bhsd,
-    /// A tensor with dimensions batch, sequence, heads, head size. If there is no batch dimension, several
-    /// sequences are packed in the sequence dimension.
+    /// A tensor with the dimensions batch, sequence, heads and head size. If there is no batch dimension,
+    /// several sequences are packed in the sequence dimension.
     Bshd,
 }
 
-/// The corner at which a causal mask starts, which matters only if the number of keys differs from the number
-/// of queries.
+/// The corner at which a causal mask starts. The mask is the same for both corners if there are as many keys
+/// as queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 enum Corner {
