@@ -1,4 +1,4 @@
-//! Measures how alignment time grows with the size of the traces, compared with reading time.
+//! Measures how the time for alignment grows with the size of the traces, and compares it with the time for reading.
 //!
 //! ```text
 //! cargo run --release --example align_cost -- [MOST_EVENTS]

@@ -15,7 +15,7 @@
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.
-//! - `--below` shows only rows with a precision or recall below SHARE.
+//! - `--below` shows only rows in which the precision or the recall is below SHARE.
 //! - `--wrong` shows the first N wrong entries of each map.
 //! - `--write` writes both traces of each shown row to FOLDER, so that `tracetree diff` can compare them.
 

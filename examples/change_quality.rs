@@ -1,5 +1,5 @@
-//! For recordings with known changes, prints whether tracetree names the change and what fraction of the time
-//! difference it attributes to causes.
+//! For pairs of recordings with a known change, prints whether tracetree names the change, and what fraction of the
+//! time difference tracetree attributes to causes.
 //!
 //! ```text
 //! cargo run --release --all-features --example change_quality            all pairs, both ways

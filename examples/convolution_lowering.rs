@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
     let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
     for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {
-        // Tensors come first. Scalars and lists have the shape `[]` and are dropped.
+        // Tensors come first. Arguments with the shape `[]`, which are scalars and lists, are dropped.
         let shapes = analysis.argument_text(row, Argument::Shape, Side::Baseline);
         let tensors = shapes.split_once(", []").map(|(tensors, _)| format!("{tensors}]"));
         let lowering = lowerings.entry(tensors.unwrap_or_else(|| shapes.to_owned())).or_default();

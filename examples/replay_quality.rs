@@ -1,6 +1,6 @@
-//! Prints three tables of replay quality on real traces: how well a replay reproduces each step, how well one
-//! trace's graph, given a second trace's durations, predicts the second trace, and the computed effects of
-//! changes whose size is known.
+//! Prints three tables of replay quality on real traces: how well a replay reproduces each step; how well the graph of
+//! one trace predicts a second trace, given the durations in the second trace; and the computed effects of changes
+//! whose size is known.
 //!
 //! ```text
 //! cargo run --release --all-features --example replay_quality            all tables

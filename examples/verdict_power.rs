@@ -5,7 +5,7 @@
 //! TRACETREE_TRACES=DIR cargo run --release --example verdict_power        # all traces with steps below DIR
 //! cargo run --release --example verdict_power -- TRACE…
 //! ```
-//! The steps of one trace are split into two sides. The two sides differ only by noise, so every verdict `slower` or
+//! The steps of one trace are split into two sides. The two sides differ only by noise, so any verdict `slower` or
 //! `faster` is false. Then, on one side, the times of one call site are multiplied by a factor, as if the call site's
 //! kernels took longer, and the call site is tested. The test is repeated for every call site and every way to split
 //! the steps.
@@ -96,7 +96,7 @@ impl Recording {
         Recording { steps, places: places.into_iter().filter(has_all).collect(), total }
     }
 
-    /// Whether a trace has too few steps for `count` steps per side, so steps must be drawn with
+    /// Whether a trace has too few steps for `count` steps on each side, in which case steps must be drawn with
     /// replacement.
     fn is_drawn(&self, count: usize) -> bool {
         self.steps < 2 * count

@@ -218,7 +218,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("reqwest", &[]),
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
-    // All maps whose order does not matter use this hasher.
+    // All maps whose iteration order does not matter use this hasher.
     (
         "rustc_hash",
         &["trace", "tree", "program", "diff", "analysis", "report", "gate", "fleet", "snapshot"],
@@ -242,7 +242,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("strsim", &["program"]),
     ("terminal_size", &["cli"]),
     ("tokio", &["storage"]),
-    // Files with aliases, categories, rules and scenarios are written by users in TOML.
+    // Users write files with aliases, categories, rules and scenarios in TOML.
     ("toml", &["diff", "analysis", "gate", "model"]),
     ("twox_hash", &["trace", "report", "fleet"]),
     // Compressed input is read by `trace`; baseline files are written by `gate`.

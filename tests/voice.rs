@@ -21,7 +21,7 @@ use Where::{Everywhere, OnScreen};
 
 /// Banned phrases, each with a replacement and a sentence that contains the phrase.
 ///
-/// A phrase is a sequence of words with alternatives: `a|b` matches either word, `!a|b` matches any other word, `*`
+/// A phrase is a sequence of word patterns: `a|b` matches either word, `!a|b` matches any word except these two, `*`
 /// matches any word, `^` matches the start of a sentence that is not a question, and `$` matches the end of a clause.
 const PHRASES: &[(Where, &str, &str, &str)] = &[
     (

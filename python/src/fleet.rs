@@ -8,8 +8,8 @@ use tracetree::fleet::{Mapping, Plan};
 use tracetree::report::ReportOptions;
 use tracetree::{Cancel, Error, Result};
 
-/// Compares the only pair of a plan, given as JSON, and writes its shard below `out`. Returns the outcome as a line
-/// of JSON.
+/// Compares the only pair in a plan, which is given as JSON, and writes the pair's shard below `out`. Returns the
+/// outcome as a line of JSON.
 #[pyfunction]
 pub(crate) fn map_pair(
     py: Python<'_>,

@@ -77,8 +77,8 @@ impl Read for Bytes {
     }
 }
 
-/// Reads a Python file object piece by piece. While this thread reads, the calling thread waits and has released the
-/// interpreter.
+/// Reads a Python file object piece by piece. While this thread reads, the calling thread waits and lets other threads
+/// use the interpreter.
 struct Pieces {
     current: Bytes,
     next: Py<PyAny>,

@@ -12,7 +12,7 @@ use tracetree::program::TraceInfo;
 use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::Uid;
 
-/// Maximum number of ops in the list of ops that are furthest from their roofline.
+/// Maximum length of the list of ops that are furthest from their roofline.
 const FURTHEST: usize = 10;
 
 /// A trace, returned by `tracetree.open` and accepted by `tracetree.diff`.

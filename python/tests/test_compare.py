@@ -93,8 +93,8 @@ def test_a_file_object_that_fails_midway_is_an_error(pair: tuple[Path, Path]) ->
 
 def test_one_open_file_cannot_be_both_traces(pair: tuple[Path, Path]) -> None:
     with pair[0].open("rb") as file, pytest.raises(tracetree.TraceError, match=r"resnet\.rocm"):
-        # If the file object were read a second time, the result would be an empty trace, so passing it twice has to
-        # raise an error.
+        # If the file object were read a second time, the result would be an empty trace, so passing the object twice
+        # has to raise an error.
         tracetree.diff(file, file)
 
 

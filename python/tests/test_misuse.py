@@ -1,4 +1,5 @@
-"""The mistakes in docs/guides/python-errors.md raise the exception and the message that the page states."""
+"""Tests that each mistake in docs/guides/python-errors.md raises the exception, with the message, that the page
+states."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def test_compared(tracetree):
 
 
 def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # The plugin is loaded by name if the package is not installed with its entry point.
+    # If the package is installed without its entry point, the plugin is loaded by name.
     known = {point.name for point in importlib.metadata.entry_points(group="pytest11")}
     plugin = [] if "tracetree" in known else ["-p", "tracetree._pytest"]
     program = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *arguments]

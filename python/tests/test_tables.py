@@ -1,4 +1,4 @@
-"""Every table has the same values as its CSV file, in every package that reads Arrow."""
+"""Tests that every table has the same values as its CSV file, in every package that reads Arrow."""
 
 from __future__ import annotations
 

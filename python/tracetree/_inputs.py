@@ -110,7 +110,8 @@ def runs(given: Any) -> list[_Source]:
 
 
 def files(given: Any) -> list[Any]:
-    """The files in a folder or matching a pattern, sorted by name; other arguments are returned unchanged."""
+    """The files in a folder, or the files that match a pattern, sorted by name; any other argument is returned
+    unchanged."""
     if not isinstance(given, (str, os.PathLike)):
         return [given]
     path = os.fspath(given)
@@ -249,8 +250,8 @@ class Pieces:
     """The rest of a file object, binary or text: each call returns the next piece, which is empty at the end of the
     file.
 
-    The native half calls this object from its own threads while it reads, so only one piece of a file is in memory at a
-    time, however large the file is, local or remote.
+    The native half calls this object from its own threads while reading, so only one piece of a file is in memory at a
+    time, no matter how large the file is, and whether it is local or remote.
     """
 
     #: Bytes per piece. fsspec fetches at least this many bytes per request.

@@ -319,7 +319,7 @@ def flamegraph(d: Comparison) -> Image:
 
 
 def open_page(d: Comparison) -> Path:
-    """Opens the page of the latest report in the browser; if no report has a page, one is written first."""
+    """Opens the page in the latest report in the browser; if no report has a page, a page is written first."""
     import webbrowser
 
     path = d._page

@@ -110,7 +110,8 @@ OF_COUNTS: Any = object()
 
 
 class profile:
-    """Records the steps in a ``with`` block to ``folder``, with everything that a comparison needs.
+    """Records the steps in a ``with`` block and writes the traces to ``folder``, with everything that a comparison
+    needs.
 
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python
     stacks, and writes one file for each rank. Call ``p.step()`` after each step of the program. The first

@@ -78,7 +78,7 @@ def record(
     function: Callable[[], object], folder: str, steps: int, warmup: int, options: dict[str, Any]
 ) -> str:
     """Records steps of a function and returns the path of the recording."""
-    # Run at least one warm-up step, because the first step would otherwise include the profiler's start.
+    # Run at least one warm-up step, because the first recorded step would otherwise include the start of the profiler.
     with profile(folder, wait=0, warmup=max(warmup, 1), active=steps, **options) as recorded:
         for _ in range(max(warmup, 1) + steps):
             function()

@@ -115,7 +115,7 @@ class Engine(Protocol):
 
 
 class Local:
-    """Uses the cores of this machine, with one process for each pair, or with threads of this process.
+    """Uses the cores of this machine, either with one process for each pair or with threads in this process.
 
     Threads start faster than processes, but a comparison that is killed ends this process.
     """
@@ -364,7 +364,8 @@ def _not_visible(compared: Sequence[Answer], place: str) -> dict[str, list[str]]
 
 
 def _place(folder: str | os.PathLike[str]) -> str:
-    """The absolute path of a folder, because a worker may have another working directory; addresses stay unchanged."""
+    """The absolute path of a folder, because a worker may have a different working directory; an address is returned
+    unchanged."""
     text = os.fspath(folder)
     return text if "://" in text else str(Path(text).resolve())
 

@@ -482,8 +482,8 @@ class TraceDiff:
             name = None if ancestor is None else re.sub(r"\(\d+\)", "", ancestor["name"])
             for side, uids in enumerate(groups[at]):
                 events = sides[side].events
-                # Events without a common ancestor are not related to each other, so the busy time of each is computed
-                # separately.
+                # Events without a common ancestor are unrelated to each other, so the busy time of each event is
+                # computed separately.
                 busy = busy_time([events[uid] for uid in uids]) if at >= 0 else None
                 for uid in uids:
                     op = nearest_op(sides[side], uid)

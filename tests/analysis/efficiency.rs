@@ -105,7 +105,7 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
             (same || broadcast)
                 .then_some("a copy counts an operation an element, and a broadcast source in full")
         }
-        // The reference counts one set of statistics per feature, but a layer norm has one set per row.
+        // The reference assumes one set of statistics per feature, but a layer norm has one set of statistics per row.
         "aten::layer_norm" => {
             let features = elements(2);
             (flops == 5.0 * all + 6.0 * features && bytes == 4.0 * all + 12.0 * features)

@@ -207,8 +207,8 @@ fn swapping_two_selections_mirrors_the_results() {
 
 #[test]
 fn steps_that_make_the_same_calls_are_matched_whatever_their_numbers() {
-    // A step with 100 ops and a step with 101 ops are so similar that only the preference for identical steps leads to
-    // the correct match.
+    // A step with 100 ops and a step with 101 ops are so similar that the steps are matched correctly only because
+    // identical steps are preferred.
     let text = |steps: &[(u32, bool)]| {
         let built = TraceBuilder::cuda().thread("main", |t| {
             for &(number, clips) in steps {

@@ -467,7 +467,8 @@ fn memory_events_without_numbers_are_noted_and_left_out() {
     assert!(trace.notes().get("WRONG_TYPE").is_some(), "{:?}", trace.notes());
 }
 
-/// A trace in which `aten::mm` allocates memory in each step and `frees` frees it, except for `kept` bytes.
+/// A trace in which `aten::mm` allocates 100 bytes and `kept` bytes in each step; later in the step, only the 100 bytes
+/// are freed.
 fn training(kept: i64) -> String {
     let mut events = Vec::new();
     let mut total = 500;

@@ -250,7 +250,7 @@ fn reserved_memory_is_compared_at_one_peak_and_on_one_kind_of_device() {
     let changed = found(made(0, 400_000_000, 1), made(0, 500_000_000, 1));
     assert_eq!(changed, [(ChangeKind::Allocator, sentence.to_owned())]);
     assert_eq!(found(made(0, 400_000_000, 1), made(0, 410_000_000, 1)), []);
-    // On a different kind of GPU, blocks have different sizes.
+    // On a different kind of GPU, the allocated blocks have different sizes.
     assert_eq!(found(made(0, 400_000_000, 1), made(40_000_000, 500_000_000, 6)), []);
 }
 

@@ -29,7 +29,7 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
 /// A line in the output of TraceLens TraceDiff from 2025: name, row count, and time on both sides in ms.
 type Figure = (&'static str, u64, f64, f64);
 
-/// Asserts that the names summary has the same values as the reference, which are rounded to microseconds.
+/// Asserts that the names summary has the same values as the reference, whose values are rounded to microseconds.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();

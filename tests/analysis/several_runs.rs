@@ -109,7 +109,7 @@ fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
 
 #[test]
 fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
-    // Runs with two and five steps, either on opposite sides or mixed on each side.
+    // Runs with two steps and runs with five steps, either on opposite sides or mixed on each side.
     for counts in [[[2, 2], [5, 5]], [[5, 5], [2, 2]], [[2, 5], [2, 5]], [[5, 2], [2, 5]]] {
         let runs = |counts: [u32; 2], gemm: f64| {
             counts.map(|count| steps(count, gemm, &["aten::relu"])).to_vec()
@@ -366,7 +366,7 @@ fn runs_from_pipes_and_readers_are_compared_like_files() {
 #[test]
 fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     let runs = |times: &[f64]| times.iter().map(|&time| run(time, &[])).collect::<Vec<Trace>>();
-    // Tests three runs and four runs; with four runs, the median is the lower of the two middle runs.
+    // Tests with three runs and with four runs; of four runs, the median is the lower of the two middle runs.
     for (before, after) in [
         (&[130.0, 100.0, 104.0][..], &[230.0, 190.0, 200.0][..]),
         (&[130.0, 108.0, 100.0, 104.0], &[230.0, 190.0, 220.0, 200.0]),

@@ -294,7 +294,8 @@ fn threads_that_launch_at_once_have_no_effect() {
     let two_threads = Made::steps(|step| {
         let first = step.events.len();
         ops(step, 10.0);
-        // The second thread makes the same calls at the same times, and launches work on its own stream.
+        // The second thread makes the same calls as the first thread at the same times, but launches work on its own
+        // stream.
         let on_second = |text: &String| {
             text.replace("\"tid\": 1,", "\"tid\": 2,")
                 .replace("\"tid\": 7,", "\"tid\": 8,")

@@ -261,7 +261,7 @@ fn screen(baseline: &str, candidate: &str, width: usize) -> String {
     tracetree::cli::summary_text(&comparison.expect("two traces"), 10, width)
 }
 
-/// The first text block in the README equals the output of its first command on a terminal.
+/// The first text block in the README equals the terminal output of the first command in the README.
 #[test]
 fn the_picture_in_the_readme_is_what_the_command_prints() {
     let readme = fs::read_to_string("README.md").expect("the README");

@@ -46,7 +46,7 @@ fn files(folder: &Path) -> Files {
     files
 }
 
-/// Two reports that replace each other in turn, and a folder that contains one of them.
+/// Two reports that replace each other in turn, and the folder that contains whichever report was written last.
 struct Place {
     home: TempDir,
     generations: [Files; 2],

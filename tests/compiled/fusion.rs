@@ -218,8 +218,8 @@ fn without_modules_fusions_into_different_kernels_have_separate_rows() {
     assert_eq!(lines, [("large_gemm".to_owned(), 1), ("small_gemm".to_owned(), 2)]);
 }
 
-/// A program whose backward pass recomputes a forward pass with many ops, and the same program with a compiled region
-/// instead.
+/// Two programs whose backward pass recomputes a forward pass: one with many separate ops, and one with a single
+/// compiled region instead.
 fn checkpointed(kernel: &str) -> (String, String) {
     let program = |step: &dyn Fn(&mut HostThread<'_>)| {
         TraceBuilder::cuda()

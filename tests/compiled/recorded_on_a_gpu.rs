@@ -95,7 +95,7 @@ fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     }
 }
 
-/// Two attention backends count as one op with two names, in both the forward and the backward pass.
+/// The ops of two attention backends are matched as one op that was renamed, in both the forward and the backward pass.
 #[test]
 fn ops_of_two_attention_backends_are_renames() {
     for (backend, name) in [("efficient", "Efficient"), ("cudnn", "Cudnn")] {
@@ -190,7 +190,8 @@ fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     analysis.fusions().iter().filter(is_claimed).map(|row| row.agreeing).sum()
 }
 
-/// The fusions in these models are known: each layer has separate fused kernels.
+/// The fusions in these models are known, because the fused kernels in each layer are separate from those in other
+/// layers.
 #[test]
 fn each_layer_of_a_region_has_its_own_fused_kernels() {
     compare("decode_eager", "decode_compiled", |analysis| {

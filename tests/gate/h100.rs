@@ -22,7 +22,7 @@ fn file(name: &str) -> Recording {
     runs(&[name], CaptureSource::Nowhere)
 }
 
-/// A recording of a graph replay, together with its capture.
+/// A recording of a graph replay, together with the capture of the graph.
 fn captured(name: &str) -> Recording {
     runs(&[name], CaptureSource::Files(vec![traces::h100(&format!("{name}.capture"))]))
 }

@@ -301,7 +301,8 @@ fn baselines_are_small_and_contain_no_file_names() {
     }
 }
 
-// Regression tests for comparisons without a baseline file that once passed by mistake, or failed without a reason.
+// Regression tests for comparisons without a baseline file: these comparisons once passed by mistake, or failed without
+// giving a reason.
 
 #[test]
 fn a_trace_without_its_gpu_events_is_inconclusive() {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tracetree::model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 use tracetree::trace::Nanos;
 
-/// The folder with the real files; prints a message and returns `None` if it is unknown.
+/// The folder with the real files; if the folder is unknown, prints a message and returns `None`.
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn files() -> Option<PathBuf> {
     let folder =

@@ -400,7 +400,7 @@ fn swapped_calls_of_one_name_are_matched_by_their_arguments() {
 
 #[test]
 fn each_of_hundreds_of_threads_is_matched_with_its_counterpart() {
-    // Each thread in the candidate has an additional call, so no thread is equal on both sides.
+    // Each thread in the candidate has an additional call, so no baseline thread is identical to a candidate thread.
     let threads = |numbers: Vec<usize>, common: usize| {
         let built = numbers.into_iter().fold(TraceBuilder::cuda(), |built, number| {
             built.thread(&format!("worker {number}"), |t| {

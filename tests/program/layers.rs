@@ -347,7 +347,7 @@ fn stacks(text: &str) -> Vec<(String, usize)> {
     })
 }
 
-/// The kernels in a replayed diffusion transformer with two kinds of blocks, which have most kernels in common.
+/// The kernels in a replayed diffusion transformer with two kinds of blocks; most kernels occur in both kinds.
 fn diffusion_kernels() -> Vec<&'static str> {
     let double =
         ["norm", "mod", "gemm_qkv", "rope", "norm", "mod", "gemm_qkv", "attn", "gemm_out", "gelu"];

@@ -72,7 +72,7 @@ enum Change {
     Cut(usize),
 }
 
-/// Bytes and strings that have a meaning for a JSON reader.
+/// Bytes and strings that are significant to a JSON reader.
 const PIECES: [&str; 24] = [
     "\"",
     "\\",

@@ -132,7 +132,8 @@ def test_missing_shards_are_no_success(fleet: Storage) -> None:
 
 
 class Chaos:
-    """Makes a fifth of all requests fail, at most twice in a row per key; the same seed causes the same failures."""
+    """Makes a fifth of all requests fail, but at most two consecutive requests for the same key; the same seed causes
+    the same failures."""
 
     def __init__(self, seed: int, stalls: int = 0) -> None:
         self.counts: collections.Counter[str] = collections.Counter()

@@ -56,7 +56,7 @@ def test_a_large_object_is_read_range_by_range(storage: Storage) -> None:
     storage.run("info", s3("large.json"))
     first, *others = storage.asked("GET", "large.json")
     assert first.range == "bytes=0-262143"
-    # The remaining ranges are requested concurrently, so their order varies.
+    # The remaining ranges are requested concurrently, so the order of these requests varies.
     last = f"bytes=17039360-{len(LARGE) - 1}"
     assert sorted(request.range for request in others) == [last, "bytes=262144-8650751", "bytes=8650752-17039359"]
     etag = storage.client.head_object(Bucket=BUCKET, Key="large.json")["ETag"]

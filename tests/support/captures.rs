@@ -28,9 +28,9 @@ pub enum CaptureChange {
     None,
     /// One launch in twenty is missing from the capture.
     DropLaunches,
-    /// The launches do not name their kernels, as on CUDA.
+    /// As on CUDA, the launches do not name their kernels.
     ForgetNames,
-    /// The kernels run on two streams at the same time.
+    /// The kernels run concurrently on two streams.
     TwoStreams,
 }
 

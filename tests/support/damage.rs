@@ -23,8 +23,8 @@ pub struct Sample {
     dependent: usize,
 }
 
-/// An element of `traceEvents`: its bytes, and the event that the trace keeps. The event is absent if its time
-/// depends on other events.
+/// An element of `traceEvents`: its bytes, and the event that the trace keeps. There is no event here if the event's
+/// time depends on other events.
 struct Element {
     range: Range<usize>,
     key: Option<Key>,
@@ -282,7 +282,7 @@ pub struct Damaged {
 /// The outcome of reading a damaged text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The text is still JSON, and all of its elements were counted.
+    /// The text is still JSON, and all elements in the text were counted.
     Sound,
     /// The reader rejected the text with an error.
     Refused,

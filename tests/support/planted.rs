@@ -21,7 +21,7 @@ pub struct PlantedRegion {
 pub enum Fuse {
     /// The ops are fused into one kernel that is named after these ops.
     Named,
-    /// The ops are fused into one kernel with an unrelated name, which receives the inputs of all of these ops.
+    /// The ops are fused into one kernel that has an unrelated name and receives the inputs of all fused ops.
     Otherwise,
     /// Two matrix products and a softmax are fused into one attention kernel.
     Attention,
@@ -239,8 +239,8 @@ pub fn with_regions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Fuses all runs of ops in one way, if such a run occurs at least twice. The changed recording contains the fused
-/// kernels. With [`Fuse::Products`], the original recording contains them instead.
+/// Fuses all suitable runs of ops in the given way, provided that such a run occurs at least twice. The changed
+/// recording contains the fused kernels. With [`Fuse::Products`], the original recording contains them instead.
 pub fn with_fusions(
     recording: &Recording,
     how: Fuse,

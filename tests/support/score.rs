@@ -76,7 +76,7 @@ struct Facts {
     on_gpu_path: Vec<bool>,
     forest: Forest,
     contents: Vec<u64>,
-    /// Whether the parent of a call has the same name and the same arguments.
+    /// Whether the parent of a call has the same name and arguments as the call itself.
     repeats: Vec<bool>,
 }
 
@@ -124,8 +124,8 @@ impl Truth {
         }
     }
 
-    /// The classes of interchangeable events. Events that the map matches exactly as in the truth are firm: a firm
-    /// event separates otherwise interchangeable events before and after it.
+    /// The classes of interchangeable events. Events that the map matches to exactly their true counterparts are firm.
+    /// A firm event distinguishes otherwise interchangeable events before it from those after it.
     pub fn classes(&self, map: &[(u32, u32)]) -> Classes {
         let truth: HashSet<&(u32, u32)> = self.pairs.iter().collect();
         let firm: Vec<&(u32, u32)> = map.iter().filter(|pair| truth.contains(pair)).collect();
@@ -245,7 +245,7 @@ impl Facts {
     }
 }
 
-/// Whether a call and its parent call have the same name and the same arguments.
+/// Whether a call has the same name and arguments as its parent call.
 fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }

@@ -83,8 +83,8 @@ fn triton_number(event: &Event) -> Option<(&str, u32)> {
     Some((stem, number.parse().ok().filter(|_| takes_part)?))
 }
 
-/// Changes `percent`% of the ops that launch one kernel so that they launch two, like a matrix product that is
-/// split along its inner dimension: the kernel gets a different name, and a shorter kernel follows.
+/// Changes `percent`% of the ops that launch one kernel so that they launch two kernels, like a matrix product that is
+/// split along the inner dimension: the original kernel gets a different name, and a shorter kernel follows.
 pub(super) fn split_k(
     recording: &Recording,
     percent: f64,

@@ -73,7 +73,7 @@ fn is_package(path: &str) -> bool {
     path.starts_with("torch/") || path.contains("-packages/")
 }
 
-/// Changes the numbers of threads, devices and streams; the order of threads changes too.
+/// Changes the numbers of threads, devices and streams, which also changes the order of the threads.
 pub(super) fn numbers(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut threads: BTreeMap<Lane, Lane> = BTreeMap::new();
     let on_host = recording.events.iter().filter(|event| event.kind.is_host());

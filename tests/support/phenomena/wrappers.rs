@@ -71,7 +71,7 @@ pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     )
 }
 
-/// One side has an op without a common op above it.
+/// One side has an op that is not inside any op that both sides have in common.
 pub(super) fn nothing_in_common() -> PerSide<String> {
     pair(
         trace(|t| {

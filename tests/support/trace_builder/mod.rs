@@ -41,7 +41,7 @@ pub struct TraceBuilder {
     last_python_id: i64,
 }
 
-/// A host thread, with its name and its current time in ns.
+/// A host thread, with the thread's name and current time in ns.
 #[derive(Debug)]
 struct ThreadClock {
     name: String,
