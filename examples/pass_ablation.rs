@@ -133,7 +133,7 @@ fn print(out: &mut impl Write, name: &str, worth: &Worth) -> Result<(), Error> {
     if *most > VISIBLE { writeln!(out, "{most:.3}: {place}") } else { writeln!(out) }
 }
 
-/// The lowest precision or recall among the scores.
+/// The lowest of all precision and recall scores.
 fn lowest(scores: &Scores) -> f64 {
     let both = |score: &Score| score.precision().min(score.recall());
     both(&scores.gpu_path).min(both(&scores.host))

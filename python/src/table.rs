@@ -17,9 +17,9 @@ use tracetree::write_file;
 
 /// A table of a comparison.
 ///
-/// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream can read it directly.
-/// `to_pylist`, `column` and `to_csv` need no other package. `columns` and `schema` describe the columns.
-/// Values that are undefined or unknown are null. A column with a unit has the unit at the end of its name.
+/// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream can read it directly. `to_pylist`,
+/// `column` and `to_csv` need no other package. `columns` and `schema` describe the columns. Values that are undefined
+/// or unknown are null. If the values in a column have a unit, the column's name ends with the unit.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
