@@ -49,7 +49,7 @@ fn traces(at: usize) -> (PerSide<Arc<Trace>>, BytesCount) {
     (traces, BytesCount::new(bytes))
 }
 
-/// The baseline of a pair, uncompressed and compressed.
+/// The baseline trace of a pair, both uncompressed and compressed.
 fn texts(at: usize) -> (Vec<u8>, Vec<u8>) {
     let paths = paths(at).expect("an existing pair");
     let packed = std::fs::read(paths.baseline).expect("a file");
@@ -104,8 +104,8 @@ fn account(bencher: Bencher<'_, '_>, at: usize) {
     bencher.counter(bytes).bench_local(|| Analysis::new(black_box(diff.clone())));
 }
 
-/// Writes the tables, the HTML page and the Markdown report, and computes the analysis of steps and layers
-/// that these files need.
+/// Writes the tables, the HTML page and the Markdown report, and computes the step and layer analysis that these files
+/// require.
 #[divan::bench(args = pairs())]
 fn write(bencher: Bencher<'_, '_>, at: usize) {
     let (traces, bytes) = traces(at);

@@ -1,14 +1,14 @@
-//! Measures how alignment time grows with the size of the traces, compared with reading time.
+//! Measures how the time for alignment grows with the size of the traces, and compares it with the time for reading.
 //!
 //! ```text
 //! cargo run --release --example align_cost -- [MOST_EVENTS]
 //! ```
 //!
-//! The traces are generated in memory, with up to MOST_EVENTS events. They contain training steps with
-//! modules, ops, launches and kernels. Each trace is aligned with four candidates: an identical trace
-//! (shifted in time), a trace in which every tenth op is renamed, a trace in which all names differ, and a
-//! trace in which all names and shapes differ, so only the launches are similar. All times are CPU times.
-//! Alignment times are the minimum of three rounds; reading times are the minimum over the four candidates.
+//! The traces are generated in memory, with up to MOST_EVENTS events. The traces contain training steps with modules,
+//! ops, launches and kernels. Each trace is aligned with four candidates: an identical trace (shifted in time), a trace
+//! in which every tenth op is renamed, a trace in which all names differ, and a trace in which all names and shapes
+//! differ, so only the launches are similar. All times are CPU times. Each alignment time is the minimum over three
+//! rounds; each reading time is the minimum over the four candidates.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -39,7 +39,7 @@ const OPS: [(&str, usize); 8] = [
 const LAYERS: usize = 24;
 const ROUNDS: usize = 3;
 
-/// How the candidate differs from the baseline.
+/// The way in which the candidate differs from the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Nothing,
@@ -108,8 +108,8 @@ fn text(size: usize, shift: usize, change: Change) -> String {
     writer.text
 }
 
-/// Writes events in order of start time. An outer event is written before the events inside it, so its
-/// duration must be known in advance.
+/// Writes events in order of start time. An outer event is written before the events that it encloses, so the duration
+/// of the outer event must be known in advance.
 struct Writer {
     text: String,
     time: usize,

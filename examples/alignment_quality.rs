@@ -4,17 +4,18 @@
 //! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
 //!     [--wrong N] [--below SHARE] [--write FOLDER]
 //! ```
-//! Each trace is changed in a known way (ops dropped, wrapped, renamed, …) and compared with its changed copy, with and
-//! without Python frames. The changes in `Change::hard` come last; no test requires a minimum for these changes yet.
+//! Each trace is compared with copies that are changed in known ways (ops dropped, wrapped, renamed, …), with and
+//! without Python frames. The changes in `Change::hard` come last; no test requires a minimum score for these changes
+//! yet.
 //!
-//! The columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
-//! host calls; the fraction of true matches that are found exactly (on the GPU path, or among all host calls
-//! if the GPU path is empty); the fraction of matches that are firm; and the number of firm matches that are
-//! wrong.
+//! The first columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
+//! host calls. The next column shows the fraction of true matches that are found exactly (on the GPU path, or among all
+//! host calls if the GPU path is empty). The last columns show the fraction of matches that are firm, and the number of
+//! firm matches that are wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.
-//! - `--below` shows only rows with a precision or recall below SHARE.
+//! - `--below` shows only rows in which the precision or the recall is below SHARE.
 //! - `--wrong` shows the first N wrong entries of each map.
 //! - `--write` writes both traces of each shown row to FOLDER, so that `tracetree diff` can compare them.
 
@@ -136,7 +137,7 @@ fn print_table(
     )
 }
 
-/// The lowest precision or recall among the scores.
+/// The lowest of all precision and recall scores.
 fn lowest(scores: &Scores) -> f64 {
     let both = |score: &Score| score.precision().min(score.recall());
     both(&scores.gpu_path).min(both(&scores.host))

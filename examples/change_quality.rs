@@ -1,13 +1,13 @@
-//! For recordings with known changes, prints whether tracetree names the change and what fraction of the time
-//! difference it attributes to causes.
+//! For pairs of recordings with a known change, prints whether tracetree names the change, and what fraction of the
+//! time difference tracetree attributes to causes.
 //!
 //! ```text
 //! cargo run --release --all-features --example change_quality            all pairs, both ways
 //! cargo run --release --all-features --example change_quality A B        the changes between two traces
 //! ```
 //! The columns are the rank of the known change, the number of unrelated changes that were reported, the fraction of
-//! the difference that is attributed to changes, and the fraction that is unexplained. Pairs of real traces are read
-//! from the folder `TRACETREE_TRACES`.
+//! the time difference that is attributed to changes, and the fraction that is unexplained. Pairs of real traces are
+//! read from the folder `TRACETREE_TRACES`.
 
 #[path = "../tests/changes/pairs.rs"]
 mod pairs;
@@ -47,9 +47,8 @@ fn list(analysis: &Analysis, out: &mut dyn Write) -> Result<()> {
 fn table(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{:<58} {:<17} rank others changes unexplained", "pair", "kind")?;
     for pair in KNOWN {
-        // The expected words describe the change only in the direction from the baseline to the candidate.
-        // With the sides swapped, the sentence describes the opposite change in different words, so only the
-        // kind of the change is checked.
+        // The expected words describe only the change from the baseline to the candidate. With the sides swapped, the
+        // sentence describes the opposite change in different words, so only the kind of the change is checked.
         let both =
             [(pair.baseline, pair.candidate, pair.words), (pair.candidate, pair.baseline, "")];
         for (one, two, words) in both {

@@ -3,9 +3,9 @@
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
 //! ```
-//! The example reproduces the regression analysis in `docs/guides/walkthrough.md` step by step: it takes the
-//! rows of one op, groups these rows by input shapes, and lists the ops and kernels on each side. Without
-//! arguments, the example uses the ResNet pair in `examples/traces`.
+//! The example reproduces the regression analysis in `docs/guides/walkthrough.md` step by step: it selects the rows for
+//! one op, groups these rows by input shapes, and lists the ops and kernels on each side. Without arguments, the
+//! example uses the ResNet pair in `examples/traces`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
-/// The lowest ops that contain a whole forward or backward convolution on every platform.
+/// The lowest ops that, on every platform, contain a whole forward or backward convolution.
 const CONVOLUTIONS: [&str; 2] = ["aten::_convolution", "aten::convolution_backward"];
 const WIDTH: usize = 58;
 
@@ -51,11 +51,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The rows of `op`, grouped by the shapes of input, weight and bias.
+/// The rows for `op`, grouped by the shapes of the input, weight and bias.
 fn lowerings(analysis: &Analysis, op: &str) -> BTreeMap<String, Lowering> {
     let mut lowerings: BTreeMap<String, Lowering> = BTreeMap::new();
     for row in analysis.rows().iter().filter(|row| analysis.row_name(row) == op) {
-        // Tensors come first. Scalars and lists have the shape `[]` and are dropped.
+        // Tensors come first. Arguments with the shape `[]`, which are scalars and lists, are dropped.
         let shapes = analysis.argument_text(row, Argument::Shape, Side::Baseline);
         let tensors = shapes.split_once(", []").map(|(tensors, _)| format!("{tensors}]"));
         let lowering = lowerings.entry(tensors.unwrap_or_else(|| shapes.to_owned())).or_default();

@@ -3,11 +3,11 @@
 //! ```text
 //! cargo run --release --example damage -- TRACE… [--cases N] [--seed N] [--show N] [--only N]
 //! ```
-//! Each case damages one of the traces in one way, reads it, and checks the result against the events that
-//! the damage did not touch (`tests/support/damage.rs`). The last four columns count failures and must be 0:
-//! losses or damage that no note reports, wrong counts, invalid JSON that `strict` accepts, and panics.
-//! `--show` prints the first N failures with their case numbers. `--only` repeats one case and writes the
-//! damaged trace to `damaged.json`.
+//! Each case damages one of the traces in one way, reads the damaged trace, and checks the result against the events
+//! that the damage did not touch (`tests/support/damage.rs`). The last four columns count failures and must be 0:
+//! losses or damage that no note reports, wrong counts, invalid JSON that `strict` accepts, and panics. `--show` prints
+//! the first N failures with their case numbers. `--only` repeats one case and writes the damaged trace to
+//! `damaged.json`.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Prints one screen with the differences in GPU time between two traces, and their causes.
+//! Prints one screen with the differences in GPU time between two traces, and the causes of these differences.
 //!
 //! ```text
 //! cargo run --example diff_two_traces [-- BASELINE CANDIDATE [REPORT]]
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints the totals, and whether the table rows add up to the totals.
+/// Prints the totals, and says whether the table rows add up to the totals.
 fn totals(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
     let account = analysis.account();
     for side in Side::BOTH {

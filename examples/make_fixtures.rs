@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run --example make_fixtures
 //! ```
-//! A test compares the fixture files with the output of the same generator, so the two cannot drift
+//! A test compares the fixture files with the output of the same generator, so the files and the generator cannot drift
 //! apart.
 
 #[path = "../tests/support/mod.rs"]

@@ -1,6 +1,5 @@
-//! Shows where a performance model loses its accuracy. Prints which part of a profile the model
-//! covers, and the kernel types that contribute most to the model's error, with the responsible
-//! ops.
+//! Shows where a performance model loses its accuracy. Prints what share of a profile's time the model covers, and the
+//! kernel types that contribute most to the model's error, with the responsible ops.
 //!
 //! ```sh
 //! cargo run --example model_accuracy -- model_trace.json kernel_details.csv op_mapping.yaml
@@ -22,7 +21,7 @@ fn main() -> tracetree::Result<()> {
     Ok(())
 }
 
-/// The files named on the command line, or else a sample with two forward passes.
+/// The files named on the command line; if none are named, a sample with two forward passes.
 fn scenario(mut files: impl Iterator<Item = PathBuf>) -> Scenario {
     if let (Some(model_trace), Some(profile)) = (files.next(), files.next()) {
         let mut scenario = Scenario::new(model_trace, profile);

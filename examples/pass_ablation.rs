@@ -3,13 +3,14 @@
 //! ```text
 //! cargo run --release --example pass_ablation -- TRACE… [--seed N] [--only TEXT] [--without PASS,PASS,…]
 //! ```
-//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs with all
-//! passes, and once without each pass. Each row of the table is a pass. The columns show how many changed
-//! traces lose or gain more than 0.001 in their lowest precision or recall when the pass is skipped, the sums
-//! of these losses and gains, and the change with the largest loss.
+//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs with all passes, and
+//! once without each pass. Each row of the table represents a pass. The columns show how many changed traces lose or
+//! gain more than 0.001 in their lowest precision or recall when the pass is skipped, the sums of these losses and
+//! gains, and the change with the largest loss.
 //!
-//! Often, a later pass makes the same matches as a skipped pass. With `--without`, the first row shows the losses if
-//! all given passes are skipped. Each further row shows the losses if one more pass is skipped.
+//! When a pass is skipped, a later pass often makes the same matches. With `--without`, the first row shows the losses
+//! when all given passes are skipped. Each further row shows the losses when one more pass is skipped in addition to
+//! these passes.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -26,7 +27,7 @@ use tracetree::diff::Pass;
 
 const USAGE: &str = "usage: pass_ablation TRACE… [--seed N] [--only TEXT] [--without PASS,…]";
 
-/// Minimum difference between two scores required to count it as a loss or gain.
+/// The smallest difference between two scores that counts as a loss or gain.
 const VISIBLE: f64 = 0.001;
 
 /// Passes on which all other passes depend.
@@ -132,7 +133,7 @@ fn print(out: &mut impl Write, name: &str, worth: &Worth) -> Result<(), Error> {
     if *most > VISIBLE { writeln!(out, "{most:.3}: {place}") } else { writeln!(out) }
 }
 
-/// The lowest precision or recall among the scores.
+/// The lowest of all precision and recall scores.
 fn lowest(scores: &Scores) -> f64 {
     let both = |score: &Score| score.precision().min(score.recall());
     both(&scores.gpu_path).min(both(&scores.host))

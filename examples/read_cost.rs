@@ -1,4 +1,4 @@
-//! Measures the cost of reading a trace: the peak memory, and the time compared with the time needed just to
+//! Measures the cost of reading a trace: the peak memory, and the reading time compared with the time needed only to
 //! inflate the file.
 //!
 //! ```text

@@ -1,6 +1,6 @@
-//! Prints three tables of replay quality on real traces: how well a replay reproduces each step, how well one
-//! trace's graph, given a second trace's durations, predicts the second trace, and the computed effects of
-//! changes whose size is known.
+//! Prints three tables of replay quality on real traces: how well a replay reproduces each step; how well the graph of
+//! one trace predicts a second trace, given the durations in the second trace; and the computed effects of changes
+//! whose size is known.
 //!
 //! ```text
 //! cargo run --release --all-features --example replay_quality            all tables
@@ -283,7 +283,7 @@ fn is_alone(analysis: &Analysis, side: Side, point: Point) -> bool {
     }
 }
 
-/// The start of the first call in each step.
+/// The start time of the first call in each step.
 fn first_ops(replays: &Replays, side: Side) -> BTreeSet<Point> {
     let items = &replays.recorded(side).items;
     let is_first = |at: usize| at == 0 || matches!(items[at - 1].point, Point::Step(_));

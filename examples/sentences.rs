@@ -87,7 +87,8 @@ fn sentences(passage: &Passage) -> Vec<(usize, String)> {
     all
 }
 
-/// Replaces the expressions in a line of a template literal. `braces` is the number of open braces, which is updated.
+/// Replaces the expressions in a line of a template literal. `braces` is the number of open braces; the function
+/// updates this number.
 fn without_expressions(line: &str, braces: &mut usize) -> String {
     let mut kept = String::new();
     for character in line.chars() {

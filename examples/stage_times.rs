@@ -4,9 +4,9 @@
 //! cargo run --release --example stage_times -- BASELINE CANDIDATE [ROUNDS]
 //! ```
 //!
-//! All values are medians over the rounds. Memory is the peak memory of the process during the stage,
-//! including memory retained from earlier stages. It is 0 if `/proc` does not report the peak. Trace bytes
-//! are the uncompressed bytes of both traces.
+//! All values are medians over the rounds. Memory is the peak memory of the process during the stage, including memory
+//! retained from earlier stages. The memory is reported as 0 if `/proc` does not contain the peak. Trace bytes are the
+//! uncompressed bytes of both traces.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -35,7 +35,7 @@ struct Cost {
     peak: u64,
 }
 
-/// Costs of all stages in one round, and the size of the compared traces.
+/// The costs of all stages in one round, and the total size of the compared traces.
 struct Round {
     costs: Vec<Cost>,
     events: usize,

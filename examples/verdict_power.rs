@@ -5,15 +5,16 @@
 //! TRACETREE_TRACES=DIR cargo run --release --example verdict_power        # all traces with steps below DIR
 //! cargo run --release --example verdict_power -- TRACE…
 //! ```
-//! The steps of one trace are split into two sides. The two sides differ only by noise, so every verdict `slower` or
-//! `faster` is false. Then the times of one call site on one side are multiplied by a factor, as if its kernels took
-//! longer, and the call site is tested. The test is repeated for every call site and every way to split the steps.
+//! The steps of one trace are split into two sides. The two sides differ only by noise, so any verdict `slower` or
+//! `faster` is false. Then, on one side, the times of one call site are multiplied by a factor, as if the call site's
+//! kernels took longer, and the call site is tested. The test is repeated for every call site and every way to split
+//! the steps.
 //!
 //! If a trace has too few steps for two sides, the steps of both sides are drawn from all of its steps with
 //! replacement. The table marks rows whose steps were drawn with replacement as *drawn*. Results in rows marked as
 //! *drawn* look better than they are, because a step that is drawn twice agrees with itself. Scaled times are not
-//! rounded to the clock of the trace. A different rule applies to call sites without work in some step (see
-//! `docs/reference/verdicts.md`), so these call sites are ignored.
+//! rounded to the clock of the trace. A different rule applies to call sites that have no work in at least one step
+//! (see `docs/reference/verdicts.md`), so these call sites are ignored.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -95,7 +96,7 @@ impl Recording {
         Recording { steps, places: places.into_iter().filter(has_all).collect(), total }
     }
 
-    /// Whether a trace has too few steps for `count` steps per side, so steps must be drawn with
+    /// Whether a trace has too few steps for `count` steps on each side, in which case steps must be drawn with
     /// replacement.
     fn is_drawn(&self, count: usize) -> bool {
         self.steps < 2 * count
@@ -184,7 +185,8 @@ struct Counts {
 
 impl Counts {
     fn of(recording: &Recording, steps: usize) -> Option<Counts> {
-        // Two or three steps that are drawn from three are often the same step repeated, which has no noise.
+        // If two or three steps are drawn from three steps, the same step is often drawn every time, and then there is
+        // no noise.
         let is_divisible = recording.steps >= 2 * steps || steps > 3;
         if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
             return None;

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// Creates a `Cancel` without a request to stop.
+    /// Creates a `Cancel` for which no stop has been requested yet.
     pub fn new() -> Cancel {
         Cancel::default()
     }
@@ -36,7 +36,7 @@ impl Cancel {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns an error for `path` if a stop was requested.
+    /// Returns an error that names `path` if a stop was requested.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Cancelled`] if a stop was requested.

@@ -1,4 +1,5 @@
-//! Parses conditions, whose grammar all gates share: `error>20% & share>1%`, `gpu_time{phase="decode"} < 12 ms`.
+//! Parses conditions, which have the same grammar in all gates: `error>20% & share>1%`, `gpu_time{phase="decode"} < 12
+//! ms`.
 //!
 //! ```text
 //! condition = [subject ":"] bound { "&" bound }      all bounds must hold
@@ -7,7 +8,7 @@
 //! ```
 //! The code that uses a condition defines which quantities, labels and units exist.
 
-/// A parsed condition: an optional subject, and bounds.
+/// A parsed condition: an optional subject and a list of bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Condition<'t> {
     /// The subject: everything before the colon.
@@ -36,8 +37,7 @@ pub(crate) enum Relation {
     AtMost,
 }
 
-/// The notation for each relation in conditions. Longer relations come first, so that `>=` is not read as
-/// `>`.
+/// How each relation is written in a condition. Longer relations come first, so that `>=` is not read as `>`.
 const RELATIONS: [(&str, Relation); 4] = [
     (">=", Relation::AtLeast),
     ("<=", Relation::AtMost),

@@ -1,4 +1,4 @@
-//! Defines the crate's one opaque [`Error`] type, which names the file, the position in the file, and a remedy.
+//! Defines the crate's one opaque [`Error`] type, which reports the file, the position in the file, and a remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -75,8 +75,8 @@ impl Error {
         Error::about(kind, Subject::File(path.as_ref().to_path_buf()), message.into())
     }
 
-    /// An error about a request that cannot be fulfilled. `asked` is the invalid string (`9..3`) or the name of the
-    /// command (`gate`). The message must start in lowercase and have no final period.
+    /// Creates an error about a request that cannot be fulfilled. `asked` is the invalid string (`9..3`) or the name of
+    /// the command (`gate`). The message must start in lowercase and have no final period.
     pub fn usage(asked: impl Into<String>, message: impl Into<String>) -> Self {
         Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
     }

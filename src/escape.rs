@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 /// Returns a string on one line, with control characters, line separators and bidirectional control characters escaped.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
-    // All bytes are checked, because a vectorized fold is faster than a loop that exits early.
+    // All bytes are checked, because a vectorized check of every byte is faster than a loop that exits early.
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     if is_plain || !text.contains(is_disruptive) {
         return Cow::Borrowed(text);

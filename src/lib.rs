@@ -14,10 +14,9 @@
 //! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program ┘
 //! ```
 //!
-//! Each module is a stage of the pipeline: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] →
-//! [`tables`] → [`report`]. Each stage returns a result that owns the stage's inputs, so the result can be
-//! kept, returned and sent to another thread. No stage modifies its input or prints. [`Comparison::open`]
-//! runs the whole pipeline.
+//! Each module is a stage of the pipeline: [`trace`] → [`tree`] → [`program`] → [`diff`] → [`analysis`] → [`tables`] →
+//! [`report`]. Each stage returns a result that owns the stage's inputs, so the result can be kept, returned and sent
+//! to another thread. No stage modifies its input or prints anything. [`Comparison::open`] runs the whole pipeline.
 //!
 //! ```
 //! use tracetree::report::ReportOptions;
@@ -53,12 +52,11 @@
 //! | which events are in the file, and what is irregular about the file | [`Trace::events`], [`Trace::notes`] |
 //! | what launched this kernel, in which module, in which step | [`CallTree::ancestors`], [`CallTree::module_stack`], [`program::Steps::step`] |
 //! | which backward op belongs to a forward op | [`CallTree::backward_links`], [`CallTree::links`] |
-//! | which event in the other trace corresponds to this event | [`TraceDiff::corresponding_uid`],
-//! [`TraceDiff::partner`] |
+//! | what is this event's counterpart in the other trace | [`TraceDiff::corresponding_uid`], [`TraceDiff::partner`] |
 //! | where do the traces diverge, and below which common node | [`TraceDiff::differences`] |
-//! | how do both call trees look when merged into one | [`TraceDiff::merged`] |
+//! | what do the two call trees look like when merged into one tree | [`TraceDiff::merged`] |
 //! | at which calls does the time differ | [`Analysis::by_name`], [`Analysis::rows`] |
-//! | what did an op become on each side | [`Analysis::lowerings`] |
+//! | which ops and kernels was an op lowered to on each side | [`Analysis::lowerings`] |
 //! | do the rows of a table add up | [`Analysis::account`] |
 //! | how to write files for people and programs | [`Report::write`], [`report::summarise`] |
 //!
@@ -83,8 +81,7 @@
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
 //! | `parquet` | tables as Parquet files, and [`fleet`]: the traces of thousands of ranks |
-//! | `remote` | remote addresses (`s3://`, `gs://`, `az://`, `https://`) in place of any path of a trace, fleet or
-//! report; not enabled by `cli` |
+//! | `remote` | `s3://`, `gs://`, `az://` and `https://` addresses as paths of traces, fleets and reports |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
 //! | `junit` | the result of a gate as JUnit XML |
 //! | `model` | the module `model` |
@@ -93,7 +90,7 @@
 // Only `storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-// The command line refers to the library as `tracetree`, like other programs.
+// The command line refers to the library as `tracetree`, as other programs do.
 #[cfg(feature = "cli")]
 extern crate self as tracetree;
 

@@ -125,7 +125,7 @@ pub enum Presence {
 }
 
 impl Presence {
-    /// The presence of an item with these counts.
+    /// On which sides an item is present, given its count on each side.
     pub fn of(counts: PerSide<u64>) -> Presence {
         match (counts.baseline, counts.candidate) {
             (1.., 0) => Presence::Only(Side::Baseline),

@@ -30,7 +30,7 @@ const LAYERS: [&str; 17] = [
     "gate",
     "fleet",
 ];
-/// The modules that `model` may use, although `model` is not part of the data flow.
+/// The modules that `model` may use; `model` itself is not part of the data flow.
 const MODEL: [&str; 4] = ["escape", "error", "condition", "trace"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
@@ -178,7 +178,8 @@ fn a_foreign_type_in_a_signature_is_found() {
     assert!(signatures[0].contains("Serialize"));
 }
 
-/// For each dependency, the modules that may use it (its *doors*). If there are several, a comment gives the reason.
+/// For each dependency, the modules that may use it (its *doors*). If a dependency has several doors, a comment
+/// explains why.
 const DOORS: [(&str, &[&str]); 42] = [
     ("anstream", &["cli"]),
     ("anstyle", &["cli"]),
@@ -217,7 +218,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("reqwest", &[]),
     ("regex", &["trace"]),
     ("rust_xlsxwriter", &["report"]),
-    // All maps whose order does not matter use this hasher.
+    // All maps whose iteration order does not matter use this hasher.
     (
         "rustc_hash",
         &["trace", "tree", "program", "diff", "analysis", "report", "gate", "fleet", "snapshot"],
@@ -241,7 +242,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("strsim", &["program"]),
     ("terminal_size", &["cli"]),
     ("tokio", &["storage"]),
-    // Files with aliases, categories, rules and scenarios are written by users in TOML.
+    // Users write files with aliases, categories, rules and scenarios in TOML.
     ("toml", &["diff", "analysis", "gate", "model"]),
     ("twox_hash", &["trace", "report", "fleet"]),
     // Compressed input is read by `trace`; baseline files are written by `gate`.
@@ -313,7 +314,8 @@ fn the_python_package_depends_only_on_the_library() {
     }
 }
 
-/// For each cycle of files that use each other, the names they use, one use per line.
+/// For each group of files that use each other in a cycle, the names that each file uses from another, one pair of
+/// files per line.
 fn circles(ties: &Ties) -> Vec<String> {
     let graph: DiGraphMap<&str, ()> = ties.keys().map(|(from, to)| (&**from, &**to)).collect();
     let several = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);

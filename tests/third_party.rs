@@ -20,8 +20,8 @@ fn named(notices: &str) -> Crates {
     words.filter(|words| words.ends_with(|end: char| end.is_ascii_digit())).collect()
 }
 
-/// The crates that are linked into the command on this machine. Cargo reads only the lock file and local packages,
-/// and does not access the network.
+/// The crates that are linked into the command on this machine. To list these crates, Cargo reads only the lock file
+/// and local packages, and does not access the network.
 fn linked() -> Crates {
     let arguments = [
         "tree",

@@ -21,7 +21,7 @@ use Where::{Everywhere, OnScreen};
 
 /// Banned phrases, each with a replacement and a sentence that contains the phrase.
 ///
-/// A phrase is a sequence of words with alternatives: `a|b` matches either word, `!a|b` matches any other word, `*`
+/// A phrase is a sequence of word patterns: `a|b` matches either word, `!a|b` matches any word except these two, `*`
 /// matches any word, `^` matches the start of a sentence that is not a question, and `$` matches the end of a clause.
 const PHRASES: &[(Where, &str, &str, &str)] = &[
     (
@@ -187,19 +187,20 @@ const PHRASES: &[(Where, &str, &str, &str)] = &[
     (Everywhere, "of today", "recent", "Traces of today have them."),
 ];
 
-/// Reviewed exceptions: the file, the words it may contain, and the reason.
+/// Reviewed exceptions: the file, the words that the file may contain, and why they are allowed.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ("docs/concepts/glossary.md", "the account", "explains the name in file formats and code"),
     ("docs/concepts/glossary.md", "partner", "explains the name in code"),
     ("src/cli/side_names.rs", "and trace2", "names the columns of the tables"),
 ];
 
-/// A word in a passage, in lowercase, or a mark.
+/// A word in a passage, in lowercase, or a punctuation mark.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Word {
     /// The line number of the word.
     line: usize,
-    /// The word or mark. The marks `.` and `?` end a sentence, `,` ends a clause, and `` ` `` replaces code.
+    /// The word or the punctuation mark. The marks `.` and `?` end a sentence, `,` ends a clause, and `` ` `` replaces
+    /// code.
     text: String,
 }
 

@@ -1,4 +1,4 @@
-"""Draws what `tracetree diff` prints about bundled pairs of traces as SVG pictures.
+"""Draws SVG pictures of what `tracetree diff` prints about bundled pairs of traces.
 
     python docs/gallery/make.py [TRACETREE]
 

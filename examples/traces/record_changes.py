@@ -13,7 +13,7 @@
 | `foreach_off` | `AdamW(foreach=False)` |
 | `clip` | `clip_grad_norm_` before the optimizer |
 | `loader` | the data loader takes 4 ms longer |
-| `gelu` | the GELU is written out as separate ops |
+| `gelu` | the GELU is computed by separate elementary ops |
 | `dropout` | a dropout layer after each attention layer |
 | `relu` | ReLU instead of GELU |
 | `five_steps` | five steps are recorded instead of two |

@@ -1,4 +1,4 @@
-"""Records the training of two small models on the CPU, in eager mode and compiled by `torch.compile`.
+"""Records the training of two small models on the CPU, both in eager mode and compiled by `torch.compile`.
 
     python record_compiled.py cnn eager    # writes cnn_eager.pt.trace.json.gz next to this file
     python record_compiled.py cnn compiled
@@ -6,8 +6,8 @@
     python record_compiled.py tfm compiled
     python record_compiled.py tfm compiled_blocks   # compiles each block separately
 
-The bundled traces were recorded with PyTorch 2.6.0; any 2.x with a C++ compiler works. The model is built and
-warmed up in the same way on both sides; only the call to `torch.compile` differs.
+The bundled traces were recorded with PyTorch 2.6.0; any PyTorch 2.x works if a C++ compiler is installed. The model is
+built and warmed up in the same way on both sides; only the call to `torch.compile` differs.
 """
 
 import gzip

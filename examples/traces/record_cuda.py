@@ -252,7 +252,7 @@ def record_decode(variant, path):
         else:
             if not variant.startswith("eager"):
                 mode = "reduce-overhead" if variant == "reduce_overhead" else None
-                # With dynamic shapes, both batch sizes would share one compiled graph.
+                # With dynamic shapes, the two batch sizes would share one compiled graph.
                 model = torch.compile(model, mode=mode, dynamic=False)
             step = step_of(lambda batch: model(tokens[batch]))
         if variant == "reduce_overhead":

@@ -1,4 +1,4 @@
-"""Records models whose layers change in ways that are hard to match, on an NVIDIA GPU and without Python stacks.
+"""Records models on an NVIDIA GPU, without Python stacks; the layers change in ways that make them hard to match.
 
     python record_layers.py FOLDER                  # all, each in a process of its own
     python record_layers.py FOLDER gpt half         # one: FOLDER/gpt_half.pt.trace.json.gz

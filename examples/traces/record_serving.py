@@ -12,7 +12,7 @@ as in SGLang (`step[DECODE bs=M]`). The traces contain no profiler steps.
 | `reordered` | the same requests arrive in a different order |
 | `fewer` | two fewer requests |
 | `math` | attention uses the math backend |
-| `chunked` | a long prompt is computed in chunks of 256 tokens, with decodes in between |
+| `chunked` | a long prompt is prefilled in chunks of 256 tokens, with decodes between the chunks |
 | `sglang` | forward passes are annotated as in SGLang |
 """
 

@@ -45,9 +45,9 @@ use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
 #[pyclass(frozen, weakref, module = "tracetree")]
 pub(crate) struct Comparison {
     comparison: tracetree::Comparison,
-    /// The arguments from which the comparison was made, used to pickle it.
+    /// The arguments from which the comparison was made; a pickle stores these arguments.
     origin: Origin,
-    /// Path of the HTML page of the latest report that was written with a page.
+    /// Path of the HTML page in the latest report that contains one.
     page: Mutex<Option<PathBuf>>,
 }
 
@@ -571,7 +571,7 @@ impl Comparison {
         slf.py().import("tracetree._plots")?.call_method1("open_page", (slf,))
     }
 
-    /// Path of the HTML page of the latest report that was written with a page.
+    /// Path of the HTML page in the latest report that contains one.
     #[getter]
     fn _page(&self) -> Option<PathBuf> {
         self.page.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -587,12 +587,12 @@ impl Comparison {
         slf.py().import("tracetree._pickle")?.call_method1("comparison", (slf,))
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the comparison itself, because a comparison never changes.
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the comparison itself, because a comparison never changes.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         drop(memo);
         slf

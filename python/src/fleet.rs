@@ -1,4 +1,4 @@
-//! A pair of a fleet → its shard, in this process.
+//! Compares one pair of traces from a fleet in this process, and writes the pair's shard.
 
 use super::errors::raise;
 use super::work::{self, Watch};
@@ -8,8 +8,8 @@ use tracetree::fleet::{Mapping, Plan};
 use tracetree::report::ReportOptions;
 use tracetree::{Cancel, Error, Result};
 
-/// Compares the only pair of a plan, given as JSON, and writes its shard below `out`. Returns the outcome as a line
-/// of JSON.
+/// Compares the only pair in a plan, which is given as JSON, and writes the pair's shard below `out`. Returns the
+/// outcome as a line of JSON.
 #[pyfunction]
 pub(crate) fn map_pair(
     py: Python<'_>,

@@ -83,7 +83,7 @@ fn check(
     Ok((outcome, write(GateFormat::Text), write(GateFormat::Json)))
 }
 
-/// Reads the runs of one side one after another and records them for the gate.
+/// Reads the runs on one side, one after another, and records them for the gate.
 fn record(runs: Vec<Input>, captures: &CaptureSource, reading: &ReadOptions) -> Result<Recording> {
     let mut recorder = Recorder::default().captures(captures.clone());
     for run in runs {

@@ -25,7 +25,7 @@ use tracetree::{Analysis, CallTree, Side};
 pub(crate) struct Node {
     tree: Arc<CallTree>,
     call: CallId,
-    /// The comparison that contains the call, and the call's side in it.
+    /// The comparison that contains the call, and the side on which the call occurs.
     within: Option<(Arc<Analysis>, Side)>,
 }
 

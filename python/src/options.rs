@@ -1,4 +1,5 @@
-//! Converts the keyword arguments of `tracetree.diff` to library options, as the command line does with its options.
+//! Converts the keyword arguments of `tracetree.diff` to library options, just as the command line converts its own
+//! options.
 
 use crate::errors::{raise, usage};
 use crate::source::{Capture, captures};

@@ -43,7 +43,7 @@ pub(crate) enum Capture<'py> {
 /// Where graph captures come from: `None` means the folder next to the trace, an empty list means no captures.
 ///
 /// # Errors
-/// If the list contains both traces and files, and one of the files cannot be read.
+/// Fails if the list contains both traces and files, and one of the files cannot be read.
 pub(crate) fn captures(given: Option<Vec<Capture<'_>>>) -> tracetree::Result<CaptureSource> {
     let Some(given) = given else { return Ok(CaptureSource::Beside) };
     if given.is_empty() {
@@ -77,8 +77,8 @@ impl Read for Bytes {
     }
 }
 
-/// Reads a Python file object piece by piece. While this thread reads, the calling thread waits and has released the
-/// interpreter.
+/// Reads a Python file object piece by piece. While this thread reads, the calling thread waits and lets other threads
+/// use the interpreter.
 struct Pieces {
     current: Bytes,
     next: Py<PyAny>,

@@ -17,9 +17,9 @@ use tracetree::write_file;
 
 /// A table of a comparison.
 ///
-/// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream can read it directly.
-/// `to_pylist`, `column` and `to_csv` need no other package. `columns` and `schema` describe the columns.
-/// Values that are undefined or unknown are null. A column with a unit has the unit at the end of its name.
+/// pandas, polars, pyarrow, DuckDB and every other reader of the Arrow C stream can read it directly. `to_pylist`,
+/// `column` and `to_csv` need no other package. `columns` and `schema` describe the columns. Values that are undefined
+/// or unknown are null. If the values in a column have a unit, the column's name ends with the unit.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -32,7 +32,7 @@ use tracetree::write_file;
 pub(crate) struct Table {
     name: &'static str,
     table: tables::Table,
-    /// The arguments from which the comparison was made, used to pickle the table.
+    /// The arguments from which the comparison was made; a pickle of the table stores these arguments.
     origin: Origin,
     arrow: OnceLock<ArrowTable>,
 }
@@ -205,12 +205,12 @@ impl Table {
         slf.py().import("tracetree._pickle")?.call_method1("table", (slf,))
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the table itself, because a table never changes.
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the table itself, because a table never changes.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         drop(memo);
         slf

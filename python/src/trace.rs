@@ -12,7 +12,7 @@ use tracetree::program::TraceInfo;
 use tracetree::report::{DescribedTrace, write_info_json};
 use tracetree::trace::Uid;
 
-/// Maximum number of ops in the list of ops that are furthest from their roofline.
+/// Maximum length of the list of ops that are furthest from their roofline.
 const FURTHEST: usize = 10;
 
 /// A trace, returned by `tracetree.open` and accepted by `tracetree.diff`.
@@ -27,7 +27,7 @@ const FURTHEST: usize = 10;
 pub(crate) struct Trace {
     trace: Arc<tracetree::Trace>,
     tree: OnceLock<Arc<CallTree>>,
-    /// The arguments from which the trace was read, used to pickle it.
+    /// The arguments from which the trace was read; a pickle stores these arguments.
     origin: Origin,
 }
 
@@ -117,12 +117,12 @@ impl Trace {
         slf.py().import("tracetree._pickle")?.call_method1("trace", (slf,))
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the trace itself, because a trace never changes.
     fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    /// The same object, because it never changes.
+    /// A copy is the trace itself, because a trace never changes.
     fn __deepcopy__<'py>(slf: Bound<'py, Self>, memo: Bound<'py, PyAny>) -> Bound<'py, Self> {
         drop(memo);
         slf

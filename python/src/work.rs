@@ -35,7 +35,7 @@ impl<T> Teller<T> {
     }
 }
 
-/// How the caller follows the progress of the work and cancels it.
+/// Lets the caller follow the progress of the work and cancel the work.
 pub(crate) struct Watch<'py> {
     /// Called with the name of the stage, the side and the number of bytes read.
     pub(crate) progress: Option<Bound<'py, PyAny>>,

@@ -1,4 +1,4 @@
-"""Checks the tables of all calls and of memory against counts made from the raw JSON."""
+"""Checks the tables that list all calls, and the memory tables, against counts from the raw JSON."""
 
 from __future__ import annotations
 

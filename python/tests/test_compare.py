@@ -1,4 +1,4 @@
-"""Comparisons: accepted inputs, queries, results, and errors."""
+"""Tests for comparisons: accepted inputs, queries, results, and errors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Remote(io.RawIOBase):
 
 
 def test_a_file_object_is_read_in_pieces(pair: tuple[Path, Path], d: tracetree.Comparison) -> None:
-    # Trailing spaces make the trace large and are ignored.
+    # The trailing spaces make the trace large, but readers ignore them.
     baseline, candidate = (Remote(gzip.decompress(path.read_bytes()) + b" " * (40 << 20)) for path in pair)
     assert same(tracetree.diff(baseline, candidate), d)
     for file in (baseline, candidate):
@@ -93,8 +93,8 @@ def test_a_file_object_that_fails_midway_is_an_error(pair: tuple[Path, Path]) ->
 
 def test_one_open_file_cannot_be_both_traces(pair: tuple[Path, Path]) -> None:
     with pair[0].open("rb") as file, pytest.raises(tracetree.TraceError, match=r"resnet\.rocm"):
-        # If the file object were read a second time, the result would be an empty trace, so passing it twice has to
-        # raise an error.
+        # If the file object were read a second time, the result would be an empty trace, so passing the object twice
+        # has to raise an error.
         tracetree.diff(file, file)
 
 
@@ -113,7 +113,7 @@ def test_the_answer_is_what_the_command_line_prints(
     compared = tracetree.diff(*paths)
     # The command prints warnings to standard error.
     shown = [line for line in repr(compared).splitlines() if not line.startswith("warning: ")]
-    # The last line of the output names the report folder, which differs.
+    # The last line of the output names the report folder, which differs between the two runs.
     assert len(shown) > 15 and shown[:-1] == printed()[: len(shown) - 1]
     # Output to a terminal is shortened, output to a pipe is not.
     whole = [line for line in compared.text().splitlines() if "…" not in line]
@@ -463,6 +463,6 @@ def test_ten_comparisons_of_one_program_have_the_same_headline(real: Path) -> No
         headlines.add(re.sub(r"\(.*?\)|[\d.]+ → [\d.]+ ms", "…", headline))
         assert headline.count("…") == 0
         assert all(change["change"] is None for change in d.changes.to_pylist()), f"seed {seed}"
-        # The order of the runs on a side has no meaning.
+        # The order in which the runs on one side are given has no effect.
         assert tracetree.diff(runs[4::-1], runs[:4:-1]).answer == d.answer
     assert headlines == {"No significant difference …: … per step, and the programs are identical"}

@@ -1,4 +1,5 @@
-"""Fleets: the local backend and the Ray backend write the same bytes, even if workers or the driver are killed."""
+"""Tests for fleets: the local backend and the Ray backend write the same bytes, even if workers or the driver are
+killed."""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ def test_outcomes_arrive_one_by_one_and_the_rest_is_cancelled(job: Path, tmp_pat
     assert first.status == "ok" and first.folder.startswith("rank_") and first.host and first.role
     assert first.step_us and min(first.step_us) > 0
     answers.close()
-    # One more pair may have been started.
+    # By now, a second pair may have been started.
     assert len(list((tmp_path / "shards").iterdir())) <= 2
     rest = list(fleet.outcomes(job / "plan.json", out=tmp_path))
     assert len(rest) == RANKS and [one for one in rest if one.key == first.key][0].was_there
@@ -104,7 +105,7 @@ def test_outcomes_arrive_one_by_one_and_the_rest_is_cancelled(job: Path, tmp_pat
 
 
 def command(place: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Replaces the command of the workers by a shell script, in which ``run`` is the real one."""
+    """Replaces the command that the workers run with a shell script in which ``run`` runs the real command."""
     path = place / "command"
     path.write_text(f'#!/bin/sh\nrun() {{ {sys.executable} -m tracetree "$@"; }}\n{script}\n')
     path.chmod(0o755)
@@ -135,7 +136,7 @@ def test_a_folder_that_is_not_shared_is_reported_as_such(
     unseen = "1 worker reports shards that this machine cannot see in .*out: is this folder shared"
     with pytest.raises(TraceError, match=unseen):
         fleet.run(job / "plan.json", out=tmp_path / "out")
-    # Half of the workers share the folder.
+    # Only half of the workers write to the shared folder.
     command(tmp_path, monkeypatch, f"""grep -q '"rank": [0-3],' "$3" && {elsewhere}; run "$@" """)
     result = fleet.run(job / "plan.json", out=tmp_path / "half")
     assert result.exit_code == 3 and result.counts["ok"] == 3
@@ -209,7 +210,7 @@ def test_a_killed_driver_resumes_and_repeats_nothing(job: Path, expected: dict[s
         time.sleep(0.02)
     driver.kill()
     driver.wait()
-    time.sleep(2)  # When the driver is killed, its workers end as well.
+    time.sleep(2)  # When the driver is killed, the driver's workers end as well.
     before = {path: path.stat().st_mtime_ns for path in shards.glob("*.parquet")}
     assert before
     fleet.run(job / "plan.json", out=tmp_path)
@@ -229,7 +230,7 @@ def tiny(rank: int, micros: int) -> str:
 
 
 class Storm(fleet.Ray):
-    """A Ray back end that kills the worker of every tenth pair once, and takes a node away in the middle."""
+    """A Ray backend that kills the worker once for a tenth of the pairs, and removes a node partway through the run."""
 
     def __init__(self, marks: Path, remove_node: Callable[[], None]) -> None:
         super().__init__(retries=20)
@@ -255,7 +256,8 @@ def test_killed_workers_and_a_lost_node_change_no_byte(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     from ray.cluster_utils import Cluster
 
-    ray.shutdown()  # This is the last test, and a process has one cluster.
+    # This is the last test in this file, and a process can use only one cluster at a time.
+    ray.shutdown()
     for folder in ("before", "after"):
         (tmp_path / folder).mkdir()
         for rank in range(MANY):

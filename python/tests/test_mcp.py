@@ -1,4 +1,4 @@
-"""Tests the Model Context Protocol server with the SDK's client, over standard input and output."""
+"""Tests for the Model Context Protocol server, called by the SDK's client over standard input and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The mistakes in docs/guides/python-errors.md raise the exception and the message that the page states."""
+"""Tests that each mistake in docs/guides/python-errors.md raises the exception, with the message, that the page
+states."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ LONGEST = 2000
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """The code, the exception and the message in each row of the table of common mistakes."""
+    """The code, the exception and the message in each row of the table that lists common mistakes."""
     table = PAGE.read_text(encoding="utf-8").split("## Common mistakes")[1]
     found = re.findall(r"^\| `(.+?)` \| `(\w+)` \| (.+) \|$", table, re.MULTILINE)
     return [(code, exception, unescape(message)) for code, exception, message in found]

@@ -1,4 +1,4 @@
-"""Notes are available in Python as values, as warnings, in the text and on the card."""
+"""Tests that notes are available in Python as values, as warnings, in the printed text and on the notebook card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Plots show the values in the tables, with either plotting package; also tests the flame graph and the HTML page."""
+"""Tests that plots show the values in the tables with either plotting package; also tests the flame graph and the HTML
+page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests the pytest plugin in separate processes."""
+"""Tests for the pytest plugin, which runs in separate processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_compared(tracetree):
 
 
 def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # The plugin is loaded by name if the package is not installed with its entry point.
+    # If the package is installed without its entry point, the plugin is loaded by name.
     known = {point.name for point in importlib.metadata.entry_points(group="pytest11")}
     plugin = [] if "tracetree" in known else ["-p", "tracetree._pytest"]
     program = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *arguments]
@@ -51,7 +51,7 @@ def test_baselines_are_recorded_checked_and_summed_up(pair: tuple[Path, Path], t
     assert "test_speed.py::test_compared: Unchanged: 5.024 ms on both sides" in summary
     assert summary.count("test_speed.py::test_twice: PASS") == 2
     assert "TraceWarning: NOT_TESTED: with 1 run per side" in checked.stdout
-    # A different trace fails against the same baseline.
+    # With the same baseline, the check of a different trace fails.
     test.write_text("import tracetree._events\n" + TEST.format(candidate=str(pair[0])))
     failed = pytest_in(tmp_path, "-k", "resnet")
     assert failed.returncode == 1

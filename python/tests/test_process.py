@@ -1,4 +1,4 @@
-"""Behavior of the package within a process: threads, forks, Ctrl-C, memory, imports."""
+"""Tests for the behavior of the package within a process: threads, forks, Ctrl-C, memory and imports."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ def test_no_reference_to_a_large_input_is_kept(
         if sys.getrefcount(trace) == before:
             break
         time.sleep(0.01)
-        # References released by other threads are counted at the next call into the native half.
+        # If another thread releases a reference, the reference count is updated only at the next call into the native
+        # half.
         d.corresponding_uid("baseline", 0)
     assert sys.getrefcount(trace) == before
 

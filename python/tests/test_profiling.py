@@ -1,4 +1,4 @@
-"""Tests profilers as input and for recording, with a stand-in for PyTorch; test_torch.py tests them with PyTorch."""
+"""Tests with profilers as inputs and as recorders, with a stand-in for PyTorch; test_torch.py uses PyTorch itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every table has the same values as its CSV file, in every package that reads Arrow."""
+"""Tests that every table has the same values as its CSV file, in every package that reads Arrow."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def test_a_stream_can_be_read_again_or_dropped(d: tracetree.Comparison) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     rows = d.rows
     for _ in range(100):
-        # These Arrow capsules are never consumed, so their memory is released with them.
+        # These Arrow capsules are never consumed, so the table data is released when the capsules are.
         rows.__arrow_c_stream__()
         rows.__arrow_c_schema__()
     assert pyarrow.table(rows).equals(pyarrow.table(rows))

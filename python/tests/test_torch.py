@@ -1,4 +1,4 @@
-"""Recording with PyTorch: steps, files, failures, and the comparison of two functions. `python/test-torch` runs it."""
+"""Tests for recording with PyTorch: steps, files, failures, and comparing two functions. Run by `python/test-torch`."""
 
 from __future__ import annotations
 

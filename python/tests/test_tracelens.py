@@ -1,4 +1,5 @@
-"""Compatibility with TraceLens: its examples run with a changed import, and its data frames keep their meaning."""
+"""Tests for compatibility with TraceLens: TraceLens's examples run with only the import changed, and the data frames
+keep their meaning."""
 
 from __future__ import annotations
 
@@ -139,7 +140,7 @@ def test_the_frame_has_a_row_for_each_kernel_below_an_op(ran: dict[str, Any], ra
 
 
 def union(spans: list[tuple[float, float]]) -> float:
-    """Returns the total length of the union of intervals, summed piece by piece between their end points."""
+    """Returns the total length of the union of intervals, summed piece by piece between consecutive end points."""
     ends = sorted({end for span in spans for end in span})
     return sum(b - a for a, b in zip(ends, ends[1:]) if any(s <= a and b <= e for s, e in spans))
 
@@ -176,7 +177,8 @@ def test_launches_of_two_platforms_are_no_common_ancestor(ran: dict[str, Any]) -
     frame = ran["df_stats"]
     names = set(frame["lowest_common_ancestor_name"].dropna())
     assert not [name for name in names if name.startswith(("hip", "cuda", "cu"))]
-    # Only GPU events below unmatched backward ops, whose parent is the thread, have no common ancestor.
+    # Only GPU events below unmatched backward ops have no common ancestor, because the parent of these ops is the
+    # thread.
     without = frame[frame["lowest_common_ancestor_name"].isna()]
     assert set(without["cpu_op_name"]) == {"aten::miopen_batch_norm_backward", "aten::cudnn_batch_norm_backward"}
 

@@ -1,4 +1,4 @@
-"""Traces, comparisons and tables as Python values: pickles, copies, weak references, rows."""
+"""Tests that use traces, comparisons and tables as Python values: pickles, copies, weak references and rows."""
 
 from __future__ import annotations
 

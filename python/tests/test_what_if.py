@@ -1,4 +1,4 @@
-"""``d.what_if``, used as a table or as a function, returns the same figures as ``tracetree what-if``."""
+"""Tests that ``d.what_if``, as a table and as a function, returns the same figures as ``tracetree what-if``."""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
 >>> print(d.answer)
 5.8% faster: 5.336 → 5.024 ms per step; GPU busy −0.629 ms, GPU idle +0.317 ms; the device was idle 22 → 30% of the step
 
-pandas, polars, pyarrow and DuckDB can read every table in ``d`` directly. Every difference is candidate −
-baseline, so a positive time difference is a slowdown. A column with a unit has the unit at the end of its name.
+pandas, polars, pyarrow and DuckDB can read every table in ``d`` directly. Every difference is candidate − baseline, so
+a positive time difference is a slowdown. If the values in a column have a unit, the column's name ends with the unit.
 """
 
 from typing import TYPE_CHECKING

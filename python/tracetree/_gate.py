@@ -19,7 +19,7 @@ from tracetree._notes import depth
 class Site:
     """One call site where a finding occurs."""
 
-    #: The modules or calls around the call site, such as ``CNN_0.Sequential_0.Block_1``.
+    #: The modules or calls that enclose the call site, such as ``CNN_0.Sequential_0.Block_1``.
     place: str
     #: The phase of the call site, such as ``train.forward``.
     phase: str
@@ -80,7 +80,7 @@ class GateOutcome:
     headline: str
     #: What was found.
     findings: tuple[Finding, ...]
-    #: The checks that could not be made, each with the reason.
+    #: The checks that could not be made; each entry says why.
     not_tested: tuple[str, ...]
     #: The report that ``tracetree gate`` prints.
     report: str = field(repr=False)
@@ -181,8 +181,8 @@ def assert_no_regression(
     file are chosen when that file is recorded.
 
     Returns the JSON document that ``tracetree gate --format json`` writes. Raises ``RegressionError`` if a rule is
-    violated or the result is inconclusive; this ``AssertionError`` has the gate report and ``.findings``. For each
-    check that could not be made, a ``TraceWarning`` is issued, which pytest lists.
+    violated or the result is inconclusive; this ``AssertionError`` contains the gate report as its message and the
+    findings as ``.findings``. For each check that could not be made, a ``TraceWarning`` is issued, which pytest lists.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"
@@ -207,7 +207,7 @@ def assert_no_regression(
 
 
 def finding(found: dict[str, Any]) -> Finding:
-    """Converts a finding in the JSON document."""
+    """Creates a ``Finding`` from a finding in the JSON document."""
     return Finding(
         state=found["state"],
         kind=found["kind"],
@@ -223,7 +223,7 @@ def finding(found: dict[str, Any]) -> Finding:
 
 
 def site(found: dict[str, Any]) -> Site:
-    """Converts a call site in the JSON document."""
+    """Creates a ``Site`` from a call site in the JSON document."""
     source = found["site"] or {}
     return Site(
         place=found["place"],

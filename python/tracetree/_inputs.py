@@ -35,7 +35,7 @@ class Profiler(Protocol):
 
 
 class Named:
-    """A trace as bytes, with the name that messages show."""
+    """A trace as bytes, with the name that is shown in messages."""
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
@@ -110,7 +110,8 @@ def runs(given: Any) -> list[_Source]:
 
 
 def files(given: Any) -> list[Any]:
-    """The files in a folder or matching a pattern, sorted by name; other arguments are returned unchanged."""
+    """The files in a folder, or the files that match a pattern, sorted by name; any other argument is returned
+    unchanged."""
     if not isinstance(given, (str, os.PathLike)):
         return [given]
     path = os.fspath(given)
@@ -135,7 +136,7 @@ def files(given: Any) -> list[Any]:
 
 
 def of_rank(sources: list[_Source], rank: int | None) -> list[_Source]:
-    """The files of one rank. Raises ``UsageError`` if there are several ranks and ``rank`` is ``None``.
+    """The files for one rank. Raises ``UsageError`` if there are several ranks and ``rank`` is ``None``.
 
     A baseline file counts as a file of every rank.
     """
@@ -246,10 +247,11 @@ def name_of(file: Any) -> str:
 
 
 class Pieces:
-    """The rest of a file object, binary or text: each call returns the next piece, empty at the end of the file.
+    """The rest of a file object, binary or text: each call returns the next piece, which is empty at the end of the
+    file.
 
-    The native half calls this object from its own threads while it reads, so only one piece of a file is in memory at a
-    time, however large the file is, local or remote.
+    The native half calls this object from its own threads while reading, so only one piece of a file is in memory at a
+    time, no matter how large the file is, and whether it is local or remote.
     """
 
     #: Bytes per piece. fsspec fetches at least this many bytes per request.

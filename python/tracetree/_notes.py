@@ -71,7 +71,8 @@ def line(code: str, message: str, hint: str, side: str | None = None) -> str:
 
 
 def lines(d: Comparison) -> list[str]:
-    """The warnings about a comparison, one per line; if there are too many, the last line counts the rest."""
+    """The warnings about a comparison, one per line; if there are too many to list, the last line says how many more
+    there are."""
     found = [note["text"] for note in of_comparison(d) if note["severity"] == "warning"]
     if len(found) > SHOWN:
         more = len(found) - SHOWN
@@ -95,7 +96,8 @@ def with_warnings(d: Comparison, shown: str) -> str:
 
 
 def warn(d: Comparison) -> None:
-    """Issues the warnings about a comparison for the line outside this package that requested the comparison."""
+    """Issues the warnings about a comparison; each warning refers to the line outside this package that requested the
+    comparison."""
     for note in of_comparison(d):
         if note["severity"] == "warning":
             warnings.warn(TraceWarning(note["text"]), stacklevel=depth())

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Union
 if TYPE_CHECKING:
     from tracetree._inputs import Captures
 
-#: A progress callback. Its arguments are the stage (``reading baseline``, ``aligning``, …), the bytes read and the
-#: total number of bytes.
+#: A progress callback. The arguments are the stage (``reading baseline``, ``aligning``, …), the number of bytes read so
+#: far, and the total number of bytes.
 Progress = Callable[[str, int, Union[int, None]], object]
 
 _Path = Union[str, "os.PathLike[str]"]

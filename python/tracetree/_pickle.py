@@ -1,4 +1,4 @@
-"""Pickles traces, comparisons and tables in the form of the bytes and options from which they were created.
+"""Pickles traces, comparisons and tables by storing the bytes and options from which they were created.
 
 Unpickling computes the value again from these bytes, so the figures are the same on every machine.
 """

@@ -114,7 +114,8 @@ class Plots:
 
 
 def label(row: dict[str, Any]) -> str:
-    """The label of a bar: the sentence if it is a change to the program, otherwise the kind of the difference."""
+    """The label of a bar: for a change to the program, the sentence that describes the change; otherwise, the kind of
+    difference."""
     if row["change"] is None:
         return f"Same program: {row['kind'].replace('_', ' ')}"
     return str(row["sentence"])
@@ -278,7 +279,7 @@ class Altair:
 
 
 def chosen(engine: Engine | None) -> Any:
-    """The requested plotting package, or the installed one if none was requested."""
+    """The requested plotting package; if none was requested, a plotting package that is installed."""
 
     engines: dict[str, type[Any]] = {"matplotlib": Matplotlib, "altair": Altair}
     if engine is not None and engine not in engines:
@@ -318,7 +319,7 @@ def flamegraph(d: Comparison) -> Image:
 
 
 def open_page(d: Comparison) -> Path:
-    """Opens the page of the latest report in the browser; if no report has a page, one is written first."""
+    """Opens the page in the latest report in the browser; if no report has a page, a page is written first."""
     import webbrowser
 
     path = d._page

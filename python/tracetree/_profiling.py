@@ -93,7 +93,8 @@ def action(profiler: Any, step: int) -> str:
 
 
 def rank() -> int:
-    """The rank of this process according to ``torch.distributed``, or else the launcher; 0 if neither knows it."""
+    """The rank of this process according to ``torch.distributed`` or, failing that, the launcher; 0 if neither knows
+    the rank."""
     import sys
 
     # Ask torch for the rank only if torch is already imported, because the import takes seconds.
@@ -109,7 +110,8 @@ OF_COUNTS: Any = object()
 
 
 class profile:
-    """Records the steps in a ``with`` block to ``folder``, with everything that a comparison needs.
+    """Records the steps in a ``with`` block and writes the traces to ``folder``, with everything that a comparison
+    needs.
 
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python
     stacks, and writes one file for each rank. Call ``p.step()`` after each step of the program. The first
@@ -174,7 +176,7 @@ class profile:
 
     @property
     def path(self) -> str | None:
-        """The last file written; ``None`` before the first one."""
+        """The last file written; ``None`` before the first file is written."""
         paths = self.paths
         return paths[-1] if paths else None
 

@@ -30,7 +30,7 @@ def compare_steps(
     profiler: dict[str, Any] | None = None,
     **options: Unpack[RecordedOptions],
 ) -> Comparison:
-    """Records ``before`` and ``after``, each of which runs one step, and compares them.
+    """Records ``before`` and ``after``, each of which runs one step, and compares the recordings.
 
     Both functions are first called ``warmup`` times without the profiler. Then each function is recorded ``runs``
     times, in the order A B B A A B B A …, so that a machine that slows down or speeds up affects both functions
@@ -78,7 +78,7 @@ def record(
     function: Callable[[], object], folder: str, steps: int, warmup: int, options: dict[str, Any]
 ) -> str:
     """Records steps of a function and returns the path of the recording."""
-    # Run at least one warm-up step, because the first step would otherwise include the profiler's start.
+    # Run at least one warm-up step, because the first recorded step would otherwise include the start of the profiler.
     with profile(folder, wait=0, warmup=max(warmup, 1), active=steps, **options) as recorded:
         for _ in range(max(warmup, 1) + steps):
             function()

@@ -34,16 +34,17 @@ from tracetree._errors import TraceError, UsageError
 __all__ = ["Answer", "Engine", "FleetResult", "Job", "Local", "Ray", "Task", "compare_pair", "outcomes", "plan",
            "reduce", "run"]
 
-#: A run ends after this many results in a row that could not be written, or workers that do not work.
+#: A run ends after this many consecutive pairs whose results could not be written or whose workers failed.
 _MOST_FAILURES = 10
 
-#: The codes of such results.
+#: The error codes that count as such failures.
 _FAILURES = ("SHARD_NOT_WRITTEN", "REPORT_NOT_WRITTEN", "WORKER_FAILED")
 
-#: Memory of a comparison: a constant, and bytes per byte of text of the larger trace.
+#: Memory needed for a comparison: a constant number of bytes, plus a number of bytes for each byte of uncompressed text
+#: in the larger trace.
 _MEMORY, _MEMORY_PER_BYTE = 64 << 20, 0.36
 
-#: Bytes of text per byte of a packed trace.
+#: Bytes of uncompressed text for each byte of a compressed trace.
 _UNPACKED = 16
 
 #: Maximum number of Ray tasks that are submitted and not finished.
@@ -56,7 +57,7 @@ class _WorkerLost(RuntimeError):
 
 @dataclass(frozen=True)
 class Job:
-    """What all tasks of a run have in common."""
+    """The settings that all tasks in a run have in common."""
 
     #: The plan without its pairs, as JSON.
     plan: str
@@ -66,7 +67,7 @@ class Job:
     threads: int
     #: Maximum time for a comparison in seconds.
     timeout: float
-    #: Whether pairs are compared in the worker itself instead of a process each.
+    #: Whether pairs are compared in the worker itself instead of in a separate process for each pair.
     in_process: bool = False
 
 
@@ -96,9 +97,10 @@ class Answer:
     was_there: bool = False
     #: The rank's folder in a report, such as ``rank_3``.
     folder: str = ""
-    #: Ranks with the same role run the same ops; empty without figures.
+    #: Ranks with the same role run the same ops; empty if no figures are available.
     role: str = ""
-    #: GPU time per step without communication, in µs, of the baseline and the candidate; ``None`` without figures.
+    #: GPU time per step without communication, in µs, of the baseline and the candidate; ``None`` if no figures are
+    #: available.
     step_us: tuple[float, float] | None = None
     #: The machine that compared the pair.
     host: str = ""
@@ -113,7 +115,7 @@ class Engine(Protocol):
 
 
 class Local:
-    """Uses the cores of this machine, with one process for each pair, or with threads of this process.
+    """Uses the cores of this machine, either with one process for each pair or with threads in this process.
 
     Threads start faster than processes, but a comparison that is killed ends this process.
     """
@@ -154,7 +156,7 @@ class Ray:
         make: Any = ray.remote
         remote = make(num_cpus=self._cpus, max_retries=self._retries, retry_exceptions=[_WorkerLost])(_answer_or_raise)
         shared = ray.put(fn)
-        # A task that needs more than any node has would never start.
+        # A task that needs more memory than any node has would never start.
         nodes: Callable[[], list[dict[str, Any]]] = ray.nodes
         most = int(max((node["Resources"].get("memory", 0) for node in nodes() if node["Alive"]), default=0))
         waiting: list[Task] = list(reversed(items))
@@ -180,7 +182,7 @@ class Ray:
 
 
 def _answer_or_raise(fn: Callable[[Task], Answer], item: Task) -> Answer:
-    """On a Ray worker: raises if the task is to be repeated."""
+    """Runs on a Ray worker; raises an exception if the task must be repeated."""
     answer = fn(item)
     if answer.code == "WORKER_LOST":
         raise _WorkerLost(answer.message)
@@ -188,7 +190,7 @@ def _answer_or_raise(fn: Callable[[Task], Answer], item: Task) -> Answer:
 
 
 def _result(ray: Any, one: Any, item: Task) -> Answer:
-    """The answer of a Ray task that has ended."""
+    """The result of a Ray task that has ended."""
     try:
         answer: Answer = ray.get(one, timeout=60)
         return answer
@@ -211,7 +213,7 @@ class FleetResult:
     folder: Path
     #: The content of ``fleet.json``.
     document: dict[str, Any]
-    #: 0, or 3 if the coverage is below ``min_coverage`` or if shards are missing.
+    #: The exit code: 0, or 3 if the coverage is below ``min_coverage`` or if shards are missing.
     exit_code: int
 
     @property
@@ -254,8 +256,8 @@ def outcomes(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
 
     ``backend`` is ``"local"`` (one process for each pair), ``"threads"`` (threads of this process), ``"ray"`` or any
     object with ``map(fn, items)``. A comparison that takes longer than ``timeout`` seconds is killed, except with
-    ``"threads"``. If the iteration ends early, also because of an error or Ctrl-C, the remaining pairs are cancelled.
-    The other parameters are those of ``run``.
+    ``"threads"``. If the iteration ends early, for example because of an error or Ctrl-C, the remaining pairs are
+    cancelled. The other parameters are those of ``run``.
 
     Raises ``TraceError`` if ten pairs in a row fail because of the folder or the workers.
     """
@@ -284,8 +286,8 @@ def outcomes(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
 def reduce(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
            shards: str | os.PathLike[str] | None = None, answers: Iterable[Answer] = (), min_coverage: float = 0.0,
            tables: str = "parquet") -> FleetResult:
-    """Merges the shards of a plan. ``answers`` are the outcomes of its pairs; without them, pairs that have no shard
-    are reported as not compared.
+    """Merges the shards of a plan. ``answers`` are the outcomes of the plan's pairs; without ``answers``, pairs that
+    have no shard are reported as not compared.
     """
     folder, place = str(Path(out).resolve()), _place(out if shards is None else shards)
     known = list(answers)
@@ -302,7 +304,7 @@ def reduce(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
 def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: str | os.PathLike[str] | None = None,
         backend: str | Engine = "local", cpus_per_pair: int = 1, retries: int = 3, timeout: float = 3600.0,
         min_coverage: float = 0.0, tables: str = "parquet") -> FleetResult:
-    """Compares all pairs of a plan on an engine, and merges the results: ``reduce`` of ``outcomes``.
+    """Compares all pairs in a plan on an engine, and merges the results by passing ``outcomes`` to ``reduce``.
 
     ``out`` is the folder for the result. ``shards`` (default ``out``) must be accessible to all workers under the
     same name. It is a folder, or an address (``"s3://bucket/fleet"``) if ``TRACETREE_COMMAND`` names a command that
@@ -316,7 +318,7 @@ def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: st
 
 
 def compare_pair(job: Job, task: Task) -> Answer:
-    """Compares one pair and writes its shard. Every failure is an answer."""
+    """Compares one pair and writes its shard. Every failure is returned as a result, not raised."""
     plan = json.dumps({**json.loads(job.plan), "pairs": [json.loads(task.pair)]})
     host = socket.gethostname()
     try:
@@ -334,7 +336,7 @@ def compare_pair(job: Job, task: Task) -> Answer:
 
 
 def _map_pair(plan: str, job: Job) -> str:
-    """Compares the pair of a plan in a separate process. Returns its line of JSON."""
+    """Compares the only pair in a plan in a separate process. Returns the line of JSON that the process prints."""
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "plan.json"
         path.write_text(plan)
@@ -350,7 +352,7 @@ def _memory(pair: dict[str, Any]) -> int:
 
 
 def _not_visible(compared: Sequence[Answer], place: str) -> dict[str, list[str]]:
-    """The entries for compared pairs, which apply if ``reduce`` finds no shard."""
+    """The entries for the compared pairs; an entry is used if ``reduce`` finds no shard for the pair."""
     if "://" not in place:
         compared = [answer for answer in compared if not Path(place, "shards", f"{answer.key}.parquet").exists()]
     hosts = sorted({answer.host for answer in compared})
@@ -362,7 +364,8 @@ def _not_visible(compared: Sequence[Answer], place: str) -> dict[str, list[str]]
 
 
 def _place(folder: str | os.PathLike[str]) -> str:
-    """The absolute path of a folder, because a worker may have another working directory; addresses stay unchanged."""
+    """The absolute path of a folder, because a worker may have a different working directory; an address is returned
+    unchanged."""
     text = os.fspath(folder)
     return text if "://" in text else str(Path(text).resolve())
 
@@ -371,7 +374,7 @@ def _engine(backend: str | Engine, cpus_per_pair: int, retries: int, timeout: fl
     if backend in ("local", "threads"):
         return Local(cpus_per_pair, in_process=backend == "threads")
     if backend == "ray":
-        # A task is repeated, and may wait for others that take as long.
+        # A task may be retried, and may have to wait for other tasks that take equally long.
         return Ray(cpus_per_pair, retries, 2 * timeout)
     if isinstance(backend, str):
         raise UsageError(f'there is no backend "{backend}": use "local", "threads", "ray" or any object with '

@@ -229,7 +229,8 @@ def link(tree: Tree, events: list[dict[str, Any]]) -> None:
     """Adds the relations in the tree, such as parent and children, to the events."""
 
     def visit(root: Node) -> None:
-        # Each entry has the node, the UID of its parent and the modules around it. Its GPU events follow later.
+        # Each entry contains a node, the UID of the node's parent, and the modules that enclose the node. The node's
+        # GPU events are added later.
         stack: list[tuple[Node, int | None, list[str]]] = [(root, None, [])]
         order: list[tuple[int | None, int | None, bool]] = []
         while stack:
@@ -378,7 +379,7 @@ class TraceDiff:
     def get_corresponding_uid(self, tree_num: int, uid: int) -> int:
         """The uid of the counterpart in the other trace; -1 if there is no counterpart.
 
-        ``tree_num``, which is 1 or 2, is the tree that contains ``uid``.
+        ``tree_num`` (1 or 2) says which tree contains ``uid``.
         """
         if tree_num not in (1, 2):
             raise ValueError(f"tree_num must be 1 or 2, not {tree_num!r}")
@@ -440,7 +441,8 @@ class TraceDiff:
     def generate_tracediff_report(self) -> None:
         """Creates all data frames and maps. Writes no files.
 
-        As in TraceLens, the frames for identical traces contain only the first trace and have no column ``source``.
+        As in TraceLens, the data frames for identical traces contain only the first trace and have no column
+        ``source``.
         """
         self.generate_diff_stats()
         self.get_df_diff_stats_unique_args()
@@ -480,8 +482,8 @@ class TraceDiff:
             name = None if ancestor is None else re.sub(r"\(\d+\)", "", ancestor["name"])
             for side, uids in enumerate(groups[at]):
                 events = sides[side].events
-                # Events without a common ancestor are not related to each other, so the busy time of each is computed
-                # separately.
+                # Events without a common ancestor are unrelated to each other, so the busy time of each event is
+                # computed separately.
                 busy = busy_time([events[uid] for uid in uids]) if at >= 0 else None
                 for uid in uids:
                     op = nearest_op(sides[side], uid)
@@ -540,8 +542,8 @@ class TraceDiff:
         first, second = self._names(node)
         if first == second:
             return False
-        # Two frames of the same function may differ in line number and address. Launches through two APIs match but
-        # have two names.
+        # The names of two frames for the same function may differ in line number and address. Launches through two
+        # different APIs can match although their names differ.
         runtime = self.baseline.events[node["uid1"]].get("cat") in ("cuda_runtime", "cuda_driver", "Runtime")
         return runtime or " | " in node["name"]
 
@@ -709,7 +711,7 @@ def as_tree(given: Any) -> TraceTree:
 
 
 def argument(op: dict[str, Any], key: str) -> Any:
-    """An op argument, with lists converted to tuples; an empty string if it was not recorded."""
+    """An op argument, with lists converted to tuples; an empty string if the argument was not recorded."""
     value = (op.get("args") or {}).get(key)
     return "" if value is None else tuples(value)
 
@@ -740,7 +742,8 @@ def busy_time(events: list[dict[str, Any]]) -> float:
 
 
 def common_name(first: str, second: str, modules: dict[str, set[str]]) -> str | None:
-    """A name for two ops that replace each other: the shared part of their names, or the only module around both."""
+    """A name for two ops that replace each other: the shared part of their names, or the only module that encloses
+    both."""
     one, other = (name.rsplit("::", 1)[-1] for name in (first, second))
     if one in other or other in one:
         return min(one, other, key=len)

@@ -1,6 +1,7 @@
 //! Intermediate results that many tables share, computed once per analysis when first needed.
 //!
-//! Computing such a result visits all calls in a tree, and a report uses the results about thirty times.
+//! Computing such a result visits all calls in a tree, so recomputing it would be slow: a report uses the
+//! results about thirty times.
 
 use super::replay::{Effect, Effects, Reason};
 use super::{
@@ -98,7 +99,7 @@ impl Analysis {
         Side::BOTH.iter().any(is_coarse).then_some(COARSE_TICK)
     }
 
-    /// The steps on one side, and the step that contains each call.
+    /// The steps on one side, and which step contains each call.
     pub fn steps(&self, side: Side) -> &Steps {
         self.diff.program(side).steps()
     }
@@ -108,7 +109,7 @@ impl Analysis {
         self.diff.program(side).phases()
     }
 
-    /// The layers on one side, and the layer that contains each call.
+    /// The layers on one side, and which layer contains each call.
     pub fn layers(&self, side: Side) -> &Layers {
         self.shared_layers(side)
     }
@@ -145,8 +146,8 @@ impl Analysis {
     /// The effect of each change on the step time, computed by replay.
     ///
     /// # Errors
-    /// The reason why the traces cannot be replayed, and the side with the problem; the side is
-    /// `None` if the problem concerns the comparison as a whole.
+    /// Why the traces cannot be replayed, and which side has the problem; the side is `None` if the problem
+    /// concerns the comparison as a whole.
     pub fn effects(&self) -> Result<&Effects, (Option<Side>, Reason)> {
         let effects = self.cached.effects.get_or_init(|| Effects::of(self));
         effects.as_ref().map_err(|&reason| reason)

@@ -1,9 +1,9 @@
 //! Checks whether the two traces are comparable, and reports problems as notes with a code and a hint.
 //!
 //! Codes that begin with `DIFFERENT_` concern both sides: the traces record different work or different
-//! conditions. All other codes concern data that one side lacks. Problems with a file or its nesting are not
-//! repeated here: the notes about the trace and the call tree report them (`LAUNCH_NOT_CAPTURED`,
-//! `BROKEN_NESTING`, `REPAIRED_JSON`, …).
+//! conditions. All other codes concern data that one side lacks. Problems with a file or with the nesting of
+//! its events are not repeated here: they are reported by the notes about the trace and the call tree
+//! (`LAUNCH_NOT_CAPTURED`, `BROKEN_NESTING`, `REPAIRED_JSON`, …).
 
 use super::conditions::Remedies;
 use super::robust::median;
@@ -18,7 +18,8 @@ use crate::trace::{Category, Nanos, Note, Notes, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// Codes which mean that the two sides did different work, or that part of the work was not recorded.
+/// Codes of the notes which mean that the two sides did different work, or that part of the work was not
+/// recorded.
 const NOT_COMPARABLE: [&str; 8] = [
     INCOMPLETE,
     "DIFFERENT_ARCHITECTURE",
@@ -66,8 +67,8 @@ impl Comparability {
 
     /// Whether both traces are complete and, as far as the traces show, record the same work: the same
     /// architecture, model, shapes, types, tokens and world size. A different number of steps does not
-    /// matter. If the device, version, recording options, rank or backend differ, this is reported but does
-    /// not make the traces incomparable.
+    /// matter. A different device, version, recording option, rank or backend is reported, but does not make
+    /// the traces incomparable.
     pub fn is_comparable(&self) -> bool {
         self.obstacles().next().is_none()
     }
@@ -78,13 +79,13 @@ impl Comparability {
     }
 }
 
-/// Codes which mean that the traces record different models, or different layers of the same model.
+/// Codes of the notes which mean that the traces record different models, or different layers of the same
+/// model.
 const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DIFFERENT_WINDOW"];
 
 impl Analysis {
-    /// The reasons why the two traces cannot be used to check time limits; empty if they can be used. A
-    /// different device is one of these reasons. Callers that compare two devices on purpose ignore that
-    /// reason.
+    /// The reasons why the two traces cannot be used to check time limits; empty if they can be used. One
+    /// possible reason is a different device, which callers ignore if they compare two devices on purpose.
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let footings = PerSide::from_fn(|side| {
             let mut footing = Footing::of(self.diff().program(side));
@@ -123,7 +124,7 @@ impl Analysis {
         );
     }
 
-    /// Compares the model architectures if there is solid evidence for both.
+    /// Compares the model architectures if there is solid evidence for the architecture on each side.
     fn check_architecture(&self, notes: &mut Notes) {
         let found = PerSide::from_fn(|side| self.diff().program(side).architecture());
         let told = found.map(|found| found.filter(|found| !found.is_thin));
@@ -240,8 +241,8 @@ impl Analysis {
         );
     }
 
-    /// Of the matched ops that did measured work, those with different recorded shapes, and those with
-    /// different types.
+    /// Two lists of matched ops that did measured work: the ops whose recorded shapes differ, and the ops
+    /// whose recorded types differ.
     fn differing_arguments(&self) -> [Vec<String>; 2] {
         let mut found = [Vec::new(), Vec::new()];
         let (a, b) = (self.tree(Side::Baseline), self.tree(Side::Candidate));
@@ -351,7 +352,7 @@ impl Analysis {
     }
 }
 
-/// Whether the trace records Python frames. This checks the trace rather than the tree, because the user may
+/// Whether the trace records Python frames. The trace is checked rather than the tree, because the user may
 /// have excluded recorded frames from the tree.
 fn has_stacks(tree: &CallTree) -> bool {
     let trace = tree.trace();
@@ -386,8 +387,8 @@ fn percent(part: Nanos, whole: Nanos) -> String {
 }
 
 /// Compares the layer counts if both sides have layers. A graph replay calls no modules, but may be compared
-/// with an eager trace, which does. A model has one graph for each batch size, and every graph contains all
-/// layers of the model, so layer counts that repeat are merged.
+/// with an eager trace, in which modules are called. A model has one graph for each batch size, and every
+/// graph contains all layers of the model, so layer counts that repeat are merged.
 fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     let is_graph = |stack: &Stack| stack.kind == StackKind::Graph;
     let of_graphs = Side::BOTH.iter().any(|&side| stacks[side].iter().any(is_graph));
@@ -407,7 +408,7 @@ fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     }
 }
 
-/// GPU time directly below graph launches (excluding captured calls), and the number of these launches.
+/// The GPU time directly below graph launches (excluding captured calls), and the number of these launches.
 fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     let is_gpu = |&call: &CallId| tree.kind(call) == CallKind::Gpu;
     let is_bare =
@@ -420,7 +421,7 @@ fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     })
 }
 
-/// Number of GPU events that start before their launch by more than the clock noise.
+/// Number of GPU events that start before their launch, by a margin larger than the clock noise.
 fn early_events(tree: &CallTree) -> u64 {
     const NOISE: Nanos = Nanos(1_000);
     let start = |call| tree.event(call).map(|event| tree.trace().start(event));

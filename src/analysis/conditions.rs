@@ -1,10 +1,11 @@
-//! Reports different recording conditions on the two sides. Such differences do not prevent a comparison.
+//! Reports recording conditions that differ between the two sides. Such differences do not prevent a
+//! comparison.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{Distributed, Header, Notes, Recorder};
 
-/// How to make the profiler that wrote a trace record the data that the trace lacks.
+/// Instructions for recording the data that a trace lacks, with the profiler that wrote the trace.
 pub(super) struct Remedies {
     /// How to record the ops that launched a graph's kernels.
     pub(super) graphs: &'static str,
@@ -96,7 +97,8 @@ impl Analysis {
         });
     }
 
-    /// Reports recording options that are set on one side only, unless neither header lists any options.
+    /// Reports recording options that are set on one side only, provided that at least one header lists
+    /// options.
     fn check_options(&self, headers: PerSide<&Header>, notes: &mut Notes) {
         let alone = |side: Side| {
             let other = &headers[side.other()].options;

@@ -1,5 +1,5 @@
 //! Groups values by a key that consists of strings. The strings are looked up only once for each combination
-//! of ids, which saves time because there are far fewer combinations than rows or events.
+//! of ids, which saves time because there are far fewer combinations of ids than rows or events.
 
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -18,7 +18,8 @@ impl<Ids: Hash + Eq, Key: Ord, Value> Grouped<Ids, Key, Value> {
         Grouped { known: FxHashMap::default(), places: BTreeMap::new(), values: Vec::new() }
     }
 
-    /// The value of the group for these ids; `key` is called only for new ids, and `value` only for new groups.
+    /// The value of the group to which these ids belong; `key` is called only for new ids, and `value` only
+    /// for new groups.
     pub(super) fn entry(
         &mut self,
         ids: Ids,

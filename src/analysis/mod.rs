@@ -1,4 +1,5 @@
-//! Attributes every microsecond of a [`TraceDiff`] to exactly one row, at the lowest common op.
+//! Attributes all measured time in a [`TraceDiff`] to rows at the lowest common ops; each event counts in
+//! exactly one row.
 
 mod account;
 mod annotated;
@@ -90,7 +91,7 @@ pub struct Analysis {
     notes: Notes,
     /// The runs on each side, excluding the median run.
     runs: PerSide<Vec<Run>>,
-    /// For each baseline step, whether the step is compared; `None` if all matched steps are compared.
+    /// Whether each baseline step is compared; `None` if all matched steps are compared.
     chosen_steps: Option<Vec<bool>>,
     cached: Cached,
 }
@@ -159,9 +160,9 @@ impl Analysis {
         analysis
     }
 
-    /// Adds the additional runs on each side, which must be sorted by step time and aligned with the median run.
-    /// The median run is the middle run by step time (for an even number of runs, the faster of the two middle
-    /// runs). Verdicts use the runs if both sides have several runs.
+    /// Adds the additional runs on each side, which must be sorted by step time and aligned with the median
+    /// run. The median run is the run with the median step time (for an even number of runs, the faster of
+    /// the two middle runs). Verdicts use the runs if both sides have several runs.
     #[must_use]
     pub fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
         self.runs = runs;
@@ -199,8 +200,8 @@ impl Analysis {
         &self.options
     }
 
-    /// Display name of a side: the name that the user gave; otherwise the device or the file, if it
-    /// distinguishes the sides; otherwise `baseline` or `candidate`.
+    /// Display name of a side: the name that the user gave, if any; otherwise, the name of the device or file
+    /// that distinguishes the sides; otherwise, `baseline` or `candidate`.
     pub fn side_name(&self, side: Side) -> &str {
         &self.names[side]
     }
@@ -215,7 +216,7 @@ impl Analysis {
         self.measure.time(self.tree(side), call)
     }
 
-    /// For each event of a row, the part of the event's time during which no earlier event of the row ran. These
+    /// For each event in a row, the part of its time during which no earlier event in the row ran. These
     /// parts add up to the row's busy time.
     pub fn busy_shares(&self, row: &Row, side: Side) -> Vec<Nanos> {
         let tree = self.tree(side);
@@ -261,7 +262,7 @@ impl Analysis {
         self.slot(side, call).map(|slot| self.row_of[side][slot] as usize)
     }
 
-    /// Slot of a call: the call's index in columns that contain only measured calls.
+    /// Slot of a call, which is the call's index in columns that contain only measured calls.
     fn slot(&self, side: Side, call: CallId) -> Option<usize> {
         self.measure.slot(self.tree(side), call)
     }
@@ -276,8 +277,9 @@ impl Analysis {
         &self.account
     }
 
-    /// Name of a row: the op, the launch API, or `(launch not in trace)`. If an outermost op was renamed, or
-    /// if two names are aliases of each other, the result contains both names, separated by `|`.
+    /// Name of a row: the op, the launch API, or `(launch not in trace)`. If the names on the two sides
+    /// differ because an outermost op was renamed or has an alias, the result contains both names, separated
+    /// by `|`.
     pub fn row_name(&self, row: &Row) -> String {
         let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
         match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
@@ -321,7 +323,7 @@ impl Analysis {
         })
     }
 
-    /// Whether the ops of a row have different names that are aliases of each other.
+    /// Whether the ops on the two sides of a row have different names that are aliases of each other.
     fn is_aliased(&self, row: &Row) -> bool {
         match row.calls {
             PerSide { baseline: Some(a), candidate: Some(b) } => self.diff.is_aliased(a, b),
@@ -334,7 +336,7 @@ impl Analysis {
         row.events[side].iter().map(|&call| self.tree(side).name(call)).collect()
     }
 
-    /// Name of the lowest common node of a row; empty if the two sides do not even share the thread.
+    /// Name of the lowest common node of a row; empty if the sides do not even have a thread in common.
     pub fn lowest_common_name(&self, row: &Row) -> &str {
         let Some(id) = row.lowest_common else { return "" };
         let node = self.diff.merged().node(id);
@@ -343,8 +345,8 @@ impl Analysis {
         node.call(side).map_or("", |call| self.tree(side).name(call))
     }
 
-    /// The step number to display. It is the position in the whole trace if the same number of first steps
-    /// was excluded from both traces.
+    /// The number that is displayed for a step: its position in the whole trace if the same number of first
+    /// steps was excluded from both traces.
     pub fn told_step(&self, step: StepId) -> u32 {
         step.0 + self.options.first_step
     }
@@ -357,7 +359,7 @@ impl Analysis {
         })
     }
 
-    /// Name of the innermost `nn.Module` around a row's calls; empty outside of modules.
+    /// Name of the innermost `nn.Module` that encloses a row's calls; empty outside of modules.
     pub fn module_of(&self, row: &Row) -> &str {
         Side::BOTH
             .iter()
@@ -368,7 +370,7 @@ impl Analysis {
             .map_or("", ModuleName::instance_or_name)
     }
 
-    /// Name of the innermost `nn.Module` around a merged node; empty outside of modules.
+    /// Name of the innermost `nn.Module` that encloses a merged node; empty outside of modules.
     pub fn module_of_node(&self, id: crate::diff::MergedId) -> &str {
         let node = self.diff.merged().node(id);
         let module = |side: Side| {

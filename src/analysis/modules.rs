@@ -1,12 +1,12 @@
-//! Finds module classes that have more instances on one side, ignoring instances that a compiled region
-//! replaces.
+//! Finds module classes that have more instances on one side, ignoring instances that are missing only
+//! because a compiled region replaced them.
 //!
 //! ```text
 //! trace1   Model( Linear(linear), GELU(gelu) )         same model: the region does the work of the modules
 //! trace2   OptimizedModule( Model( region ) )
 //! ```
-//! A region may also come from a different model. Matrix products and convolutions reveal whether a
-//! region comes from the same model, because a compiler preserves their number and shapes.
+//! The region may also come from a different model. Matrix products and convolutions show whether it comes
+//! from the same model, because a compiler preserves their number and shapes.
 
 use super::Analysis;
 use super::fusion::shapes;
@@ -22,7 +22,8 @@ const WRAPPER: &str = "OptimizedModule";
 /// Names of the matrix products that compilers call unchanged.
 const PRODUCTS: [&str; 4] = ["mm", "addmm", "_scaled_mm", "_int_mm"];
 
-/// Minimum number of products required to draw a conclusion from their number and shapes.
+/// Minimum number of matrix products and convolutions required to draw a conclusion from their number and
+/// shapes.
 const ENOUGH: u64 = 4;
 
 /// Distinct instances of each module class.
@@ -76,7 +77,7 @@ fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
 
 /// The compiled regions of each side, as evidence about modules.
 struct Compiled {
-    /// Whether the regions on each side do the work of the calls on the other side that they replaced.
+    /// Whether the regions on each side do the work of the calls that they replaced on the other side.
     stands_for: PerSide<bool>,
     /// Whether each side has any region, with or without replaced calls.
     has_regions: PerSide<bool>,
@@ -137,7 +138,7 @@ struct Products {
     /// For each input shape, the number of times it occurs. Dimensions are sorted because a compiler may transpose
     /// inputs.
     shapes: BTreeMap<Vec<i64>, u64>,
-    /// Whether some products are hidden in a graph replay or in a generated template kernel.
+    /// Whether a graph replay or a generated template kernel hides some products.
     is_hidden: bool,
 }
 
@@ -165,8 +166,8 @@ impl Products {
     }
 
     /// Whether both sides have a similar number of products, and at least half of the shapes in common. Half
-    /// of the shapes is enough, because only the shapes of weights are independent of the batch. An
-    /// additional layer only changes how often the common shapes occur.
+    /// is enough, because only the shapes of weights do not depend on the batch. An additional layer changes
+    /// only how often the common shapes occur.
     fn are_like(&self, other: &Products) -> bool {
         let (less, more) = (self.count.min(other.count), self.count.max(other.count));
         let fewest = self.shapes.len().min(other.shapes.len());

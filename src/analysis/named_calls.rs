@@ -1,4 +1,4 @@
-//! Groups all ops, or all calls into the GPU runtime, by name. GPU-time tables omit most ops and runtime calls,
+//! Groups all ops, or all calls into the GPU runtime, by name. Tables of GPU time omit most of these calls,
 //! because most calls launch nothing.
 
 use super::Analysis;
@@ -8,7 +8,7 @@ use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// The calls with one name on both sides.
+/// The calls on both sides that share a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NamedCalls {
     /// The name of the calls, without details that may differ between two runs of the same code. Calls into the
@@ -18,10 +18,10 @@ pub struct NamedCalls {
     pub calls: PerSide<u64>,
     /// Number of calls in steps.
     pub in_steps: PerSide<u64>,
-    /// Number of calls whose counterpart has the same name. Both sides have the same number, unless the
-    /// counterpart's name is an alias.
+    /// Number of calls whose counterpart has the same name. The number is the same on both sides, unless the
+    /// name of a counterpart is an alias.
     pub matched: PerSide<u64>,
-    /// Host time of the calls; a call that is nested in a call with the same name does not count again.
+    /// Host time of the calls; a call nested in a call with the same name does not count again.
     pub host_total: PerSide<Nanos>,
     /// Host time of the calls, excluding nested ops, frames and runtime calls.
     pub host_self: PerSide<Nanos>,
@@ -116,7 +116,7 @@ impl Groups {
             }
             let group = (tree.kind(call) == kind).then(|| {
                 let name = match diff.relation(side, call).is_common() {
-                    // Names that are matched by an alias form one group.
+                    // Names that are matched as aliases form one group.
                     true => diff.plain_name(Side::Baseline, self::baseline(analysis, side, call)),
                     false => diff.plain_name(side, call),
                 };

@@ -17,7 +17,7 @@ pub struct AnalysisOptions {
     pub models: Option<Models>,
     /// Peak rates of devices; `None` uses the built-in peak rates.
     pub peaks: Option<Peaks>,
-    /// Display names of the two sides. An empty name is replaced by a name that is chosen automatically; see
+    /// Display names of the two sides. If a name is empty, a name is chosen automatically; see
     /// [`Analysis::side_name`](super::Analysis::side_name).
     pub names: PerSide<String>,
     /// Number of steps excluded from the start of both traces; see

@@ -3,7 +3,8 @@
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Factor that converts the median deviation to the standard deviation of normal samples.
+/// Factor that converts the median absolute deviation of normally distributed samples to their standard
+/// deviation.
 const TO_STANDARD: f64 = 1.4826;
 
 /// The middle sample, or the mean of the two middle samples; 0 if there are no samples.
@@ -19,15 +20,15 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
 }
 
 /// The middle sample, or the lower of the two middle samples; 0 if there are no samples. Unlike an ordinary
-/// median, the result is always one of the samples. Applied to the step times of runs, the result is the step
-/// time of the median run, so a headline agrees with the tables, which show that run.
+/// median, the result is always one of the samples. For the step times of runs, it is the step time of the
+/// median run, so headlines agree with the tables, which show the median run.
 pub(crate) fn lower_median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
 }
 
-/// The median absolute deviation, scaled to a standard deviation.
+/// The median absolute deviation, scaled to estimate the standard deviation.
 pub(crate) fn median_deviation(samples: &[f64]) -> f64 {
     let middle = median(samples);
     let distances: Vec<f64> = samples.iter().map(|sample| (sample - middle).abs()).collect();
@@ -41,7 +42,7 @@ pub(crate) fn range(samples: &[f64]) -> f64 {
     (most - least).max(0.0)
 }
 
-/// A minority of the samples on one side that explains most of the difference between the means.
+/// A minority of the samples on one side that explains most of the difference between the means of the sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Few {
     /// The side whose samples stand out.
@@ -55,7 +56,7 @@ pub struct Few {
     pub excess: Nanos,
 }
 
-/// Minimum distance of an outlier from the median, in median deviations.
+/// Minimum distance of an outlier from the median, in median absolute deviations.
 const STANDS_OUT: f64 = 5.0;
 
 /// Minimum distance of an outlier from the median, as a fraction of the furthest outlier's distance.
@@ -95,8 +96,8 @@ impl Few {
         let sum: f64 = excesses.iter().sum();
         let explained = sum.abs() / of as f64;
         let excess = Nanos((1e3 * sum / count as f64).round() as i64);
-        // Outliers that explain much more than the difference do not count, because the other side must have
-        // outliers too in this case.
+        // Outliers that explain much more than the difference do not count, because in this case the other
+        // side must have outliers as well.
         let is_most = difference > 0.0 && 2.0 * (difference - explained).abs() <= difference;
         is_most.then_some((explained, Few { side, count, of, excess }))
     }
@@ -110,7 +111,8 @@ impl Few {
     }
 }
 
-/// Maximum number of differences to compute. Sets of samples with more differences are thinned evenly.
+/// Maximum number of differences to compute. If there would be more differences, the samples are thinned
+/// evenly.
 const MOST_DIFFERENCES: usize = 1_000;
 
 /// The median of all differences between a candidate sample and a baseline sample (Hodges and

@@ -1,5 +1,5 @@
-//! Assigns a number to each string in both traces; identical strings have the same number. With these
-//! numbers, events can be grouped without comparing long names.
+//! Assigns a number to each string in either trace; identical strings get the same number, even across
+//! traces. With these numbers, events can be grouped without comparing long names.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};

@@ -5,10 +5,10 @@ use crate::side::{PerSide, Side};
 use crate::trace::Trace;
 use std::path::Path;
 
-/// Maximum length of a name; terminal columns would truncate longer names.
+/// Maximum length of a display name; terminal columns would truncate longer names.
 const LONGEST: usize = 24;
 
-/// The names of two traces. Non-empty names in `given` are kept; empty names are replaced by chosen names.
+/// The names of two traces. Non-empty names in `given` are kept; a name is chosen for each empty one.
 pub(super) fn of(traces: PerSide<&Trace>, given: &PerSide<String>) -> PerSide<String> {
     let told_apart = |names: PerSide<Option<String>>| match names {
         PerSide { baseline: Some(a), candidate: Some(b) }

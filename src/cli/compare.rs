@@ -9,7 +9,7 @@ use tracetree::program::RepeatDetection;
 use tracetree::tree::{Frames, TreeOptions};
 use tracetree::{ComparisonOptions, Result};
 
-/// Options for comparing traces, whether one pair or many pairs are compared.
+/// Comparison options, shared by the commands that compare one pair of traces and those that compare many pairs.
 #[derive(Args)]
 pub(super) struct PairingArgs {
     /// Compare Python frames if the traces have Python frames (default).

@@ -1,4 +1,4 @@
-//! Options that select the report files (such as `--emit`), and `--open`, which shows the report in a browser.
+//! Options such as `--emit`, which select the report files, and `--open`, which shows the report in a browser.
 
 use super::headings;
 use super::output::Console;

@@ -16,12 +16,12 @@ const LONGEST: usize = 8;
 /// A writer that escapes the text written to it.
 pub(super) struct Escaping<W: Write> {
     inner: W,
-    /// The bytes of an incomplete character or sequence, kept until the rest is written.
+    /// The bytes of an incomplete character or style sequence, kept until its remaining bytes are written.
     rest: Vec<u8>,
     place: Place,
 }
 
-/// What precedes the next character on its line.
+/// Facts about the text before the next character on the same line.
 struct Place {
     /// Whether the current line contains only blanks so far.
     is_start: bool,
@@ -63,7 +63,7 @@ impl<W: Write> Write for Escaping<W> {
 }
 
 impl Place {
-    /// Escapes `text`, and advances the place to the end of `text`.
+    /// Escapes `text`, and updates what [`Place`] records about the preceding text.
     fn escaped(&mut self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         let mut end_of_style = 0;
@@ -112,7 +112,8 @@ fn length(first: u8) -> usize {
     }
 }
 
-/// Length of the style sequence at the start of `text`, if it is a sequence that this program prints.
+/// Length of the style sequence at the start of `text`; `None` unless `text` starts with a style sequence that this
+/// program prints.
 fn style_length(text: &[u8]) -> Option<usize> {
     let numbers = text.strip_prefix(b"\x1b[")?;
     let end = numbers.iter().take(LONGEST).position(|&byte| byte == b'm')?;

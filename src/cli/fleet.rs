@@ -1,5 +1,5 @@
-//! `tracetree diff DIR_A DIR_B`: runs `tracetree fleet run` with the options of `diff` and a report
-//! for each rank.
+//! `tracetree diff DIR_A DIR_B`: runs `tracetree fleet run` with the options of `diff`, and writes a report for each
+//! rank.
 
 use super::diff_args::DiffArgs;
 use super::output::Console;
@@ -17,10 +17,11 @@ use tracetree::report::Emit;
 use tracetree::trace::Nanos;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
-/// Maximum number of lines printed per kind of message, because thousands of ranks may have the same problem.
+/// Maximum number of lines printed per kind of message. Without a limit, thousands of ranks with the same problem
+/// would print thousands of lines.
 const SAID: usize = 20;
 
-/// Minimum time between updates of what stands out so far.
+/// Minimum time between updates of the interim findings next to the progress bar.
 const REDRAW: Duration = Duration::from_millis(500);
 
 pub(super) fn run(
@@ -64,8 +65,8 @@ pub(super) fn run(
     Ok(outcome(&fleet, args, console))
 }
 
-/// Compares all pairs of a plan with a progress bar that shows what stands out so far. Returns the pairs that failed,
-/// and the number of pairs that had a shard already.
+/// Compares all pairs of a plan with a progress bar that also shows interim findings. Returns the pairs that failed,
+/// and the number of pairs that already had a shard.
 pub(super) fn compare_all(
     plan: &Plan,
     mapping: &Mapping,
@@ -79,7 +80,7 @@ pub(super) fn compare_all(
         so_far.add(pair, mapped);
         *there += usize::from(mapped.was_there);
         counter.one_done(|| {
-            // The text takes a pass over all ranks.
+            // Building the text requires a pass over all ranks.
             if shown.is_none_or(|shown| shown.elapsed() >= REDRAW) {
                 (*text, *shown) = (so_far.text(), Some(Instant::now()));
             }

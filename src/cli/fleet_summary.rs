@@ -23,8 +23,8 @@ pub(super) fn print(
     }
 }
 
-/// The headline, the counts and the first findings as `key: value` lines, at most [`LONGEST_BRIEF`] bytes. Findings that
-/// do not fit are counted in `findings` only.
+/// The headline, the counts and the first findings as `key: value` lines, at most [`LONGEST_BRIEF`] bytes. Findings
+/// that do not fit are only included in the count `findings`.
 fn brief(fleet: &Fleet) -> String {
     let counts = fleet.counts();
     let Headline { text: headline, reason } = fleet.headline();
@@ -78,10 +78,10 @@ const FIGURE: usize = 12;
 /// Maximum length of a folder name in Markdown, in characters.
 const LONGEST: usize = 200;
 
-/// Maximum number of findings to print. The same limit applies to the number of ranks in a list of individual ranks.
+/// Maximum number of findings to print. The same limit applies to lists of individual ranks.
 const MOST: usize = 32;
 
-/// Prints the headline, the counts and the findings. If the fleet has only a few ranks, every rank is printed, too.
+/// Prints the headline, the counts and the findings. If the fleet has only a few ranks, also prints every rank.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     let Headline { text: headline, .. } = fleet.headline();
     writeln!(out, "{}", one_line(&headline))?;
@@ -136,7 +136,7 @@ fn markdown(rows: &[RankRow], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "| {} |", TITLES.join(" | "))?;
     writeln!(out, "|{}", "---|".repeat(TITLES.len()))?;
     for row in rows {
-        // A folder name can contain anything, including Markdown.
+        // A folder name can contain any characters, including Markdown syntax.
         let cells: Vec<String> = cells(row).iter().map(|cell| plain(cell, LONGEST)).collect();
         writeln!(out, "| {} |", cells.join(" | "))?;
     }

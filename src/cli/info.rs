@@ -74,8 +74,8 @@ pub(super) fn run(args: &InfoArgs, console: &mut Console) -> Result<Outcome> {
 }
 
 /// Describes a trace. If the trace is a file, its header is printed before the events are read, because reading the
-/// events of a large file takes long. Standard input and pipes can be read only once, so their header is not read
-/// separately.
+/// events of a large file takes a long time. Standard input and pipes can be read only once, so their header is not
+/// read separately.
 fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Result<()> {
     let early = if path.is_file() {
         Some(HeadInfo::of(&Trace::read_header_with(path, console.reading())?))

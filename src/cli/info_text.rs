@@ -6,7 +6,7 @@ use tracetree::analysis::{EfficiencyInfo, FurthestOp, MemorySummary, bytes};
 use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
 use tracetree::report::{Width, one_line};
 
-/// Writes lines. On a screen, lines that are too wide continue on the next line, indented.
+/// Writes lines. On a screen, a line that is too wide continues on the next line, which is indented.
 pub(super) fn wrapped(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     width: Width,
@@ -112,7 +112,7 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     let rates = [(op.tflops_per_s.filter(|&rate| rate > 0.0), "TFLOP/s"), (op.tb_per_s, "TB/s")];
     for (rate, unit) in rates {
         match rate {
-            // CPU rates are small, so they are printed in G instead of T.
+            // CPU rates are small, so they are printed with the prefix G instead of T.
             Some(rate) if rate < 0.01 => {
                 write!(out, "  {:.3} {}", 1e3 * rate, unit.replace('T', "G"))?
             }

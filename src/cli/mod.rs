@@ -133,8 +133,7 @@ enum Command {
 /// were found and an exit code was requested, 2 for unreadable input or bad usage, 3 if the traces are not
 /// comparable.
 ///
-/// The function writes to standard output and standard error, and handles the signals that end a
-/// process.
+/// Writes to standard output and standard error, and handles the signals that would end the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let cli = match Cli::try_parse_from(&arguments) {
@@ -183,15 +182,14 @@ fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     .err()
 }
 
-/// The output of `tracetree diff` for a comparison, without colors, for a screen of `width`
-/// columns.
+/// The output of `tracetree diff` for a comparison, laid out for a screen of `width` columns, without colors.
 pub fn answer_text(comparison: &Comparison, width: usize) -> String {
     let report = comparison.report(ReportOptions::default());
     plain(|out| summary::answer(&report, Width::Screen(width), out))
 }
 
-/// The output of `tracetree diff --verbose` for a comparison, without colors, for a screen of
-/// `width` columns, with the `top` largest differences.
+/// The output of `tracetree diff --verbose` for a comparison, with the `top` largest differences, laid out for a
+/// screen of `width` columns, without colors.
 pub fn summary_text(comparison: &Comparison, top: usize, width: usize) -> String {
     let analysis = comparison.analysis();
     let width = Width::Screen(width);

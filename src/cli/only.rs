@@ -31,7 +31,7 @@ impl Only {
     /// Checks that the ops can be printed in a format.
     ///
     /// # Errors
-    /// The format has no table.
+    /// Fails if the ops cannot be printed in this format.
     pub(super) fn check(format: Format) -> Result<()> {
         match format {
             Format::Text | Format::Csv => Ok(()),

@@ -85,7 +85,7 @@ impl Console {
 
     /// Prints a line to stderr, even if `--quiet` is given.
     pub(super) fn tell(&mut self, line: &str) {
-        // The message is printed on one line, even if it quotes text with line breaks. The writer escapes the
+        // Line breaks in quoted text are escaped, so that the message stays on one line. The writer escapes the
         // remaining control characters and keeps this program's styles.
         let line = line.replace('\n', "\\n").replace('\t', "\\t");
         let _ = writeln!(self.err, "tracetree: {line}").and_then(|()| self.err.flush());

@@ -25,8 +25,8 @@ pub(super) fn completions(args: &CompletionsArgs, console: &mut Console) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Prints clap's output: help, the version, or a usage error. A pipe that the reader closes early is not an error, but
-/// a full device is. Returns the exit code.
+/// Prints clap's output: help, the version, or a usage error. It is not an error if the reader of a pipe closes the
+/// pipe early, but it is an error if the device is full. Returns the exit code.
 pub(super) fn answer(answer: &clap::Error) -> u8 {
     let code = u8::try_from(answer.exit_code()).unwrap_or(2);
     match print(answer) {

@@ -1,4 +1,4 @@
-//! Options that select the work to compare and the thresholds for differences.
+//! Options that select the work to compare and set the thresholds for differences.
 
 use super::headings;
 use super::limit;

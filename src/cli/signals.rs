@@ -9,11 +9,11 @@ pub(super) fn watch(unfinished: Unfinished) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::{iterator::Signals, low_level::emulate_default_handler};
 
-    // A signal that was ignored at startup (by nohup) stays ignored.
+    // A signal that was ignored at startup, for example because of nohup, stays ignored.
     let ignored = ignored_signals();
     let wanted =
         [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| ignored >> (signal - 1) & 1 == 0);
-    // Without a handler, the signal ends the process, and the next run removes unfinished files.
+    // If no handler can be installed, the signal ends the process, and the next run removes unfinished files.
     let Ok(mut signals) = Signals::new(wanted) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever() {

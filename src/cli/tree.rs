@@ -19,7 +19,7 @@ use tracetree::trace::{Nanos, Note, Pattern};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{Error, ErrorKind, Result};
 
-/// Names are never shortened below this length, however deep the call is.
+/// Minimum length to which names are shortened, however deep the call is.
 const SHORTEST_NAME: usize = 12;
 
 #[derive(Args)]
@@ -76,7 +76,7 @@ pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The calls to print from a tree.
+/// The calls of a tree that are printed.
 struct View<'a> {
     tree: &'a CallTree,
     args: &'a TreeArgs,
@@ -173,7 +173,7 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// A remark for the user if no call matches or the filter does not apply.
+    /// A remark for the user; `None` unless no call matches or the filter does not apply.
     fn remark(&self, shown: &[bool]) -> Option<&'static str> {
         if self.tree.is_empty() {
             return Some("the trace contains no host calls and no GPU events");

@@ -7,7 +7,7 @@ use tracetree::{Error, ErrorKind, Result};
 /// The bytes that each call and its descendants allocate on GPUs, or on the host if no GPU has memory events.
 ///
 /// # Errors
-/// The trace has no memory events.
+/// Fails if the trace has no memory events.
 pub(super) fn allocated(tree: &CallTree) -> Result<Vec<i64>> {
     if tree.trace().memory().is_empty() {
         let source = tree.trace().source();
@@ -25,7 +25,8 @@ pub(super) fn allocated(tree: &CallTree) -> Result<Vec<i64>> {
             }
         }
     }
-    // Descendants come after their ancestors, so in reverse order the sum of a call is complete when it is added.
+    // Descendants come after their ancestors, so in reverse order a call's sum is complete before it is added to the
+    // parent's sum.
     let calls: Vec<_> = tree.calls().collect();
     for &call in calls.iter().rev() {
         if let Some(above) = tree.parent(call) {

@@ -107,7 +107,7 @@ impl Times {
     }
 }
 
-/// The call that launches a GPU event: the nearest ancestor that is not a runtime call.
+/// The call to which a GPU event's launch is attributed: the nearest ancestor that is not a runtime call.
 fn launching(tree: &CallTree, gpu_event: CallId) -> Option<CallId> {
     tree.ancestors(gpu_event)
         .find(|&above| !matches!(tree.kind(above), CallKind::Runtime | CallKind::Gpu))

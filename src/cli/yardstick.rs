@@ -1,5 +1,5 @@
-//! `--efficiency` and `--peaks`: options for the models of the ops' minimum work and for the devices' peak rates,
-//! from which efficiency is computed.
+//! `--efficiency` and `--peaks`: options for the two inputs of the efficiency computation, which are models of the
+//! minimum work of ops and peak rates of devices.
 
 use super::headings;
 use clap::Args;

@@ -1,8 +1,8 @@
-//! Sorts the runs on each side by step time, regardless of the order in which they are passed.
+//! Sorts each side's runs by step time, so the order in which the runs are passed does not matter.
 //!
-//! Tables compare one run from each side. This *median run* has the middle step time (the lower middle for an
-//! even number of runs). The choice depends only on measurements, never on file names or on the order of the
-//! files.
+//! Tables compare one run from each side. This *median run* has the middle step time (if the number of runs is even,
+//! the lower of the two middle step times). The choice depends only on measurements, never on file names or on the
+//! order of the files.
 
 use super::{Captured, ComparisonOptions, Input, Source, build, read};
 use crate::analysis::StepWall;
@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
 
-/// Maximum number of events to keep in memory, over all runs on a side, until the runs are compared. Runs
-/// that would exceed this maximum are read a second time.
+/// Maximum total number of events per side to keep in memory until the runs are compared. Runs that would exceed this
+/// maximum are read a second time.
 const KEPT_EVENTS: usize = 2_000_000;
 
 /// The index of the median run among `runs` runs sorted by step time.
@@ -19,7 +19,7 @@ pub(super) fn middle(runs: usize) -> usize {
     runs.saturating_sub(1) / 2
 }
 
-/// The runs on both sides, with each side sorted by step time.
+/// Each side's runs, sorted by step time.
 pub(super) fn sorted(
     runs: PerSide<Vec<Input>>,
     options: &ComparisonOptions,
@@ -53,8 +53,8 @@ fn of_side(side: Side, runs: Vec<Input>, options: &ComparisonOptions) -> Result<
     Ok(ranked.into_iter().map(|(_, source)| source).collect())
 }
 
-/// The sort key of a run. Runs with the same step time are ordered by a hash of the file content, then by
-/// name. The order by name is harmless, because files with the same content are interchangeable.
+/// The sort key of a run. Runs with the same step time are ordered by a hash of the file content, then by name.
+/// Ordering by name is harmless, because files with the same content are interchangeable.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     step: StepWall,

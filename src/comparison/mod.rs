@@ -121,7 +121,7 @@ pub enum Stage {
     Building,
     /// The call trees are being aligned.
     Aligning,
-    /// The time is being attributed.
+    /// The time is being attributed to calls.
     Accounting,
 }
 
@@ -198,8 +198,8 @@ impl ComparisonOptions {
         self
     }
 
-    /// Calls `watch` with each [`Stage`], from worker threads. The callback is called often while
-    /// reading, so it should return quickly.
+    /// Sets a callback that is called from worker threads with the current [`Stage`]. The callback is called often
+    /// while the traces are read, so it should return quickly.
     #[must_use]
     pub fn watch(mut self, watch: impl Fn(Stage) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Watcher(Arc::new(watch)));
@@ -239,7 +239,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Reads both inputs in parallel, builds their call trees, aligns them and attributes the time.
+    /// Reads both inputs in parallel, builds their call trees, aligns the trees and attributes the time.
     ///
     /// ```
     /// use tracetree::{Comparison, ComparisonOptions, Side};
@@ -255,9 +255,9 @@ impl Comparison {
     /// ```
     ///
     /// # Errors
-    /// Any error of [`Trace::open_with`]; if both traces cause an error, the error for the baseline.
-    /// In addition, it is an error if a trace has neither host calls nor GPU events, if both inputs are
-    /// standard input, if a selected part is empty, or if the comparison is canceled.
+    /// Returns any error from [`Trace::open_with`]; if both traces fail to open, returns the baseline's error. In
+    /// addition, it is an error if a trace has neither host calls nor GPU events, if both inputs are standard input, if
+    /// a selected part is empty, or if the comparison is canceled.
     pub fn open(
         baseline: impl Into<Input>,
         candidate: impl Into<Input>,
@@ -299,7 +299,7 @@ impl Comparison {
     /// time, which limits the number of traces in memory.
     ///
     /// # Errors
-    /// Any error of [`Comparison::open`], or a side has no run.
+    /// Fails for the same reasons as [`Comparison::open`], and if a side has no runs.
     pub fn of_runs<I: Into<Input>>(
         runs: PerSide<Vec<I>>,
         options: &ComparisonOptions,
@@ -331,7 +331,7 @@ impl Comparison {
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
-    /// Aligns an additional run on a side with the median run.
+    /// Aligns an additional run with the median run on the same side.
     fn further_run(&self, side: Side, source: Source, options: &ComparisonOptions) -> Result<Run> {
         let tree = build(side, &source.read(side, options)?, options)?;
         let median = self.tree(side).clone();
@@ -359,13 +359,13 @@ impl Comparison {
         self.tree(side).trace()
     }
 
-    /// Creates the report of the comparison.
+    /// Creates a report on the comparison.
     pub fn report(&self, options: ReportOptions) -> Report {
         Report::with_options(self.analysis.clone(), options)
     }
 }
 
-/// Rejects standard input for more than one trace.
+/// Returns an error if more than one trace would be read from standard input.
 fn check_standard_input<'i>(inputs: impl IntoIterator<Item = &'i Input>) -> Result<()> {
     match inputs.into_iter().filter(|input| input.is_standard_input()).count() {
         0 | 1 => Ok(()),
@@ -374,8 +374,8 @@ fn check_standard_input<'i>(inputs: impl IntoIterator<Item = &'i Input>) -> Resu
     }
 }
 
-/// Builds the call trees of both sources. Both traces are read and cut to the selected parts, and their trees
-/// are built, in parallel.
+/// Builds the call trees of both sources. The two traces are processed in parallel: each trace is read and cut to the
+/// selected part, and its tree is built.
 fn trees(sources: PerSide<Source>, options: &ComparisonOptions) -> Result<PerSide<CallTree>> {
     let PerSide { baseline, candidate } = sources;
     let (baseline, candidate) = rayon::join(

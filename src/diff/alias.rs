@@ -14,8 +14,8 @@ use std::fs;
 use std::path::Path;
 use toml::Spanned;
 
-/// The rules of an alias file: which names count as the same name. The rules apply in order, each to the
-/// result of the previous one.
+/// The rules in an alias file, which define which names count as the same name. The rules apply in order, each to the
+/// name that the previous rule returned.
 #[derive(Debug, Clone, Default)]
 pub struct Aliases {
     rules: Vec<Alias>,
@@ -46,7 +46,7 @@ impl Aliases {
     /// Reads the rules of the TOML file at `path`.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, and for the same reasons as [`Aliases::parse`].
+    /// Fails if the file cannot be read or if [`Aliases::parse`] rejects its content.
     pub fn read(path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let text =
@@ -67,8 +67,8 @@ impl Aliases {
     /// ```
     ///
     /// # Errors
-    /// Fails if the text is not valid TOML in this form, a pattern is not a valid regular expression, or a name refers
-    /// to a group that its pattern does not have. The error message contains the line number.
+    /// Fails if the text is not valid TOML in this form, if a pattern is not a valid regular expression, or if a name
+    /// refers to a group that the pattern does not have. The error message contains the line number.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let fail = |at: usize, message: String| {

@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Maximum number of tokens (8 bytes each) in bags that a worker keeps for the next pairs that it aligns. Many bags are
-/// needed again, because the worker next aligns the children of pairs whose bags already exist.
+/// Maximum number of tokens (8 bytes each) in bags that a worker keeps for the next pairs that it aligns. Many of these
+/// bags are needed again, because the worker next aligns the children of the pairs for which it computed bags.
 const KEPT: usize = 1 << 13;
 
 /// If one bag is more than this many times as long as the other, each token of the short bag is looked up in the long
@@ -62,7 +62,7 @@ pub(super) struct Bags<'a> {
 /// tokens are sorted.
 #[derive(Debug, Default)]
 struct Tally {
-    /// The count of each token; all counts are zero between two bags.
+    /// The count of each token; all counts are zero before a bag is counted.
     counts: Vec<u32>,
     met: Vec<Token>,
 }
@@ -182,7 +182,7 @@ impl<'a> Bags<'a> {
 
     /// The combined tokens of several subtrees.
     pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Bag {
-        // All bags are computed before they are added up, because computing a bag uses the same
+        // All bags are computed before they are added up, because computing a bag and adding up bags use the same
         // counters.
         let bags: Vec<Bag> = calls.iter().map(|&call| self.of(side, call)).collect();
         for bag in bags {
@@ -246,8 +246,8 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// Identifies the bag of a call. A call's hash skips queries and calls that are nested in a query by mistake,
-    /// whereas the number of tokens counts nested calls, so the fingerprint combines both.
+    /// Identifies the bag of a call. A call's hash skips queries, and with them any calls that were recorded inside a
+    /// query by mistake. The number of tokens includes such calls, so the fingerprint combines both values.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         outline.exact[call as usize] ^ u64::from(outline.weight(call))

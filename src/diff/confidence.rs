@@ -31,7 +31,7 @@ pub enum Confidence {
     /// which of these calls are the counterparts. Interchangeable matches between identical calls belong to the same
     /// group.
     Interchangeable {
-        /// Number of the group that contains both calls of a match.
+        /// The number of the group that contains both of the matched calls.
         group: u32,
     },
 }

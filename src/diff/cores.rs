@@ -17,9 +17,8 @@ pub(super) struct Cores {
 }
 
 impl Cores {
-    /// The ops and frames inside `call` that form its core, with their keys. The outermost core
-    /// call contains most of what is below `call`, and every further core call contains most of
-    /// what is below the previous one.
+    /// The ops and frames inside `call` that form its core, with their keys. The outermost core call contains most of
+    /// what is below `call`, and every further core call contains most of what is below the previous core call.
     pub(super) fn of(&mut self, side: Side, outline: &Outline<'_>, call: u32) -> &[(Key, u32)] {
         let calls = &mut self.calls;
         let core = self.known[side].entry(call).or_insert_with(|| {

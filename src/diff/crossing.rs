@@ -37,7 +37,7 @@ impl<'a> Crossing<'a> {
     }
 
     /// Splits two lists of siblings. The calls in each pair of steps form a separate list. Calls that are outside of
-    /// steps or in several steps form one more list.
+    /// all steps or in several steps form an additional list.
     pub(super) fn divided(
         &self,
         outlines: PerSide<&Outline<'_>>,

@@ -26,8 +26,8 @@ impl TraceDiff {
     /// The following are not points of difference:
     /// - runtime calls without GPU work;
     /// - renamed kernels whose launch is in the trace;
-    /// - captured calls if the other side launches the same graph but its capture is unknown;
-    /// - calls of steps without a counterpart;
+    /// - captured calls, if the opposite side launches the same graph and the capture of that launch is unknown;
+    /// - calls in steps that have no counterpart;
     /// - frames of the profiler itself.
     ///
     /// ```

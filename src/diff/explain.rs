@@ -68,8 +68,8 @@ pub struct Explanation {
 }
 
 impl TraceDiff {
-    /// Explains how one call was matched. The evidence is recomputed, which costs about as much as
-    /// reading both trees once.
+    /// Explains how one call was matched. The evidence is recomputed, which takes about as long as reading both trees
+    /// once.
     pub fn explain(&self, side: Side, call: CallId) -> Explanation {
         let mut keys = Keys::new(&self.options().aliases, self.windows());
         let mut arguments = ArgumentIds::default();
@@ -130,7 +130,7 @@ impl TraceDiff {
 }
 
 impl Explanation {
-    /// The reason why a possible counterpart was not chosen.
+    /// Says why a possible counterpart was not chosen.
     pub fn why_not(&self, other: &PairEvidence) -> String {
         let taken = match other.partner {
             Some(_) if !other.same_subtree => "; it has a counterpart of its own",
@@ -162,7 +162,7 @@ impl Explanation {
     }
 }
 
-/// Whether the evidence for `one` is stronger than for `other`, regardless of position.
+/// Whether the evidence for `one` is stronger than the evidence for `other`, regardless of position.
 fn is_more_alike(one: &PairEvidence, other: &PairEvidence) -> bool {
     let evidence = |of: &PairEvidence| (of.same_subtree, of.same_arguments);
     evidence(one) > evidence(other)

@@ -31,7 +31,8 @@ impl<'a> Keys<'a> {
 
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
-        // `entry` needs an owned string on every look-up. That is affordable, because callers cache the keys.
+        // `entry` needs an owned string on every look-up. The cost of this string is acceptable, because callers cache
+        // the keys.
         Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
     }
 
@@ -73,7 +74,7 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// The name of a launch may not show what it launches, so the kind of its GPU event becomes the key.
+    /// The name of a launch may not show what it launches, so the key is the kind of the GPU event that it launches.
     fn of_launch(&mut self, name: &str, launched: Option<Category>) -> Key {
         let name = self.aliases.apply(name);
         let name = runtime_name(&name);
@@ -90,7 +91,7 @@ impl<'a> Keys<'a> {
 struct Cache {
     /// The keys of all calls except launches, by kind of call and name.
     others: [Vec<Option<Key>>; 6],
-    /// The keys of launches, by name and category of the first launched GPU event.
+    /// The keys of launches, by the name of the launch and the category of the first GPU event that it launches.
     launches: FxHashMap<(TextId, Option<Category>), Key>,
 }
 
@@ -120,7 +121,7 @@ pub(crate) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Reduces the name of a launch API to the kind of launch, and any other name to the name without the vendor's prefix.
+/// Reduces the name of a launch API to the kind of launch; from any other name, removes only the vendor's prefix.
 ///
 /// `hipExtModuleLaunchKernel` and `cudaLaunchKernelExC` → `launch`; `hipMemcpyWithStream` → `memcpy`;
 /// `cudaStreamSynchronize` → `StreamSynchronize`.
@@ -250,8 +251,8 @@ fn without_counter(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Drops addresses (`object at 0x7f…`), hexadecimal hashes of at least 16 characters and base-32
-/// hashes of at least 40.
+/// Drops addresses (`object at 0x7f…`), hexadecimal hashes of at least 16 characters and base-32 hashes of at least 40
+/// characters.
 fn without_addresses(name: &str) -> Cow<'_, str> {
     let mut kept = String::new();
     let mut rest = name;

@@ -50,7 +50,7 @@ impl MergedNode {
         }
     }
 
-    /// The calls at the node with their sides, baseline first.
+    /// Each call at the node with its side, the baseline's call first.
     pub(crate) fn calls(self) -> impl Iterator<Item = (Side, CallId)> {
         Side::BOTH.into_iter().filter_map(move |side| Some((side, self.call(side)?)))
     }
@@ -248,15 +248,15 @@ impl Above<'_> {
         }
     }
 
-    /// In the common case, the parents of a pair's two calls match each other. Returns that pair of parents.
+    /// Returns the pair of parents if the parents of a pair's two calls match each other, which is the common case.
     fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
         let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is either unmatched or also above the counterpart. A matched node
-    /// above `call` is not always above the counterpart, because the counterpart can be a sibling of a
-    /// renamed op instead of being inside the op.
+    /// The nearest node above `call` that is either unmatched or also above the counterpart. A matched node above
+    /// `call` is not always above the counterpart, because the counterpart can be a sibling of a renamed op instead of
+    /// being inside that op.
     fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
         self.trees[side]
             .ancestors(call)
@@ -282,7 +282,7 @@ impl Above<'_> {
 /// candidate.
 fn order(baseline: usize, of_candidate: &[u32]) -> Vec<u32> {
     // Candidate-only nodes are sorted by the pair that they follow; nodes before all pairs come first. Nodes that
-    // follow the same pair keep their order, so these nodes form a range.
+    // follow the same pair keep their relative order, so they form one contiguous range.
     let first = baseline as u32;
     let mut behind = vec![(first, first); baseline + 1];
     let (mut next, mut last_pair) = (first, 0);

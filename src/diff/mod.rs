@@ -159,8 +159,8 @@ impl TraceDiff {
         TraceDiff::with_look_ahead(baseline, candidate, options, None::<&fn(Side, &Program)>)
     }
 
-    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` runs on other threads. It
-    /// computes everything that a report needs from one trace alone.
+    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` runs on other threads.
+    /// `look_ahead` computes everything in a report that depends on one trace alone.
     pub(crate) fn with_look_ahead(
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,
@@ -266,7 +266,7 @@ impl TraceDiff {
         self.partner(side, call).map(|_| self.passes[side][call.index()])
     }
 
-    /// The pairs of compared steps, in baseline order; the candidate may run the steps in a different order. Calls of a
+    /// The pairs of compared steps, in baseline order; the candidate may run the steps in a different order. Calls in a
     /// step that is in none of the pairs have no counterparts. `None` if steps are compared by position or cannot be
     /// compared.
     pub fn step_pairs(&self) -> Option<&[(StepId, StepId)]> {
@@ -314,8 +314,8 @@ impl TraceDiff {
     }
 
     /// Whether a call is unmatched only because its side recorded more: both sides launch the graph that contains the
-    /// call, but only the call's side knows the graph's capture or the program parts that the graph's kernels name. The
-    /// traces then differ in what was recorded, not in what ran.
+    /// call, but the graph's capture, or the program parts that the graph's kernels name, are known only on the call's
+    /// side. The traces then differ in what was recorded, not in what ran.
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
         let Some(known) = tree.captured_as(call).filter(|_| self.partner(side, call).is_none())

@@ -1,6 +1,6 @@
 //! Decides which of two trees is the first tree for the alignment.
 //!
-//! The order of the two trees decides ties in the alignment. Two given trees are therefore always aligned in the same
+//! The order of the two trees breaks ties in the alignment. Two given trees are therefore always aligned in the same
 //! order, so `diff(b, a)` is the mirror image of `diff(a, b)`.
 
 use crate::side::PerSide;

@@ -13,8 +13,8 @@ pub(super) struct ArgumentIds {
 }
 
 impl ArgumentIds {
-    /// The dense ids of all argument records of a trace. Strides are ignored, so an op with
-    /// `channels_last` inputs counts as the same op.
+    /// The dense ids of all argument records of a trace. Strides are ignored, so converting an op's inputs to
+    /// `channels_last` does not make it a different op.
     fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
         trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
     }
@@ -63,9 +63,9 @@ pub(super) struct Outline<'a> {
     /// Number of evidence tokens before each call in preorder, with one additional entry at the
     /// end.
     weight_before: Counts,
-    /// Whether each call is hidden. A call is hidden if the opposite side recorded no calls of this kind, so
-    /// it cannot contain a counterpart. The outline skips hidden calls, and their children become children of
-    /// the parent. This column is empty if no call is hidden.
+    /// Whether each call is hidden. A call is hidden if the opposite side recorded no calls of its kind and therefore
+    /// cannot contain a counterpart. The outline skips hidden calls, and the children of a hidden call become children
+    /// of its parent. This column is empty if no call is hidden.
     hidden: Vec<bool>,
     /// Number of visible calls before each call, with one additional entry at the end. This column
     /// is empty if no call is hidden.
@@ -128,7 +128,7 @@ impl<'a> Outline<'a> {
         self.tree.kind(CallId(call))
     }
 
-    /// Whether the call is a GPU event or has one below it.
+    /// Whether the call is a GPU event or has a GPU event below it.
     pub(super) fn is_gpu_path(&self, call: u32) -> bool {
         self.tree.is_gpu_path(CallId(call))
     }
@@ -310,8 +310,8 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// A hash of the size of a GPU event's work: the grid of a kernel, or the bytes of a copy. If
-/// shapes were not recorded, only the size of the work distinguishes calls with the same name.
+/// A hash of the size of a GPU event's work: the grid of a kernel, or the number of bytes in a copy. If shapes were not
+/// recorded, only the size of the work distinguishes calls with the same name.
 fn size_of(trace: &Trace, event: EventId) -> u64 {
     let mut hasher = FxHasher::default();
     if let Some(grid) = trace.grids().get(event) {

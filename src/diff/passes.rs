@@ -1,7 +1,7 @@
 //! The passes of the alignment, in the order in which they run.
 //!
 //! Each match records the pass that found it, and `explain` prints that pass. A pass can be skipped to measure its
-//! contribution: `examples/pass_ablation.rs`.
+//! contribution, as `examples/pass_ablation.rs` does.
 
 /// A pass of the alignment. A pass defines which calls are matched, and on what evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -12,9 +12,9 @@ pub enum Pass {
     Threads,
     /// Matches the calls inside two identical calls.
     Identical,
-    /// Matches siblings that have the same order on both sides.
+    /// Matches siblings that are in the same order on both sides.
     Siblings,
-    /// Matches modules that swapped places, identified by their instance numbers.
+    /// Matches modules that swapped places; their instance numbers identify them.
     InstanceNumbers,
     /// Matches siblings that swapped places.
     Swapped,
@@ -26,13 +26,13 @@ pub enum Pass {
     /// Expands wrappers that exist on only one side. This pass matches no calls itself. The contents of the
     /// expanded wrappers are then aligned as siblings.
     Wrappers,
-    /// Matches identical calls near each other.
+    /// Matches identical calls that are near each other.
     EqualNear,
     /// Matches launches at the same position.
     Launches,
     /// Matches calls at the same position that have different names.
     Renamed,
-    /// Matches similar calls near each other.
+    /// Matches similar calls that are near each other.
     SimilarNear,
     /// Matches renamed calls that swapped places with an adjacent call.
     RenamedNeighbours,

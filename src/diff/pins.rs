@@ -89,7 +89,7 @@ impl FromStr for Pin {
     }
 }
 
-/// The pairs of calls that the pins match. Fails if two pins match a call with different calls.
+/// The pairs of calls that the pins match. Fails if two pins match the same call with different calls.
 pub(super) fn resolve(pins: &[Pin], trees: PerSide<&CallTree>) -> Result<Vec<(CallId, CallId)>> {
     let mut all: Vec<(CallId, CallId)> = Vec::new();
     for pin in pins {

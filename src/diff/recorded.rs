@@ -8,11 +8,12 @@
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! Captured calls are hidden too if the opposite side replays graphs with unknown captures. Program parts that kernels
+//! Captured calls are also hidden if the opposite side replays graphs with unknown captures. Program parts that kernels
 //! name are hidden if the kernels on the opposite side name no program parts. The kernels of both replays are then
 //! aligned as if no captures or program parts were known.
 //!
-//! The merged tree still contains the hidden calls at their own positions, as unmatched calls around matched pairs.
+//! The merged tree still contains the hidden calls at their own positions, as unmatched calls that enclose matched
+//! pairs.
 
 use super::outline::Outline;
 use super::ranges;
@@ -39,7 +40,7 @@ impl Optional {
     const ALL: [Optional; 4] =
         [Optional::Frame, Optional::Module, Optional::Captured, Optional::Part];
 
-    /// The optional kinds of a call: none, one, or (for a captured frame) two.
+    /// The optional kinds that apply to a call: none, one, or (for a captured frame) two.
     fn of(tree: &CallTree, call: u32) -> impl Iterator<Item = Optional> {
         let call = CallId(call);
         let kind = match tree.kind(call) {

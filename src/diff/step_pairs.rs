@@ -7,9 +7,9 @@
 //! trace1   prefill 512   decode 4   decode 5      batches of an inference engine: equal batches first,
 //! trace2   decode 4   prefill 500   decode 4      then similar batches of the same class, in any order
 //! ```
-//! Steps of different phases are never compared. If both traces have the same number of steps and nothing
-//! shows that their order differs, steps are compared by position. The alignment ignores the calls in a step
-//! without a counterpart, so these calls cannot match calls in a compared step.
+//! Steps in different phases are never compared with each other. If both traces have the same number of steps and
+//! nothing shows that the steps run in a different order, steps are compared by position. The alignment ignores the
+//! calls in a step without a counterpart, so these calls cannot match calls in a compared step.
 
 use super::outline::{Outline, Token};
 use crate::program::{BatchClass, Phase, Program, StepId, StepSpan, Steps};
@@ -23,8 +23,8 @@ use std::hash::{Hash, Hasher};
 /// Maximum number of step pairs to score. If there are more pairs, steps are matched by position.
 const CELLS: usize = 1 << 20;
 
-/// Step similarity is measured in twentieths. Smaller differences are ignored, because two recordings of the
-/// same step are never exactly identical.
+/// Step similarity is measured in twentieths. Differences below one twentieth are ignored, because two recordings of
+/// the same step are never exactly identical.
 const PARTS: usize = 20;
 
 /// Similarity of two steps that make the same calls.
@@ -33,8 +33,8 @@ const EQUAL: usize = PARTS + 1;
 /// The pairs of compared steps, in order.
 pub(super) type StepPairs = Vec<(StepId, StepId)>;
 
-/// Matches the steps of the two sides and returns the pairs in baseline order. The result is `None`
-/// if each step is compared with the step at the same position, or if no steps can be compared.
+/// Matches the steps of the two sides and returns the pairs in baseline order. The result is `None` if each step is
+/// compared with the opposite side's step at the same position, or if no steps can be compared.
 pub(super) fn pair_steps(
     programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
@@ -325,8 +325,8 @@ fn in_order(steps: PerSide<&Steps>) -> StepPairs {
     of_one_phase.map(|id| (id, id)).collect()
 }
 
-/// The pairs with the largest total weight that keep the order of the steps on both sides. On a
-/// tie, the earliest steps are matched.
+/// Among the sets of pairs in the same order on both sides, the set with the largest total weight. On a tie, the
+/// earliest steps are matched.
 fn path(counts: PerSide<usize>, mut worth: impl FnMut(usize, usize) -> Option<Worth>) -> StepPairs {
     let (n, m) = (counts.baseline, counts.candidate);
     // The largest total weight of pairs among the baseline steps from `a` on and the candidate steps from `b`

@@ -1,4 +1,4 @@
-//! Defines every weight and limit of the alignment, with the reason for its value.
+//! Defines all weights and limits that the alignment uses, and explains their values.
 //!
 //! Weights are only compared with each other, so their unit does not matter. The similarity of two siblings
 //! is measured in [`TOKEN`]s. Except for [`EXACT`], all other weights are fractions of a token: bonuses that
@@ -10,8 +10,8 @@ pub(super) const TOKEN: i64 = 64;
 /// Score of two identical siblings. An identical pair must outweigh a pair that shares slightly more tokens,
 /// such as a pair with a larger but changed call in a run of similar siblings.
 pub(super) const EXACT: i64 = 3 * TOKEN;
-/// Score for identical arguments, in addition to the score of the shared argument token. The value is half a
-/// token, because one more shared call below is better evidence.
+/// Score for identical arguments, in addition to the score of the shared argument token. The value is half a token,
+/// because one more shared nested call is better evidence than identical arguments.
 pub(super) const ARGUMENTS: i64 = TOKEN / 2;
 /// Score for identical exact names, such as `nn.Module: Linear_3`. The value only breaks ties.
 pub(super) const NAME: i64 = TOKEN / 16;
@@ -27,7 +27,8 @@ pub(super) const LAYER: i64 = 16;
 pub(super) const LAYERS: usize = 3;
 /// Maximum number of pairs of layers that are compared for one run of layers.
 pub(super) const LAYER_CELLS: usize = 1 << 14;
-/// Score for matching two runtime calls without GPU work. Such calls vary from run to run.
+/// Score for matching two runtime calls without GPU work. Such calls vary from run to run, so the score is only a
+/// fraction of a token.
 pub(super) const QUERY: i64 = TOKEN / 8;
 /// Divisor for the score of two calls that each have an identical counterpart elsewhere. Such calls have
 /// swapped places.
@@ -61,8 +62,8 @@ pub(super) const TELLING_NAMES: u32 = 8;
 /// Maximum ratio between the evidence tokens of two variants of one op, before [`SMALL`] is added. Some libraries use
 /// sixteen kernels where others use a single kernel; no library uses a hundred.
 pub(super) const RATIO: u32 = 16;
-/// Number of evidence tokens by which the larger of two variants may exceed [`RATIO`] times the smaller one: a handful
-/// of launches.
+/// Number of evidence tokens by which the larger of two variants may exceed [`RATIO`] times the smaller variant: a
+/// handful of launches.
 pub(super) const SMALL: u32 = 32;
 /// Score that identical arguments add to the value of a rename. Identical arguments count as only one shared
 /// token, but are less likely to agree by chance than other tokens.
@@ -108,12 +109,13 @@ pub(super) const HOLES: usize = 64;
 /// Minimum number of elements in a hole that is matched to part of a longer hole (at most twice as long). In
 /// smaller holes, the first and last elements may agree by chance.
 pub(super) const LEAST_PART: usize = 3;
-/// Number of calls in each direction that are considered as the counterpart of a moved call: on the opposite
-/// side, this many nearest calls before the moved call's position, and as many after. The value exceeds the
+/// Number of calls in each direction that are considered as counterparts of a moved call: on the opposite side, this
+/// many of the nearest calls before the moved call's position, and the same number after it. The value exceeds the
 /// usual number of similar calls close together.
 pub(super) const NEAREST: usize = 8;
 /// Maximum number of repetitions of the search for the nearest unmatched call. Each repetition matches half of the
-/// similar calls that are close together. Groups that are too large for this limit do not count as evidence.
+/// similar calls that are close together. A group of similar calls that would need more repetitions does not count as
+/// evidence.
 pub(super) const ROUNDS: usize = 16;
 /// If a swap of counterparts makes more calls count as moved, it must bring counterparts nearer to each other by at
 /// least this factor. The value exceeds 3 because undoing one true move past all other calls brings counterparts 3

@@ -1,4 +1,5 @@
-//! Finds the module classes whose numbers identify layers, for recordings that begin in the middle of a layer stack.
+//! Finds the module classes whose instance numbers identify layers, for recordings that begin in the middle of a layer
+//! stack.
 //!
 //! ```text
 //! trace1   blocks_3 … blocks_9 … blocks_19
@@ -38,7 +39,7 @@ impl Window {
     }
 }
 
-/// Whether a name is the name of a layer of one of these classes, or of a layer that is only partly recorded.
+/// Whether a name belongs to a layer of one of these classes, or to a layer that is only partly recorded.
 pub(super) fn is_numbered(windows: &[Window], name: &str) -> bool {
     ModuleName::of(name).is_some_and(|module| {
         let is_cut = module.instance.ends_with(CUT_MODULE);

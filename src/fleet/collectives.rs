@@ -8,10 +8,10 @@
 //! rank 1   ├─ compute ─┤├──── all_reduce ────┤
 //! rank 2   ├─ compute ──────────────┤├ all_r ┤     the straggler: did not wait
 //! ```
-//! Kernels with the same process group and sequence number belong to one collective, if the profiler recorded both.
-//! Otherwise, the n-th kernel of a kind and group on one rank is matched with the n-th such kernel on the other ranks.
-//! If some ranks have fewer kernels than others, kernels that end at the same time are matched instead (see
-//! `matching`).
+//! Kernels with the same process group and sequence number belong to one collective, if the profiler recorded the group
+//! and the number. Otherwise, the n-th kernel of a kind and group on one rank is matched with the n-th such kernel on
+//! the other ranks. If some ranks have fewer kernels than others, kernels that end at the same time are matched instead
+//! (see `matching`).
 
 use super::matching::{self, Group, Kernel};
 use crate::analysis::robust::median;
@@ -88,7 +88,7 @@ impl Collectives {
         self.kernels.entry(kind).or_default().push(kernel);
     }
 
-    /// All kernels, by kind and start.
+    /// All kernels, sorted by kind, then by start time.
     pub(super) fn list(&self) -> Vec<(&Kind, Kernel)> {
         let of_kind = |(kind, kernels): (_, &Vec<Kernel>)| {
             kernels.iter().map(move |&kernel| (kind, kernel)).collect::<Vec<_>>()
@@ -102,7 +102,7 @@ impl Collectives {
         Collectives::waits_of(&ranks, &Collectives::matched(&ranks))
     }
 
-    /// Like [`Collectives::waits`], for kernels that are already matched.
+    /// Like [`Collectives::waits`], but for kernels that are already matched.
     pub(super) fn waits_of(ranks: &[&Collectives], matched: &[Matched<'_>]) -> Vec<CollectiveWait> {
         let mut waits: Vec<CollectiveWait> = ranks.iter().map(|rank| rank.spent()).collect();
         for collective in matched {

@@ -96,8 +96,8 @@ pub fn map_all(
     }
 }
 
-/// The pairs without a usable shard, largest first, because all other cores would wait for a large pair that came last.
-/// Calls `done` for every pair with a usable shard.
+/// The pairs without a usable shard, largest first, because all other cores would have to wait if a large pair came
+/// last. Calls `done` for every pair with a usable shard.
 fn remaining<'p>(
     plan: &'p Plan,
     mapping: &Mapping,
@@ -203,7 +203,8 @@ impl Outcomes {
         if !self.is_hopeless() {
             return Ok(self.lost);
         }
-        // Only failures up to the limit are reported, not failures of pairs that were already in progress then.
+        // Only failures up to the limit are reported, not failures of pairs that were still in progress when the limit
+        // was reached.
         let results = match self.most_failures {
             1 => "the result could not be written".to_owned(),
             count => format!("{count} consecutive results could not be written, the last one"),

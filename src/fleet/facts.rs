@@ -11,7 +11,7 @@ use crate::trace::{Nanos, Note, Notes, is_communication_kernel};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The facts about a pair.
+/// Extracts the facts about a pair from its comparison.
 pub(super) fn facts(comparison: &Comparison) -> Facts {
     let analysis = comparison.analysis();
     let account = analysis.account();
@@ -22,7 +22,7 @@ pub(super) fn facts(comparison: &Comparison) -> Facts {
             busy: totals.busy,
             events: totals.events,
         }),
-        // The times of the parts cover all steps, so the wall time must cover all steps as well.
+        // The times of ops, categories and layers cover all steps, so the wall time must cover all steps as well.
         wall: walls.map(|wall| wall.own() + wall.alone),
         steps: analysis.wall().windows().map(|window| window.steps.max(1)),
         is_exact: account.is_exact(),
@@ -92,7 +92,7 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
     ops.chain(categories).chain(places).collect()
 }
 
-/// Times and numbers of events by key.
+/// For each key, the total time and the number of events on each side.
 type Sums<K> = BTreeMap<K, (PerSide<Nanos>, PerSide<u64>)>;
 
 fn add<K: Ord>(sums: &mut Sums<K>, key: K, side: Side, (time, events): (Nanos, u64)) {

@@ -1,7 +1,7 @@
 //! Selects the findings about a fleet that a reader should see first, and describes each finding in one sentence.
 //!
-//! One fault affects many tables: a rank that computes longer is an outlier in several ops, has its own causes, and
-//! makes all other ranks wait in their collectives. Each fault is reported only once, at its origin.
+//! One fault affects many tables: a rank that takes longer to compute is an outlier in several ops, has its own causes,
+//! and makes all other ranks wait in their collectives. Each fault is reported only once, at its origin.
 
 use super::Fleet;
 use super::pattern::pattern;
@@ -16,7 +16,7 @@ const OFTEN: f64 = 0.5;
 /// Minimum time that the other ranks must wait for a straggler, as a share of the median wall time.
 const NOTABLE_WAIT: f64 = 0.01;
 
-/// Maximum number of pairs with the same failure code that are reported individually. If there are more, they are
+/// Maximum number of pairs with the same failure code that are reported individually. Larger numbers of such pairs are
 /// grouped.
 const FEW: usize = 3;
 
@@ -86,7 +86,7 @@ fn on(shared: &Shared) -> String {
     }
 }
 
-/// Failed pairs and unmatched traces: individually, or grouped by code if many have the same code.
+/// Failed pairs and unmatched traces, listed individually, or grouped by code if many have the same code.
 fn not_compared(fleet: &Fleet) -> Vec<Finding> {
     let mut of_code: BTreeMap<&str, Vec<&PairRow>> = BTreeMap::new();
     for pair in fleet.pairs.iter().filter(|pair| pair.status != "ok") {
@@ -183,7 +183,8 @@ fn name(rank: &RankRow) -> String {
     rank.rank.map_or_else(|| rank.folder.clone(), |rank| rank.to_string())
 }
 
-/// The ops in which a rank is slower than its role: `; it is slower than its role in aten::mm (+1.200 ms per step)`.
+/// The ops in which a rank takes longer than the median of its role: `; it is slower than its role in aten::mm (+1.200
+/// ms per step)`.
 fn slower(fleet: &Fleet, rank: &RankRow) -> String {
     let ops = fleet.outliers.iter().filter(|one| {
         one.side == Side::Candidate
@@ -289,7 +290,7 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     of_rank.into_iter().map(finding).collect()
 }
 
-/// Causes, except causes on a single rank that is already reported. If the waits are known, causes that consist of
+/// All causes, except those on a single rank that is already reported. If the waits are known, causes that consist of
 /// communication are omitted too.
 fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());

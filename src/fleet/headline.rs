@@ -1,4 +1,4 @@
-//! The findings of a [`Fleet`] → its answer: which rank is slow, or else what changed.
+//! Derives the headline of a [`Fleet`] from its findings: which rank is slow or, if no rank is slow, what changed.
 
 use super::Fleet;
 use super::rows::{Finding, RankRow};
@@ -6,10 +6,10 @@ use crate::analysis::robust::median;
 use crate::program::counted;
 use crate::side::Side;
 
-/// Minimum difference from the median of the role to state a ratio.
+/// Minimum difference between a rank's ratio and 1 for which the ratio is stated.
 const NOTABLE: f64 = 0.005;
 
-/// The answer of a fleet, for a person.
+/// The result for a fleet, as a short statement for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
     /// A sentence without a full stop.
@@ -19,7 +19,8 @@ pub struct Headline {
 }
 
 impl Fleet {
-    /// The answer: shards that are not visible, then a slow rank, then other work, then a change, then a cause.
+    /// The headline, from the first kind of finding that exists: shards that are not visible, a slow rank, different
+    /// work, a change, a cause.
     pub fn headline(&self) -> Headline {
         let with = |codes: &[&str]| -> Option<&Finding> {
             codes.iter().find_map(|code| self.findings.iter().find(|one| one.code == *code))
@@ -69,7 +70,7 @@ impl Fleet {
         }
     }
 
-    /// Own GPU time per step of the candidate, as a ratio to the median of the role.
+    /// The rank's own GPU time per candidate step, divided by the median of its role.
     fn ratio(&self, row: &RankRow) -> Option<f64> {
         let own = |row: &RankRow| row.own_step_us(Side::Candidate);
         let same = self.ranks.iter().filter(|other| other.role == row.role && other.status == "ok");

@@ -27,7 +27,7 @@ impl Head {
     }
 }
 
-/// The traces of a folder, and its files that are not traces.
+/// The traces in a folder, and the files in the folder that are not traces.
 pub(super) struct Heads {
     pub(super) heads: Vec<Head>,
     pub(super) foreign: Vec<PathBuf>,

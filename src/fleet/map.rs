@@ -7,8 +7,8 @@
 //! compare ─▶ report ─▶ shard, written atomically
 //! ```
 //! The shard is written last, so a pair is done once its shard exists. A killed run can therefore be resumed, and
-//! concurrent runs do not interfere. If a trace is broken, the shard records the failure. If a trace could not be read
-//! for any other reason, no shard is written, and the next run tries again.
+//! concurrent runs do not interfere with each other. If a trace is broken, the shard records the failure. If a trace
+//! cannot be read for a different reason, no shard is written, and the next run tries again.
 
 use super::facts::facts;
 use super::plan::{Plan, PlannedPair};
@@ -46,14 +46,14 @@ pub struct Mapped {
     pub status: Status,
     /// Whether the pair's shard already existed, so nothing was compared.
     pub was_there: bool,
-    /// What its rank computes; `None` if it has no figures.
+    /// What the pair's rank computes; `None` if there are no figures for the pair.
     pub work: Option<Work>,
 }
 
 /// What a rank computes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
-    /// The outline hash of its baseline. Ranks with the same outline run the same ops.
+    /// The outline hash of the rank's baseline. Ranks with the same outline run the same ops.
     pub role: Arc<str>,
     /// GPU time without communication.
     pub time: PerSide<Nanos>,
@@ -109,7 +109,7 @@ impl Mapping {
         Ok(Mapping { options, folder: folder.into(), reports: None, keeps_shards: true })
     }
 
-    /// Compares with the given options instead of the plan's options. The keys of the plan must reflect the given
+    /// Sets the options to compare with, which replace the plan's options. The keys of the plan must reflect the given
     /// options (see [`PlanOptions::also`]).
     ///
     /// [`PlanOptions::also`]: super::PlanOptions::also
@@ -324,8 +324,8 @@ fn change_of(pair: &PlannedPair) -> Option<Status> {
     Side::BOTH.into_iter().find_map(change)
 }
 
-/// The status of a compared pair. If data is missing in a trace, the pair counts as failed, because the times of the
-/// trace are too low for the statistics.
+/// The status of a compared pair. If data is missing in a trace, the pair counts as failed, because the trace's times
+/// are too low to be used in statistics.
 fn status_of(comparison: &Comparison) -> Status {
     let damaged = |side: Side| {
         let trace = comparison.trace(side);

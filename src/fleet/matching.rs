@@ -1,7 +1,7 @@
 //! Matches the kernels of several ranks that belong to the same collective, by the first method that applies:
 //!
-//! 1. By sequence number, if every kernel has one and no two kernels of a rank have the same number.
-//! 2. By order, if all ranks have the same number of kernels.
+//! 1. By sequence number, if every kernel has a sequence number and no two kernels on a rank have the same number.
+//! 2. By position in the order of start, if all ranks have the same number of kernels.
 //! 3. By end time, because a collective ends on all ranks at the same time. The clocks of two ranks may differ by a
 //!    constant, so the clock offset at which most end times coincide is used. A collective that one rank did not record
 //!    is skipped and does not shift the matches after it:
@@ -59,9 +59,8 @@ fn by_sequence(ranks: &[(usize, &[Kernel])]) -> Option<Vec<Group>> {
     for &(rank, kernels) in ranks {
         for &kernel in kernels {
             let of_number = found.entry(kernel.sequence?).or_default();
-            // If two kernels of one rank have the same sequence number, the collectives cannot be matched
-            // by number. The kernels of a rank are added consecutively, so it suffices to check the last
-            // one.
+            // If two kernels of one rank have the same sequence number, the collectives cannot be matched by number.
+            // The kernels of a rank are added consecutively, so it suffices to check the last kernel that was added.
             if of_number.last().is_some_and(|&(other, _)| other == rank) {
                 return None;
             }

@@ -4,9 +4,9 @@
 //! folders ─Plan::make─▶ Plan ─Mapping::map─▶ a shard for each pair ─Fleet::reduce─▶ Fleet ─write─▶ files
 //!                     heads only   anywhere, in any order          kilobytes per rank
 //! ```
-//! Each pair is compared independently, on any machine, and produces a few kilobytes. The engine that runs
-//! [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is such an engine for the
-//! cores of this machine; the Python package provides one with Ray.
+//! Each pair can be compared independently on any machine, and its result takes only a few kilobytes. The engine that
+//! runs [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is such an engine for
+//! the cores of this machine; the Python package provides one with Ray.
 
 mod collectives;
 mod engine;
@@ -63,7 +63,7 @@ pub struct Fleet {
     pub pairs: Vec<PairRow>,
     /// The ranks whose pairs were compared.
     pub ranks: Vec<RankRow>,
-    /// Groups of ranks that run the same ops.
+    /// The roles: groups of ranks that run the same ops.
     pub roles: Vec<RoleRow>,
     /// The times of each op, category and layer on the ranks in each role.
     pub parts: Vec<PartRow>,
@@ -73,7 +73,7 @@ pub struct Fleet {
     pub collectives: Vec<CollectiveRow>,
     /// Totals over the collectives of each process group.
     pub groups: Vec<GroupRow>,
-    /// Steps of all ranks.
+    /// The steps of all ranks.
     pub steps: Vec<StepRow>,
     /// Changes to the program, each with the ranks that share it.
     pub changes: Vec<ChangeRow>,
@@ -81,7 +81,7 @@ pub struct Fleet {
     pub identical: u64,
     /// Names of the ranks whose programs are identical; empty if there are none.
     pub identical_list: String,
-    /// The pattern of the ranks above, such as `0–3`.
+    /// A short string that lists the ranks whose programs are identical, such as `0–3`.
     identical_pattern: String,
     /// Causes, each with the ranks that share it.
     pub causes: Vec<CauseRow>,
@@ -89,7 +89,7 @@ pub struct Fleet {
     pub findings: Vec<Finding>,
     /// Notes about irregularities in the folders and shards.
     pub notes: Vec<String>,
-    /// The wait of each rank in each candidate collective, for the page: number of the collective, index of the rank,
-    /// wait.
+    /// The wait of each rank in each candidate collective, for the page. Each entry contains the number of the
+    /// collective, the index of the rank, and the wait.
     waits: Vec<(u64, usize, Nanos)>,
 }

@@ -12,9 +12,10 @@ use crate::tables::Table;
 use serde::Serialize;
 use std::path::Path;
 
-/// The file with the results for programs. A folder that contains this file is the folder of a fleet.
+/// The file that contains the results in a form for programs. A folder that contains this file is the folder of a
+/// fleet.
 const DOCUMENT: &str = "fleet.json";
-/// The file with the results for people.
+/// The file that contains the results in a form for people.
 const PAGE: &str = "fleet.html";
 
 /// Which files to write for a fleet.
@@ -24,7 +25,7 @@ pub struct FleetFiles {
     pub tables: Vec<TableFormat>,
     /// How strings are written in CSV files.
     pub csv_texts: CsvTexts,
-    /// What to do if the folder contains files with the same names that tracetree did not write.
+    /// What to do if the folder already contains files with the same names and tracetree did not write them.
     pub existing: Existing,
     /// Whether to write `fleet.html`.
     pub has_page: bool,
@@ -33,7 +34,7 @@ pub struct FleetFiles {
 }
 
 impl Default for FleetFiles {
-    /// Parquet tables and a page without links to reports.
+    /// Writes Parquet tables, and a page without links to reports.
     fn default() -> FleetFiles {
         FleetFiles {
             tables: vec![TableFormat::Parquet],
@@ -50,7 +51,7 @@ impl FleetFiles {
     /// tracetree if the folder contains a `fleet.json` that tracetree wrote.
     ///
     /// # Errors
-    /// Fails if a file would be replaced that tracetree did not write, unless [`FleetFiles::existing`] allows it.
+    /// Fails if writing would replace a file that tracetree did not write, unless [`FleetFiles::existing`] allows it.
     pub fn check_target(&self, folder: &Path) -> Result<()> {
         if self.existing == Existing::Replace || storage::is_remote(folder) || is_fleet(folder) {
             return Ok(());
@@ -82,7 +83,7 @@ impl FleetFiles {
     }
 }
 
-/// Whether tracetree has already written a fleet into a folder.
+/// Whether tracetree has already written the results for a fleet into a folder.
 fn is_fleet(folder: &Path) -> bool {
     let text = std::fs::read(folder.join(DOCUMENT)).unwrap_or_default();
     let document: Option<serde_json::Value> = serde_json::from_slice(&text).ok();

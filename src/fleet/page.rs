@@ -84,7 +84,8 @@ fn name(row: &RankRow) -> String {
     row.rank.map_or_else(|| row.folder.clone(), |rank| rank.to_string())
 }
 
-/// For each rank, the ratio candidate / baseline of its time per step without waits, with the quartiles of its role.
+/// For each rank, the candidate / baseline ratio of its time per step without waits, and the quartiles of this ratio in
+/// the rank's role.
 fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     let ratio = |row: &RankRow| {
         let (before, after) = (row.own_step_us(Side::Baseline), row.own_step_us(Side::Candidate));
@@ -116,7 +117,8 @@ fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     dots
 }
 
-/// The candidate ranks that are farthest from the median of their role, and the ops in which they differ most.
+/// The candidate ranks that are farthest from the median of their role, and the ops in which these ranks differ most
+/// from it.
 fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
     let rows = fleet.outliers.iter().filter(|one| one.side == Side::Candidate && one.kind == "op");
     let rows: Vec<&OutlierRow> = rows.collect();
@@ -236,7 +238,7 @@ fn encoded(folder: &str) -> String {
         .collect()
 }
 
-/// How much longer each step takes on each rank in the candidate.
+/// How much longer each step takes on each rank in the candidate than in the baseline.
 fn steps(fleet: &Fleet) -> Option<HeatMap> {
     let count = usize::try_from(fleet.steps.iter().map(|step| step.step + 1).max()?).ok()?;
     let place: BTreeMap<&str, usize> =

@@ -75,7 +75,7 @@ pub(super) fn pair(heads: &PerSide<Vec<Head>>) -> Paired {
     Paired { pairs, single: single.collect() }
 }
 
-/// Number of pairs of each rank.
+/// Number of pairs for each rank.
 fn steps_of(found: &[(bool, PerSide<Head>)]) -> BTreeMap<i64, usize> {
     let mut steps = BTreeMap::new();
     for (_, heads) in found.iter().filter(|(is_by_name, _)| !is_by_name) {

@@ -1,21 +1,22 @@
-//! Numbers of ranks → a short text: `0-3 6`, `≡ 0, 2, 6, 7 mod 8 (1000 ranks)`, `3 9 10 … (1000 ranks)`.
+//! Formats rank numbers as a short string: `0-3 6`, `≡ 0, 2, 6, 7 mod 8 (1000 ranks)`, `3 9 10 … (1000 ranks)`.
 
 use super::ranges::ranges;
 use crate::program::counted;
 use std::collections::BTreeSet;
 
-/// Maximum number of ranges, and of remainders, in a text.
+/// Maximum number of ranges or remainders in the string.
 const MOST: usize = 8;
 
-/// Maximum modulus. Jobs group their ranks by node, tensor-parallel group or pipeline stage, and these have at most
-/// this many ranks.
+/// Maximum modulus. Jobs group their ranks by node, tensor-parallel group or pipeline stage, and each such group has at
+/// most this many ranks.
 const LARGEST: u64 = 64;
 
-/// Minimum number of full periods. Any set looks periodic if it is seen only once.
+/// Minimum number of full periods. Any set of ranks looks periodic if only one period is considered.
 const PERIODS: u64 = 3;
 
-/// The text for `some` of the ranks `all`. Both lists are in ascending order. The text lists ranges; if these are
-/// too many, remainders that exactly these ranks have; and otherwise the first ranges.
+/// A short string that names the ranks `some` among the ranks `all`. Both lists are in ascending order. The string
+/// contains ranges. If there are too many ranges, it contains the remainders that only these ranks have or, if there is
+/// no such pattern, the first few ranges.
 pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
     let text = ranges(some).replace('#', "");
     let pieces: Vec<&str> = text.split(' ').collect();
@@ -33,7 +34,7 @@ pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
     }
 }
 
-/// The first names, and the number of ranks if there are more.
+/// The first few names, followed by the number of ranks if there are more.
 pub(super) fn first_names(names: &[&str]) -> String {
     if names.len() <= MOST {
         names.join(" ")

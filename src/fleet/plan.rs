@@ -1,8 +1,8 @@
 //! Makes a [`Plan`] for two folders with the traces of many ranks: which traces are compared, and under which key each
 //! result is stored.
 //!
-//! Only the heads of the files are read. The plan also lists unmatched traces with the reason, so no file is lost:
-//! compared + failed + unmatched = planned.
+//! Only the heads of the files are read. The plan also lists each unmatched trace and says why it is unmatched, so no
+//! file is lost: compared + failed + unmatched = planned.
 
 use super::heads::{self, Head};
 use super::pairing;
@@ -66,7 +66,7 @@ pub struct PlannedPair {
 }
 
 impl PlannedPair {
-    /// The file of one side.
+    /// The file on one side.
     pub fn file(&self, side: Side) -> &PlannedFile {
         match side {
             Side::Baseline => &self.baseline,
@@ -348,7 +348,7 @@ fn planned(
     PlannedPair { rank, step, folder, key, baseline, candidate }
 }
 
-/// A hash of everything that affects the result of a pair.
+/// A hash of everything that affects the result for a pair.
 fn key(files: &[&PlannedFile; 2], options: &PlanOptions) -> String {
     let of = (FLEET_SCHEMA, env!("CARGO_PKG_VERSION"), options, files);
     let text = serde_json::to_string(&of).expect("plain values");

@@ -94,15 +94,15 @@ pub struct RankRow {
     pub busy: PerSide<Nanos>,
     /// Number of measured events.
     pub events: PerSide<u64>,
-    /// Wall time of the window's own work.
+    /// Wall time of the window, excluding time spent on work that was launched before the window.
     pub wall: PerSide<Nanos>,
     /// Number of steps; 1 if the window is treated as a whole.
     pub steps: PerSide<u64>,
     /// Whether the rows of the rank's report add up to its events.
     pub account_is_exact: bool,
-    /// The rank's waits for the other ranks, on each side.
+    /// On each side, how long the rank waited for other ranks in collectives.
     pub waits: PerSide<CollectiveWait>,
-    /// Whether the other ranks wait for this rank, on each side.
+    /// On each side, whether the other ranks wait for this rank.
     pub is_straggler: PerSide<bool>,
     /// Number of points of difference between the two traces.
     pub points_of_difference: usize,
@@ -113,7 +113,7 @@ pub struct RankRow {
 }
 
 impl RankRow {
-    /// GPU time per step without waits for other ranks, in µs.
+    /// GPU time per step, excluding waits for other ranks, in µs.
     pub(super) fn own_step_us(&self, side: Side) -> f64 {
         (self.time[side] - self.waits[side].wait).as_micros() / self.steps[side].max(1) as f64
     }
@@ -128,13 +128,13 @@ pub struct RoleRow {
     pub ranks: u64,
     /// The ranks.
     pub rank_list: String,
-    /// The outline that most of these ranks have in the candidate.
+    /// The outline hash that most of these ranks have in the candidate.
     pub candidate: Arc<str>,
     /// The ranks with a different outline in the candidate.
     pub odd: String,
     /// Number of these ranks.
     pub odd_ranks: u64,
-    /// A short text for these ranks.
+    /// A short string that names these ranks.
     pub odd_pattern: String,
     /// How their ops differ from those of the other ranks: `runs aten::sin; lacks aten::mm`; empty if only call
     /// sites or modules differ.
@@ -258,7 +258,7 @@ pub struct GroupRow {
     pub incomplete: u64,
     /// Total duration of the communication kernels.
     pub time: Nanos,
-    /// Part of `time` in which the ranks waited for each other.
+    /// Part of `time` that the ranks spent waiting for each other.
     pub wait: Nanos,
     /// Median wait of a rank, in µs.
     pub median_wait_us: f64,
@@ -281,7 +281,7 @@ pub struct StepRow {
     pub step: i64,
     /// Wall time of the step.
     pub wall: PerSide<Nanos>,
-    /// Time in which the device was busy.
+    /// Time during which the device was busy.
     pub busy: PerSide<Nanos>,
 }
 
@@ -323,7 +323,8 @@ pub struct Shared {
     pub roles: String,
     /// The ranks.
     pub rank_list: String,
-    /// A short text for the ranks: ranges, `≡ 0, 2 mod 8 (1000 ranks)`, or the first ranges and the number of ranks.
+    /// A short string that names the ranks: ranges, `≡ 0, 2 mod 8 (1000 ranks)`, or the first ranges and the number of
+    /// ranks.
     pub pattern: String,
     /// Median of candidate − baseline per step, in µs.
     pub median_us: f64,
@@ -357,7 +358,7 @@ pub struct CauseRow {
     pub module: Arc<str>,
     /// The ranks.
     pub shared: Shared,
-    /// Whether all kernels of the cause are communication, so the cause may be on a different rank.
+    /// Whether all kernels of the cause are communication kernels, in which case the cause may be on a different rank.
     pub is_communication: bool,
     /// The evidence from the rank with the largest difference.
     pub evidence: Arc<str>,

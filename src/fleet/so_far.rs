@@ -1,7 +1,7 @@
-//! The outcomes of a run so far → what stands out already, before all pairs are compared.
+//! Reports what stands out in the outcomes of a run so far, before all pairs are compared.
 //!
-//! Collectives can only be matched once all ranks are there, so this looks at the work of each rank: GPU time per step
-//! without communication, compared with the median of its role.
+//! Collectives can be matched only once all ranks are compared, so this module considers only the work of each rank:
+//! GPU time per step without communication, compared with the median of its role.
 
 use super::map::Mapped;
 use super::plan::PlannedPair;
@@ -19,7 +19,7 @@ const NOTABLE: f64 = 1.05;
 /// The outcomes of a run so far.
 #[derive(Debug, Clone, Default)]
 pub struct SoFar {
-    /// By role: the folder of each rank, and its own GPU time per step of the candidate in µs.
+    /// For each role, the folder of each rank and the rank's own GPU time per candidate step in µs.
     roles: BTreeMap<Arc<str>, Vec<(String, f64)>>,
     failed: u64,
 }
@@ -49,7 +49,7 @@ impl SoFar {
         failed.into_iter().chain(slowest).collect::<Vec<_>>().join("; ")
     }
 
-    /// The rank that is slowest in comparison with its role, and the ratio.
+    /// The rank that is slowest relative to the median of its role, and its ratio to that median.
     pub fn slowest(&self) -> Option<(&str, f64)> {
         let of_role = |ranks: &'_ Vec<(String, f64)>| {
             let times: Vec<f64> = ranks.iter().map(|(_, time)| *time).collect();

@@ -1,4 +1,4 @@
-//! Computes quantiles and outliers of values from many ranks.
+//! Computes quantiles, and finds outliers, among values from many ranks.
 
 use crate::analysis::robust::{median, median_deviation};
 

@@ -1,4 +1,4 @@
-//! Defines the outcome of a pair: compared, or failed with a code for the reason.
+//! Defines the outcome of a pair: compared, or failed with a code that says why.
 
 use crate::error::{Error, ErrorKind};
 use std::error::Error as _;

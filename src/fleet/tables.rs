@@ -345,7 +345,7 @@ fn causes(rows: Vec<CauseRow>) -> Table {
         )
 }
 
-/// The columns about the ranks that share a change or cause.
+/// The columns that describe which ranks share a change or cause.
 fn shared<R: 'static>(of: fn(&R) -> &Shared, ranks: &'static str) -> Columns<Vec<R>, R> {
     Columns::new()
         .whole("ranks", ranks, move |_: &Vec<R>, r: &R| of(r).ranks.into())

@@ -2,12 +2,12 @@
 
 use crate::program::Word;
 
-/// A call site, as shown to people.
+/// A call site in the form in which it is shown to people.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
     /// The kind and name of each enclosing call, from the outermost module down.
     pub path: Vec<(Word, String)>,
-    /// The phase of the program; empty for a whole step.
+    /// The phase of the program in which the calls are made; empty for a whole step.
     pub phase: String,
 }
 
@@ -51,7 +51,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Parses a frame such as `model.py(31): forward`; returns `None` if the frame is not in a file.
+    /// Parses a frame such as `model.py(31): forward`; returns `None` if the frame does not name a file.
     pub fn of(frame: &str) -> Option<Site> {
         let (place, function) = frame.split_once("): ")?;
         let (file, line) = place.rsplit_once('(')?;

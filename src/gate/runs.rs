@@ -15,7 +15,7 @@ const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
 /// component) and folders are expanded to their files, sorted by name.
 ///
 /// # Errors
-/// A folder cannot be read, or a pattern or folder matches no file.
+/// Fails if a folder cannot be read, or if a pattern or folder yields no file.
 pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for path in paths {
@@ -62,7 +62,7 @@ impl Recorder {
     /// Adds a run that was read (from `path`, if known). The run's graph captures are read with `options`.
     ///
     /// # Errors
-    /// Any error of [`CaptureSource::open`](crate::program::CaptureSource::open) or [`Recorder::add`].
+    /// Fails in the same cases as [`CaptureSource::open`](crate::program::CaptureSource::open) and [`Recorder::add`].
     pub fn add_trace(
         &mut self,
         trace: Arc<Trace>,
@@ -86,7 +86,7 @@ impl Recorder {
     /// Reads the runs of one side and their graph captures, one run after another, into one recording.
     ///
     /// # Errors
-    /// Any error of [`Trace::open_with`] and [`Recorder::add`], or `files` is empty.
+    /// Fails if `files` is empty, or in the same cases as [`Trace::open_with`] and [`Recorder::add`].
     pub fn read(mut self, files: &[PathBuf], options: &[ReadOptions]) -> Result<Recording> {
         let captures = self.capture_source().clone();
         let mut files = files.iter().zip(options);

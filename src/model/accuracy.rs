@@ -23,7 +23,7 @@ pub struct Accuracy {
     pub contributors: Vec<Contributor>,
 }
 
-/// The kernel types in the profile that have a given status, and their time.
+/// The kernel types in the profile that have the given status, and the time that these kernel types take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Coverage {
     /// Status of the kernel types.

@@ -49,7 +49,7 @@ pub(crate) struct Launch {
 
 /// Returns every launch once, sorted by type and start.
 pub(crate) fn launches(mut rows: Vec<CollectiveRow>) -> Vec<Launch> {
-    // The sort is stable: rows with equal starts keep the order of the file.
+    // The sort is stable: rows with equal starts remain in the order of the file.
     rows.sort_by(|a, b| (&a.kernel_type, a.start).cmp(&(&b.kernel_type, b.start)));
     rows.chunk_by(start_together).flat_map(launches_of_group).collect()
 }

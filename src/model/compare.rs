@@ -9,7 +9,7 @@ use super::profile::{MeasuredKernel, Profile};
 use super::status::Status;
 use crate::trace::Nanos;
 
-/// Prediction and measurement of one kernel type in a forward pass.
+/// Prediction and measurement for one kernel type in a forward pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// The kernel type.
@@ -54,7 +54,7 @@ impl Amounts {
         (self.model - self.profile).0
     }
 
-    /// Whether the profile has any time; otherwise, the error is undefined.
+    /// Whether the profile contains any time; if not, the error is undefined.
     pub(crate) fn is_measured(&self) -> bool {
         self.profile > Nanos::ZERO
     }

@@ -52,7 +52,7 @@ impl Columns {
     /// Finds the columns in the header; their order does not matter.
     ///
     /// # Errors
-    /// Columns are missing. The error lists the missing columns and all columns of the file.
+    /// Fails if columns are missing. The error message lists the missing columns and all columns in the file.
     pub(crate) fn find(header: &ByteRecord, path: &Path) -> Result<Columns> {
         let names: Vec<Cow<'_, str>> = header.iter().map(String::from_utf8_lossy).collect();
         let find = |wanted: &str| names.iter().position(|name| name.trim() == wanted);
@@ -70,7 +70,7 @@ impl Columns {
     /// Reads a row from `record`.
     ///
     /// # Errors
-    /// A cell is not a number, the duration is negative, or the record ends before a column that is needed.
+    /// Fails if a cell is not a number, the duration is negative, or the record ends before a required column.
     pub(crate) fn row(&self, record: &ByteRecord, path: &Path) -> Result<Row> {
         let cells = Cells { record, path };
         let line = cells.line();

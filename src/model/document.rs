@@ -78,7 +78,7 @@ impl<'de> Deserialize<'de> for Scalar {
 /// Parses the events of a JSON document: an object with `traceEvents`, or a bare array.
 ///
 /// # Errors
-/// The bytes are not JSON, or contain no list of events.
+/// Fails if the bytes are not JSON or contain no list of events.
 pub(crate) fn events(bytes: &[u8], path: &Path) -> Result<Vec<Event>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.trim_ascii_start().starts_with(b"[") {

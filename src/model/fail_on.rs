@@ -62,7 +62,7 @@ struct Bound {
 /// row.
 ///
 /// # Errors
-/// A condition names a kernel type that occurs in no comparison, so the condition could never be true.
+/// Fails if a condition names a kernel type that occurs in no comparison, because that condition could never be true.
 pub fn failures(conditions: &[FailOn], comparisons: &[&ModelComparison]) -> Result<Vec<Failure>> {
     let mut failures = Vec::new();
     for condition in conditions {

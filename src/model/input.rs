@@ -1,4 +1,4 @@
-//! Reads and decompresses a file. Gzip is detected by the first bytes, not by the file name.
+//! Reads and decompresses a file. Gzip is detected by the first bytes of the file, not by the file name.
 
 use crate::error::{Error, ErrorKind, Place, Result};
 use crate::escape;
@@ -13,7 +13,8 @@ const MAX_BYTES: u64 = 2 << 30;
 /// Reads and decompresses the file at `path`. Error messages call the file `what`, for example `model's trace`.
 ///
 /// # Errors
-/// The file cannot be opened or read, the gzip stream is damaged, or the decompressed file exceeds two gigabytes.
+/// Fails if the file cannot be opened or read, if the gzip stream is damaged, or if the decompressed file exceeds two
+/// gigabytes.
 pub(crate) fn read(path: &Path, what: &str) -> Result<Vec<u8>> {
     let file = File::open(path).map_err(|e| Error::io(path, &format!("open the {what}"), e))?;
     let bytes = match unpack(file, MAX_BYTES) {

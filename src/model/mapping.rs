@@ -37,7 +37,7 @@ impl OpMapping {
     /// Reads an op mapping from a plain or gzipped file.
     ///
     /// # Errors
-    /// The file cannot be read, is not YAML, or lists no operator.
+    /// Fails if the file cannot be read, is not YAML, or lists no operator.
     pub fn read(path: impl AsRef<Path>) -> Result<OpMapping> {
         let path = path.as_ref();
         OpMapping::from_bytes(&input::read(path, "op mapping")?, path)
@@ -46,7 +46,7 @@ impl OpMapping {
     /// Parses an op mapping from decompressed YAML. `path` is used only in error messages.
     ///
     /// # Errors
-    /// The bytes are not YAML, or list no operator.
+    /// Fails if the bytes are not YAML or list no operator.
     pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<OpMapping> {
         let path = path.as_ref();
         let document = parse(bytes, path)?;

@@ -1,4 +1,4 @@
-//! Compares a predicted trace with a measured profile, and shows the error of the prediction per kernel type.
+//! Compares a predicted trace with a measured profile, and shows the prediction error for each kernel type.
 //!
 //! A performance model writes a Chrome trace of one forward pass with a predicted time for every op. The profiler
 //! writes a table with a row for every kernel that ran. Predicted and measured times are summed by kernel type and
@@ -9,9 +9,8 @@
 //! op_mapping.yaml  ─read─▶ OpMapping  ┘              ├─compare─▶ ModelComparison ─render─▶ text, json,
 //! kernel_details.csv ─read─▶ Profile ────────────────┘                                csv, markdown
 //! ```
-//! [`Scenario::compare`] runs the whole pipeline; [`failures`] checks whether the model is accurate enough. This
-//! module is independent of the code that compares two traces; both use only the same basics, such as errors,
-//! times and notes.
+//! [`Scenario::compare`] runs the whole pipeline; [`failures`] checks whether the model is accurate enough. This module
+//! is independent of the code that compares two traces; the two share only basics such as errors, times and notes.
 //!
 //! ```no_run
 //! use tracetree::model::{Format, Outcome, Scenario, render};

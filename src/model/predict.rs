@@ -38,9 +38,9 @@ pub struct PredictedKernel {
     /// The first three ops that run this kernel type, in trace order.
     pub ops: Vec<String>,
     whole: Nanos,
-    /// The sums of the times that ops divide equally among their kernels, by number of kernels. Each sum is divided
-    /// only at the end: dividing the time of each op would lose up to a nanosecond per op, and a trace has ten
-    /// thousand ops.
+    /// For each number of kernels, the total time of the ops that divide their time equally among that many kernels.
+    /// Each total is divided only at the end: dividing the time of each op would lose up to a nanosecond per op, and a
+    /// trace has ten thousand ops.
     shared: BTreeMap<usize, Nanos>,
 }
 

@@ -9,7 +9,7 @@ use super::input;
 use crate::error::{Error, ErrorKind, Result};
 use crate::trace::Notes;
 
-/// Lower-case words that mark the process to compare, whose name contains one of these words.
+/// Lower-case words that identify the process to compare: its name contains one of these words.
 const PREDICTING: [&str; 2] = ["profiling", "empirical"];
 
 /// The process of a model's trace whose ops are compared.
@@ -24,7 +24,7 @@ pub struct ModelProcess {
 /// Chooses the process to compare.
 ///
 /// # Errors
-/// No process has ops to compare, or several processes have ops and no process name marks a prediction.
+/// Fails if no process has ops to compare, or if several processes have ops and no process name indicates a prediction.
 pub(crate) fn choose(events: &[Event], path: &Path, notes: &mut Notes) -> Result<ModelProcess> {
     let candidates = candidates(events);
     let mut named = candidates.iter().filter(|candidate| candidate.process.predicts());

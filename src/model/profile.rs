@@ -19,7 +19,7 @@ use crate::trace::{Nanos, Notes};
 pub struct Profile {
     /// Time and count of every kernel type.
     pub kernels: BTreeMap<KernelType, MeasuredKernel>,
-    /// Numbers of rows that were kept and dropped.
+    /// How many rows were kept, and how many were dropped.
     pub rows: ProfileRows,
     /// Notes about irregularities in the file.
     pub notes: Notes,
@@ -34,8 +34,8 @@ pub struct MeasuredKernel {
     pub count: u64,
 }
 
-/// Numbers of rows of a profile that were kept and dropped. The four numbers add up to the number of rows in the
-/// file.
+/// How many rows of a profile were kept, and how many were dropped. The four numbers add up to the number of rows in
+/// the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileRows {
     /// Number of rows that were counted.
@@ -52,7 +52,7 @@ impl Profile {
     /// Reads a profile from a plain or gzipped file.
     ///
     /// # Errors
-    /// The file cannot be read, columns are missing, a duration or start is not a number, a duration is
+    /// Fails if the file cannot be read, columns are missing, a duration or start is not a number, a duration is
     /// negative, or there is no kernel.
     pub fn read(path: impl AsRef<Path>) -> Result<Profile> {
         let path = path.as_ref();
@@ -62,7 +62,7 @@ impl Profile {
     /// Parses a profile from decompressed CSV. `path` is used only in error messages.
     ///
     /// # Errors
-    /// Any error of [`Profile::read`].
+    /// Fails for the same reasons as [`Profile::read`].
     pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<Profile> {
         let path = path.as_ref();
         let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(bytes);

@@ -35,9 +35,9 @@ pub struct ModelComparison {
     pub scenario: Scenario,
     /// The process of the model's trace.
     pub process: ModelProcess,
-    /// Numbers of compared and of ignored ops.
+    /// How many ops were compared, and how many were ignored.
     pub ops: ModelOps,
-    /// Numbers of rows in the profile that were kept and dropped.
+    /// How many rows of the profile were kept, and how many were dropped.
     pub profile_rows: ProfileRows,
     /// A row for each kernel type in the prediction or the profile, largest first.
     pub rows: Vec<Row>,
@@ -49,16 +49,16 @@ pub struct ModelComparison {
     pub notes: Notes,
 }
 
-/// Number of ops in a model's trace.
+/// Numbers of compared and ignored ops in a model's trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ModelOps {
-    /// Compared ops.
+    /// Number of compared ops.
     pub compared: u64,
     /// Number of ops that were ignored because they cost nothing.
     pub zero_cost: u64,
 }
 
-/// The outcome of a scenario.
+/// The outcome of running a scenario.
 #[derive(Debug)]
 pub enum Outcome {
     /// The comparison of a scenario whose files exist.
@@ -88,7 +88,7 @@ impl Scenario {
     /// Reads the files of the scenario and compares them.
     ///
     /// # Errors
-    /// A file is missing, unreadable or malformed.
+    /// Fails if a file is missing, unreadable or malformed.
     pub fn compare(&self) -> Result<ModelComparison> {
         let mapping = self.op_mapping.as_ref().map(OpMapping::read).transpose()?;
         let trace = ModelTrace::read(&self.model_trace)?;
@@ -120,7 +120,7 @@ impl Scenario {
     /// Like [`Scenario::compare`], but skips the scenario if a file does not exist.
     ///
     /// # Errors
-    /// An existing file is unreadable or malformed.
+    /// Fails if an existing file is unreadable or malformed.
     pub fn outcome(&self) -> Result<Outcome> {
         match self.compare() {
             Ok(comparison) => Ok(Outcome::Compared(Box::new(comparison))),

@@ -43,7 +43,7 @@ struct Entry {
 /// scenarios name.
 ///
 /// # Errors
-/// The file cannot be read, is not TOML, lists no scenario or two scenarios with the same name, or sets
+/// Fails if the file cannot be read, is not TOML, lists no scenario, lists two scenarios with the same name, or sets
 /// `forward_passes` to 0.
 pub fn read_scenarios(path: impl AsRef<Path>) -> Result<Vec<Scenario>> {
     let path = path.as_ref();
@@ -54,7 +54,7 @@ pub fn read_scenarios(path: impl AsRef<Path>) -> Result<Vec<Scenario>> {
 /// also appears in error messages.
 ///
 /// # Errors
-/// Any error of [`read_scenarios`].
+/// Fails for the same reasons as [`read_scenarios`].
 pub fn scenarios_from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<Vec<Scenario>> {
     let path = path.as_ref();
     let file: File = toml::from_slice(bytes).map_err(|e| not_toml(&e, path))?;

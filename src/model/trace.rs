@@ -53,7 +53,7 @@ impl ModelTrace {
     /// Reads a model's trace from a plain or gzipped file.
     ///
     /// # Errors
-    /// The file cannot be read, is not JSON with `traceEvents`, has no process with a prediction, has no op in
+    /// Fails if the file cannot be read, is not JSON with `traceEvents`, has no process with a prediction, has no op in
     /// that process, or contains a negative or unreadable duration.
     pub fn read(path: impl AsRef<Path>) -> Result<ModelTrace> {
         let path = path.as_ref();
@@ -63,7 +63,7 @@ impl ModelTrace {
     /// Parses a model's trace from decompressed JSON. `path` is used only in error messages.
     ///
     /// # Errors
-    /// Any error of [`ModelTrace::read`].
+    /// Fails for the same reasons as [`ModelTrace::read`].
     pub fn from_bytes(bytes: &[u8], path: impl AsRef<Path>) -> Result<ModelTrace> {
         let path = path.as_ref();
         let events = document::events(bytes, path)?;

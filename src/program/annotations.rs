@@ -36,16 +36,16 @@ pub enum Meaning {
     Step(u64),
     /// One forward pass of an inference engine.
     Batch(Batch),
-    /// The forward pass, backward pass or optimizer of a training step.
+    /// A part of a training step: the forward pass, the backward pass or the optimizer.
     Training(Phase),
-    /// Capture of graphs for a batch of this size.
+    /// The capture of graphs for batches of this size.
     Capture(u64),
 }
 
 /// The requests that an inference engine processes in one forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
-    /// Prefill, decode, mixed or idle; unknown if the annotation names no phase.
+    /// Prefill, decode, mixed or idle, or unknown if the annotation names no phase.
     pub phase: Phase,
     /// Number of requests.
     pub requests: u64,

@@ -6,7 +6,7 @@
 //! 9 prompts of 8155 tokens and 37 decodes    mixed, at most 8192 tokens
 //! ```
 //! An engine rarely runs two batches of exactly the same size. Batches in the same class do about
-//! the same work, so the steps of these batches can be compared.
+//! the same work, so steps that run such batches can be compared with each other.
 
 use super::phase::Phase;
 use super::steps::StepSpan;
@@ -17,8 +17,8 @@ use std::fmt;
 pub struct BatchClass {
     /// The phase.
     pub phase: Phase,
-    /// The rounded-up number of tokens. For a decode batch, or if the number of tokens is unknown,
-    /// this is the rounded-up number of requests.
+    /// The number of tokens, rounded up. For a decode batch, or if the number of tokens is unknown,
+    /// the number of requests is used instead.
     pub at_most: u64,
     /// Whether `at_most` counts tokens.
     pub is_in_tokens: bool,

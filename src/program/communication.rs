@@ -64,9 +64,9 @@ impl Communication {
         self.evidence(tree, call).is_some()
     }
 
-    /// Why a call counts as communication. The call can be a communication op, a kernel launched by
-    /// a communication op, or a kernel whose name indicates a collective. Copies and memsets never
-    /// count as communication, even if a communication op launched them.
+    /// Why a call counts as communication. Communication calls are communication ops, kernels
+    /// launched by communication ops, and kernels whose names indicate a collective. Copies and
+    /// memsets never count as communication, even if a communication op launched them.
     pub(crate) fn evidence(&self, tree: &CallTree, call: CallId) -> Option<Evidence> {
         match tree.kind(call) {
             CallKind::Gpu => self.of_gpu_event(tree, call),

@@ -1,5 +1,5 @@
-//! Derives the [`Damage`] on one side from the [`Evidence`] for each run on that side: which data
-//! is missing, which reported values are affected, and how to fix the recording.
+//! Derives the [`Damage`] on one side from the [`Evidence`] for each run on that side. The damage
+//! says which data is missing, which reported values are affected, and how to fix the recording.
 
 use super::Evidence;
 use std::fmt;
@@ -23,8 +23,8 @@ pub enum Damage {
     UnknownEvents(u64, u64),
     /// Number of launches without a GPU event, and the total number of launches.
     LaunchesWithoutWork(u64, u64),
-    /// Number of launches without a GPU event and the total number of launches, if all launches
-    /// without a GPU event are the last launches on their threads.
+    /// Number of launches without a GPU event, and the total number of launches, if on each thread
+    /// the launches without a GPU event come after all other launches.
     LaunchesAtEnd(u64, u64),
     /// Number of GPU events inside the window that have no launch, and the total number of GPU
     /// events.
@@ -35,10 +35,9 @@ pub enum Damage {
     MissingSteps(u64),
     /// Number of steps with zero duration.
     UntimedSteps(u64),
-    /// Number of recorded steps that have no work although the other steps of the run have some.
+    /// Number of recorded steps without any work in a run whose other steps contain work.
     EmptySteps(u64),
-    /// Number of steps at an edge of the window that have fewer than half of the usual number of
-    /// calls.
+    /// Number of steps at an edge of the window that have fewer than half as many calls as usual.
     CutSteps(u64),
 }
 
@@ -51,8 +50,8 @@ const MOST_UNLAUNCHED: f64 = 0.05;
 const MOST_UNKNOWN: f64 = 0.01;
 
 /// Maximum fraction of the GPU events that may have zero duration if the clock counts whole
-/// microseconds (7% of them have zero duration in a ResNet-50 training run from 2021). With a finer
-/// clock, no GPU event may have zero duration.
+/// microseconds. In a ResNet-50 training run from 2021, 7% of the GPU events have zero duration.
+/// With a finer clock, no GPU event may have zero duration.
 const MOST_UNTIMED: f64 = 0.2;
 
 impl Damage {
@@ -266,8 +265,8 @@ mod tests {
     #[test]
     fn a_whole_recording_has_no_damage() {
         assert_eq!(told(|_| {}), [""; 0]);
-        // Even intact recordings contain a few unlaunched or untimed GPU events, so a small number
-        // of them does not count as damage.
+        // Even intact recordings contain a few GPU events without a launch or without a duration,
+        // so a small number of such events does not count as damage.
         assert_eq!(told(|e| (e.unlaunched, e.unlaunched_inside) = (40, 3)), [""; 0]);
         assert_eq!(told(|e| (e.untimed_gpu_events, e.is_coarse) = (9, true)), [""; 0]);
         assert_eq!(told(|e| e.unknown_events = 5), [""; 0]);

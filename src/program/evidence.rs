@@ -1,13 +1,13 @@
-//! Collects the [`Evidence`] of one run: what was measured, and how much is missing.
+//! Collects the [`Evidence`] from one run: what was measured, and how much is missing.
 //!
 //! The gate, `--fail-on`, the status of a pair in a fleet, the comparability check and the headline
 //! all use this evidence. Without this evidence, a recording with lost kernels would look fast,
 //! because a kernel that was not recorded takes no time.
 //!
 //! Two properties of profilers make most losses visible. First, each kernel launch outside of a
-//! graph capture has a kernel in the trace; this is true of every launch in about 60 recordings
-//! from 2021 to 2026. Memsets are an exception, because many memsets never appear as GPU events.
-//! Second, a GPU event whose launch is not recorded was launched before the window began.
+//! graph capture has a kernel in the trace; about 60 recordings from 2021 to 2026 contain no
+//! exception. Memsets are an exception, because many memsets never appear as GPU events. Second, a
+//! GPU event whose launch is not recorded was launched before the window began.
 
 use super::{Measure, Program, StepOrigin};
 use crate::side::PerSide;
@@ -38,13 +38,13 @@ pub struct Evidence {
     pub launches: u64,
     /// Number of launches without any GPU event.
     pub launches_without_work: u64,
-    /// Number of launches without a GPU event that come after the last launch with a GPU event on
-    /// their thread. For these launches, the recording ended before the launched work ran.
+    /// Number of launches without a GPU event that come after their thread's last launch with a GPU
+    /// event. For these launches, the recording ended before the launched work ran.
     pub launches_at_end: u64,
     /// Number of GPU events whose launch is not in the trace.
     pub unlaunched: u64,
-    /// Number of unlaunched GPU events that start after the first GPU event whose launch is in the
-    /// trace.
+    /// Number of GPU events whose launch is not in the trace and that start after the first GPU
+    /// event whose launch is in the trace.
     pub unlaunched_inside: u64,
     /// Fraction of the GPU time spent in events whose launch is in the trace, from 0 to 1; 1 if
     /// there is no GPU time.
@@ -55,10 +55,10 @@ pub struct Evidence {
     pub missing_steps: u64,
     /// Number of steps, recorded or derived, that have zero duration.
     pub untimed_steps: u64,
-    /// Number of steps that have no measured work although the other steps of the run have some.
+    /// Number of steps without any measured work in a run whose other steps contain measured work.
     pub empty_steps: u64,
-    /// Number of recorded steps at an edge of the window that have fewer than half of the usual
-    /// number of calls.
+    /// Number of recorded steps at an edge of the window that have fewer than half as many calls as
+    /// usual.
     pub cut_steps: u64,
     /// Fraction of the measured time spent on work that was launched outside of all steps, from 0
     /// to 1; 0 if the trace has no steps.
@@ -66,7 +66,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Collects the evidence of one run. [`Program::evidence`] caches the result.
+    /// Collects the evidence from one run. [`Program::evidence`] caches the result.
     pub(super) fn of(program: &Program) -> Evidence {
         let tree: &CallTree = program.tree();
         let trace = tree.trace();
@@ -142,8 +142,8 @@ impl Evidence {
                 }
             }
         }
-        // A thread's work runs roughly in launch order, so only the thread's last launches can have
-        // work that ran after the end of the recording.
+        // A thread's work runs roughly in launch order, so only the work of the thread's last
+        // launches can have run after the end of the recording.
         let is_at_end = |event: &&EventId| {
             let last = last_with.get(&trace.thread_of(**event));
             last.is_some_and(|last| trace.start(**event) > *last)
@@ -202,7 +202,7 @@ fn cut_at_edges(calls: &[usize]) -> u64 {
     edges.into_iter().filter(|&&calls| 2 * calls < usual).count() as u64
 }
 
-/// Categories of complete events that are known but that comparisons ignore.
+/// Known categories of complete events that comparisons ignore.
 const IGNORED: [&str; 8] = [
     "overhead",
     "Overhead",
@@ -229,7 +229,7 @@ fn is_coarse(trace: &Trace) -> bool {
         .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }
 
-/// Whether every runtime call with this name has a GPU event, unless the event was lost.
+/// Whether every runtime call with this name has a GPU event in a complete recording.
 fn launches_work(name: &str) -> bool {
     let is_runtime = ["cu", "hip"].iter().any(|prefix| name.starts_with(prefix));
     let launches = ["LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch"];
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(cut_at_edges(&[100, 90, 100]), 0);
         assert_eq!(cut_at_edges(&[40, 100, 100]), 1);
         assert_eq!(cut_at_edges(&[10, 100, 100, 100, 20]), 2);
-        // A short step in the middle is not cut off; that step just does less work.
+        // A short step in the middle of the window was not cut off; it simply did less work.
         assert_eq!(cut_at_edges(&[100, 10, 100]), 0);
         assert_eq!(cut_at_edges(&[5]) + cut_at_edges(&[]), 0);
     }

@@ -9,15 +9,15 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use std::fmt;
 
-/// Maximum difference between the two sides' fractions of GPU time spent in events whose launch is
-/// in the trace.
+/// Each side spends a fraction of its GPU time in events whose launch is in the trace. This is the
+/// maximum difference between the two fractions.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// Maximum difference between the two sides' fractions of measured time spent on work that was
-/// launched outside of all steps.
+/// Each side spends a fraction of its measured time on work that was launched outside of all steps.
+/// This is the maximum difference between the two fractions.
 const OUTSIDE_STEPS: f64 = 0.05;
 
-/// The hardware that one side was recorded on, and the data that is missing from the recording.
+/// The hardware that one side was recorded on, and which data is missing from its recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Footing {
     /// `nvidia`, `amd`, …, `cpu`.
@@ -28,9 +28,9 @@ pub struct Footing {
     pub world_size: u64,
     /// Whether GPU events were recorded.
     pub has_gpu: bool,
-    /// Whether there is any call with a measured time.
+    /// Whether any call has a measured time.
     pub has_calls: bool,
-    /// The evidence of each run.
+    /// The evidence from each run.
     pub runs: Vec<Evidence>,
 }
 
@@ -86,7 +86,7 @@ pub enum Obstacle {
     Damaged(Side, Damage, usize, usize),
     /// One side has no calls in its steps.
     NoCalls(Side),
-    /// One side has no GPU events, although the other side has some.
+    /// One side has GPU events, and the other side has none.
     NoGpuEvents(Side),
     /// A trace names a GPU, but neither side has GPU events.
     GpuNotRecorded(String),
@@ -285,7 +285,8 @@ mod tests {
         }
     }
 
-    /// The obstacles to comparing an intact side with a modified side, in both directions.
+    /// The obstacles to comparing an intact side with a modified side, with each side once as the
+    /// baseline.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);

@@ -89,7 +89,7 @@ pub struct CategoryCount {
     pub count: u64,
 }
 
-/// Which kinds of useful information a trace contains.
+/// Which useful kinds of information a trace contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Contents {
     /// Whether input shapes of ops were recorded.
@@ -138,9 +138,9 @@ pub struct TraceInfo {
     pub steps: u64,
     /// Number of inference engine batches.
     pub batches: u64,
-    /// The phases that annotations and ops indicate.
+    /// The phases indicated by annotations and ops.
     pub phases: Vec<&'static str>,
-    /// Which useful information the trace contains.
+    /// Which useful kinds of information the trace contains.
     pub contents: Contents,
     /// The kind of model that ran; `None` if no tree was built.
     pub model: Option<Model>,
@@ -150,8 +150,8 @@ pub struct TraceInfo {
     pub notes: Vec<Note>,
 }
 
-/// How many launches of captured graphs were resolved, and how many of their kernels were
-/// attributed to the launching ops.
+/// How many launches of captured graphs were resolved, and how many kernels in these graphs were
+/// attributed to the ops that launched them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CapturedInfo {
     /// Number of graph launches with GPU events.

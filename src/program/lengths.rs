@@ -1,11 +1,10 @@
-//! Reads from an inference engine's annotations how many tokens the attention processes.
+//! Reads the number of tokens that attention processes from an inference engine's annotations.
 //!
 //! ```text
 //! execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
 //!                      Σ queries, Σ keys, Σ queries², Σ queries·keys       the same for generation
 //! ```
-//! Shapes contain the number of computed tokens, but not how many tokens each computed token
-//! attends to.
+//! Shapes show how many tokens are computed, but not how many tokens each of them attends to.
 
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 

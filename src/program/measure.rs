@@ -50,8 +50,9 @@ impl Measure {
         }
     }
 
-    /// Length of columns that contain only measured calls. GPU events have their own numbering
-    /// because they are few; ops are numbered by their position among all calls.
+    /// Length of columns that contain only measured calls. GPU events have their own numbering,
+    /// because they are only a small part of all calls; ops are numbered by their position among
+    /// all calls.
     pub(crate) fn slots(self, tree: &CallTree) -> usize {
         match self {
             Measure::GpuTime => tree.roots().map(|root| tree.gpu_events(root)).sum(),
@@ -105,8 +106,8 @@ fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
         if is_op {
             below += tree.duration(call);
         }
-        // Ops below a crowded frame overlap, so their time counts as self time of the op above the
-        // frame.
+        // Ops below a crowded frame overlap each other, so their time counts as self time of the op
+        // above the frame.
         if is_op || tree.is_crowded(call) {
             next = call.0 + tree.size(call) as u32;
         }

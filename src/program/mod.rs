@@ -1,16 +1,23 @@
 //! Derives the facts about a program from its [`CallTree`]. Each fact is derived in exactly one
 //! module.
 //!
-//! | fact | owner | |---|---| | steps, and the step of a call | [`Steps`] | | phases, and the phase
-//! of a call | [`Phases`] | | the meaning of a user annotation | [`annotations`] | | how many
-//! tokens the attention of a forward pass processes | [`Lengths`] | | the GPU vendor | [`Platform`]
-//! | | layers, and the position of a call relative to the layers | [`Layers`] | | the kind of
-//! model, and the engine that runs the model | [`Model`] | | which captured graph a launch replays
-//! | [`Captures`] | | what was measured, and how much data is missing | [`Evidence`], [`Damage`] |
-//! | why two recordings cannot be compared | [`Obstacle`] | | whether GPU time or host time is
-//! measured | [`Measure`] | | whether a call communicates | `Communication` | | whether a call
-//! waits for the GPU | [`is_synchronisation`] | | which calls a path query selects | [`Query`] | |
-//! class and instance number of a module | [`ModuleName`](crate::tree::ModuleName) |
+//! | fact | owner |
+//! |---|---|
+//! | steps, and the step of a call | [`Steps`] |
+//! | phases, and the phase of a call | [`Phases`] |
+//! | the meaning of a user annotation | [`annotations`] |
+//! | how many tokens attention processes in one forward pass | [`Lengths`] |
+//! | the GPU vendor | [`Platform`] |
+//! | layers, and the position of a call relative to the layers | [`Layers`] |
+//! | the kind of model, and the engine that runs the model | [`Model`] |
+//! | which captured graph a launch replays | [`Captures`] |
+//! | what was measured, and how much data is missing | [`Evidence`], [`Damage`] |
+//! | why two recordings cannot be compared | [`Obstacle`] |
+//! | whether GPU time or host time is measured | [`Measure`] |
+//! | whether a call communicates | `Communication` |
+//! | whether a call waits for the GPU | [`is_synchronisation`] |
+//! | which calls a path query selects | [`Query`] |
+//! | the class and the instance number of a module | [`ModuleName`](crate::tree::ModuleName) |
 
 mod annotations;
 mod batch_class;
@@ -114,7 +121,7 @@ impl Program {
         self.phases.get_or_init(|| Phases::annotated(&self.tree, self.annotations()))
     }
 
-    /// The annotations that have a known meaning, sorted by thread, then start.
+    /// The recognized annotations, sorted by thread, then by start time.
     fn annotations(&self) -> &[Annotation] {
         self.annotations.get_or_init(|| annotations(self.tree.trace()))
     }

@@ -1,7 +1,8 @@
 //! Determines the phase of every call: what the program was doing when it made the call.
 //!
-//! The phase comes from the innermost annotation or backward op that is active on the call's own
-//! thread when the call starts. If there is neither, the links from forward to backward ops decide:
+//! The phase is that of the innermost annotation or backward op that is active on the call's own
+//! thread when the call starts. If neither is active, the phase is derived from the links between
+//! forward and backward ops:
 //!
 //! ```text
 //! an annotation around it          what the annotation says (see `annotations`)
@@ -35,8 +36,7 @@ impl Phases {
         if evidence.is_none() {
             return Phases { of_calls: vec![Phase::Unknown; tree.len()] };
         }
-        // The ancestors of the current call, each with the evidence that the ancestor's children
-        // inherit.
+        // The ancestors of the current call, each with the evidence that its children inherit.
         let mut above: Vec<(CallId, Known)> = Vec::new();
         let of_calls = tree.calls().map(|call| {
             while above.last().is_some_and(|&(open, _)| !tree.is_below(call, open)) {
@@ -72,7 +72,8 @@ impl Known {
 /// The data in a trace that indicates phases.
 struct Evidence {
     annotated: Vec<Innermost>,
-    /// Whether the call is a forward op that led to a backward op, or a module around such an op.
+    /// Whether the call is a forward op that led to a backward op, or a module that encloses such
+    /// an op.
     leads_to_backward: Vec<bool>,
     /// Whether autograd made the call.
     is_backward: Vec<bool>,
@@ -110,8 +111,8 @@ impl Evidence {
         let start = tree.trace().start(event);
         let annotated = self.annotated[tree.trace().thread_of(event).index()].at(start);
         let backward = self.is_backward[call.index()].then_some((start, Phase::TrainBackward));
-        // If both start at the same time, the argument order decides: the backward op is inside the
-        // annotation.
+        // The backward op is the second argument because, if both start at the same time, the
+        // backward op is inside the annotation.
         let said = later(later(above.said, annotated), backward);
         let led_to_backward = above.led_to_backward || self.leads_to_backward[call.index()];
         Known { said, led_to_backward }
@@ -127,7 +128,7 @@ impl Evidence {
     }
 }
 
-/// The phase that started later; on a tie, the second argument.
+/// The argument whose phase started later; on a tie, the second argument.
 fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Nanos, Phase)> {
     match (one, two) {
         (Some((since, _)), Some((until, _))) if until < since => one,
@@ -162,7 +163,7 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     let mut leads = vec![false; tree.len()];
     for &(forward, _) in tree.backward_links() {
         leads[forward.index()] = true;
-        // If a module leads to a backward op, all enclosing modules do, too.
+        // If a module leads to a backward op, so do all modules that enclose it.
         let mut above = tree.module(forward);
         while let Some(module) = above.filter(|module| !leads[module.index()]) {
             leads[module.index()] = true;

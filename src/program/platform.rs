@@ -1,5 +1,5 @@
-//! Determines the vendor of a trace's GPU, with the evidence. No single field of a trace identifies
-//! the vendor reliably.
+//! Determines which vendor made the GPU in a trace, and collects the evidence. No single field of a
+//! trace identifies the vendor reliably.
 
 use crate::trace::{Category, TextId, Trace};
 use rustc_hash::FxHashMap;
@@ -81,7 +81,7 @@ struct Names<'t> {
 }
 
 impl<'t> Names<'t> {
-    /// Counts the names of runtime calls and GPU events.
+    /// Counts how often each name of a runtime call or a GPU event occurs.
     fn of(trace: &'t Trace) -> Names<'t> {
         let mut counts = FxHashMap::default();
         for event in trace.events() {
@@ -169,9 +169,8 @@ impl Votes {
     }
 }
 
-/// An accelerator that uses neither CUDA nor HIP, with the evidence. The profiler for such an
-/// accelerator records its own categories, calls or kernels, and comparisons ignore some of these
-/// events.
+/// An accelerator that uses neither CUDA nor HIP, and the evidence for it. The profiler for such an
+/// accelerator records its own categories, calls or kernels, some of which comparisons ignore.
 fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     let of_category = trace.left_out().iter().find_map(|(category, _)| {
         let name = category.to_ascii_lowercase();

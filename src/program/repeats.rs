@@ -1,6 +1,7 @@
 //! Finds repeated calls that can be used as steps, in a tree without recorded steps.
 //!
-//! Five forward passes of a detector or four denoising steps repeat just as training steps do:
+//! Five forward passes of a detector, or four denoising steps, repeat in the same way as training
+//! steps:
 //!
 //! ```text
 //! thread
@@ -15,8 +16,8 @@
 //! The search starts at the thread with the most GPU time. The search then repeatedly descends into
 //! the child with the most GPU time until siblings with the same name together have most of the GPU
 //! time. The search does not enter modules or ops, because repetitions inside a model are layers.
-//! Names must be identical, including the instance number: `Block_0` and `Block_1` are two layers,
-//! but two calls of `UNet_0` are one model called twice.
+//! The names of the calls must be equal, including the instance number: `Block_0` and `Block_1` are
+//! two layers, but two calls of `UNet_0` are one model called twice.
 
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -81,7 +82,8 @@ fn is_outside_of_models(tree: &CallTree, call: CallId) -> bool {
 }
 
 /// Whether calls do similar work: their numbers of GPU events must be within a factor of two. The
-/// numbers of GPU events need not be the same, because the first call may do more than later calls.
+/// numbers of GPU events need not be equal, because the first call may do more work than later
+/// calls.
 fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let counts = || calls.iter().map(|&call| tree.gpu_events(call));
     let most = counts().max().unwrap_or(0);

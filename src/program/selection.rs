@@ -143,7 +143,8 @@ impl Selection {
             (None, None) => "at all".to_owned(),
         };
         let message = format!("the trace has no work {wanted}");
-        // The user selected a phase, but the trace contains no phases.
+        // If the user selected a phase and the trace contains no phases, the hint says how to name
+        // phases.
         let hint = if self.phase.is_some() && has == [Phase::Unknown.label()] {
             "; wrap the phases in record_function to name them"
         } else {

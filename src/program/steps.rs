@@ -7,7 +7,7 @@
 //!
 //! If all steps are on one thread, they apply to the whole process: a call on any thread belongs to
 //! the step during which it starts. This rule is needed because the backward pass runs on its own
-//! thread. If several threads have steps, a call can only be in a step of its own thread.
+//! thread. If several threads have steps, a call can belong only to a step on its own thread.
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
@@ -28,12 +28,12 @@ impl StepId {
     }
 }
 
-/// Why a span of time is a step.
+/// Why a span of time counts as a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StepOrigin {
     /// A `ProfilerStep#N` annotation.
     Recorded,
-    /// An engine's annotation around a batch.
+    /// An engine's annotation that encloses a batch.
     Batch,
     /// A repeated call, in a trace without step or batch annotations.
     Repeat,
@@ -44,7 +44,7 @@ pub enum StepOrigin {
 pub struct StepSpan {
     /// The event of the step's annotation, or of the repeated call.
     pub event: EventId,
-    /// Why the span of time is a step.
+    /// Why the span of time counts as a step.
     pub origin: StepOrigin,
     /// The thread that the step is on.
     pub thread: ThreadId,
@@ -56,7 +56,7 @@ pub struct StepSpan {
     pub number: Option<u64>,
     /// The phase of the step's batches, if all batches are in the same phase.
     pub phase: Option<Phase>,
-    /// Number of tokens in the step's batches, if all batches record their tokens.
+    /// Number of tokens in the step's batches, if the number is recorded for all of these batches.
     pub tokens: Option<u64>,
     /// Number of requests in the step's batches, if there are any.
     pub requests: Option<u64>,

@@ -1,9 +1,9 @@
 //! Splits names into words: `cunn_SoftMaxForward<8>` → `cunn soft max forward 8`.
 //!
-//! A word ends at every character that is not a letter or digit, between letters and digits, and
-//! where a new capitalized word begins. Patterns are split into words in the same way as names, so
-//! a pattern can be copied from a name. Patterns match whole words only: `sort` does not match
-//! `resort`, and `relu` does not match `prelude`.
+//! A word ends at any character that is neither a letter nor a digit, at any boundary between
+//! letters and digits, and where a new capitalized word begins. Patterns are split into words in
+//! the same way as names, so a pattern can be copied from a name. Patterns match whole words only:
+//! `sort` does not match `resort`, and `relu` does not match `prelude`.
 
 /// The words of a name, in lowercase.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -66,7 +66,7 @@ impl Words {
         self.0.iter().any(|known| known == word)
     }
 
-    /// Whether there is at least one word, and all words satisfy `is_such`.
+    /// Whether the name has at least one word, and all of its words satisfy `is_such`.
     pub(crate) fn all(&self, is_such: impl Fn(&str) -> bool) -> bool {
         !self.0.is_empty() && self.0.iter().all(|word| is_such(word))
     }

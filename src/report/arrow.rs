@@ -1,11 +1,11 @@
 //! Converts a table to Arrow record batches, which Python, DuckDB, Polars and Parquet read without
 //! conversion.
 //!
-//! Column names follow one scheme (quantity, side, unit, as in `kernel_time_baseline_us`), even where TraceLens uses
-//! a different scheme; see [`column_name`]. Cells keep their types: whole numbers are 64-bit integers, times and
-//! other numbers are doubles in the column's unit, strings are dictionary-encoded, and columns that contain several
-//! names are lists. Undefined values, unknown values and empty strings are null. Field metadata contains the column's
-//! meaning, unit and CSV title.
+//! Column names follow one scheme (quantity, side, unit, as in `kernel_time_baseline_us`), even where TraceLens uses a
+//! different scheme; see [`column_name`]. Cells keep their types: whole numbers are 64-bit integers, times and other
+//! numbers are doubles in the column's unit, strings are dictionary-encoded, and columns that contain several names
+//! are lists. Undefined values, unknown values and empty strings are null. The metadata of each field contains the
+//! meaning, the unit and the CSV title of the column.
 
 use crate::side::Side;
 use crate::tables::{Cell, ColumnInfo, ColumnType, RowSink, Table};
@@ -23,7 +23,8 @@ use std::io;
 use std::sync::Arc;
 
 const ROWS: usize = 1 << 16;
-/// Number of string bytes after which a batch is ended early, because string offsets are limited to 31 bits.
+/// Number of string bytes at which a batch ends even if it has few rows, because string offsets are limited to 31
+/// bits.
 const TEXT: usize = 1 << 28;
 
 /// A table in Arrow memory layout. Clones share the data.
@@ -59,7 +60,7 @@ impl ArrowTable {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// All batches, in order, as an `arrow_array::RecordBatchReader`.
+    /// Returns an `arrow_array::RecordBatchReader` that yields all batches in order.
     pub fn reader(&self) -> ArrowReader {
         ArrowReader { table: self.clone(), next: 0 }
     }

@@ -59,7 +59,7 @@ fn text(report: &Report, most: usize) -> String {
     brief.line("changes", &changes.len().to_string());
     for (line, at) in narrative.certain.lines.iter().take(most).zip(1..) {
         let Some(change) = line.number.map(|number| &changes[number]) else {
-            // The last effect is the interaction between all changes.
+            // The last effect in the list is the interaction between all changes.
             brief.line("together_ms", &cost(line));
             continue;
         };

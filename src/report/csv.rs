@@ -17,7 +17,7 @@ const BUFFER: usize = 1 << 16;
 const MOST_KNOWN: usize = 1 << 19;
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
-/// How strings are written to the cells of a CSV file.
+/// Whether strings are written to a CSV file verbatim or are made safe for spreadsheets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CsvTexts {
     /// Strings are written verbatim, as in the trace.
@@ -30,7 +30,7 @@ pub enum CsvTexts {
 }
 
 impl CsvTexts {
-    /// The content of a cell, before quoting.
+    /// The content of a cell before it is quoted.
     fn cell(self, text: &str) -> Cow<'_, str> {
         match self {
             CsvTexts::AsTheyAre => Cow::Borrowed(text),
@@ -114,8 +114,7 @@ impl RowSink for Lines<'_> {
     }
 }
 
-/// A cache of strings in their quoted form. A table repeats names and shapes thousands of times, mostly in
-/// consecutive rows.
+/// A cache of quoted strings. A table repeats names and shapes thousands of times, mostly in consecutive rows.
 struct Quoted {
     texts: CsvTexts,
     /// The cached strings, each with its quoted form.

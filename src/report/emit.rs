@@ -124,7 +124,7 @@ pub struct ReportOptions {
     /// per side.
     pub perfetto_slices: usize,
     /// Maximum number of nodes of a merged tree that is drawn in full in `merged_tree_output.txt`. In larger trees,
-    /// consecutive identical siblings, such as layers, are drawn once.
+    /// consecutive siblings that are identical to each other, such as layers, are drawn once.
     pub full_tree_nodes: usize,
     /// How strings are written to CSV tables.
     pub csv_texts: CsvTexts,
@@ -136,8 +136,8 @@ pub struct ReportOptions {
 }
 
 impl Default for ReportOptions {
-    /// Selects CSV tables, the page and Markdown, and limits a Perfetto file to 200,000 nodes and a
-    /// tree in full to 1,000,000.
+    /// Selects CSV tables, the page and Markdown. Limits a Perfetto file to 200,000 nodes, and draws merged trees of
+    /// up to 1,000,000 nodes in full.
     fn default() -> ReportOptions {
         let emits = vec![
             #[cfg(feature = "html")]

@@ -50,8 +50,8 @@ fn write_all(
     shared: &Shared,
     options: &ReportOptions,
 ) -> Result<()> {
-    // `par_bridge` assigns the files to threads one at a time. If the list were split in half instead, one half might
-    // take much longer than the other.
+    // `par_bridge` assigns the files to threads one at a time. If the list were split in half instead, writing one
+    // half might take much longer than writing the other.
     let write = |files: &[&ReportFile]| -> Result<BTreeMap<String, Mark>> {
         let write = |file: &&ReportFile| {
             let mark = write_file(staging.path(), file, shared, options)
@@ -60,8 +60,8 @@ fn write_all(
         };
         files.iter().par_bridge().map(write).collect()
     };
-    // Files that show causes or effects can be written only after these are computed, so all other files are written
-    // first.
+    // Files that show causes or effects can be written only after the causes and effects are computed, so all other
+    // files are written first.
     let (telling, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.tells_causes());
     let find_and_write = || {
         rayon::join(|| shared.analysis.causes(), || shared.analysis.effects().is_ok());
@@ -74,8 +74,8 @@ fn write_all(
     staging.write(MANIFEST, &manifest).map_err(|error| cannot_write(&folder.join(MANIFEST), error))
 }
 
-/// Uploads a report to a storage address, with the manifest last. Files from an earlier report that this report does
-/// not contain are not removed.
+/// Uploads a report to a storage address, with the manifest last. Files that an earlier report contains but this
+/// report does not are left in place.
 fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<String>> {
     let writing = Manifest::writing(names.iter()).to_json();
     storage::replace(&folder.join(MANIFEST), &writing)?;
@@ -85,8 +85,8 @@ fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<St
     Ok(names)
 }
 
-/// Rejects a target that is not a folder or cannot contain the report's files. For example, a folder may have the same
-/// name as a report file.
+/// Rejects a target that is not a folder or cannot contain the report's files, for example because a folder in it has
+/// the same name as a report file.
 pub(super) fn check_target(
     folder: &Path,
     files: &[ReportFile],
@@ -154,8 +154,9 @@ impl Earlier {
         }
     }
 
-    /// The files that the earlier report contains but the new report does not. Stale files would describe a different
-    /// comparison than the new tables. Files that were modified after tracetree wrote them are kept.
+    /// The files that the earlier report contains but the new report does not. If these stale files were kept, they
+    /// would describe a different comparison than the new tables do. Files that were modified after tracetree wrote
+    /// them are kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =
             |name: &String| !names.contains(name) && self.has(name) && self.is_ours(folder, name);

@@ -21,7 +21,7 @@ pub struct DescribedTrace {
 /// Writes a JSON array with one object per trace.
 ///
 /// # Errors
-/// Fails if writing to `out` fails.
+/// Fails if `out` cannot be written to.
 pub fn write_info_json(traces: &[DescribedTrace], out: &mut dyn Write) -> io::Result<()> {
     super::json::write_json(&traces, out)
 }

@@ -1,7 +1,7 @@
 //! Builds the short lists on the page and in the Markdown file: steps, idle time, marked regions, fusions, and kernels
 //! that both sides run. The CSV files contain the full lists.
 
-// Without the page, some items are unused, because the Markdown file does not need all of them.
+// In builds without the page, some items are unused, because the Markdown file does not need every item.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
 use super::text::{Unit, times};
@@ -38,7 +38,7 @@ pub(super) struct List {
 #[derive(Debug)]
 pub(super) struct ListLine {
     pub(super) name: String,
-    /// A dimmed note after the name of the line.
+    /// A dimmed note that follows the line's name.
     pub(super) note: String,
     pub(super) cells: Vec<String>,
     /// The style of the second-to-last cell: `more`, `less` or `same`.

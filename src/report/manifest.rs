@@ -38,7 +38,7 @@ pub(super) enum State {
     Writing,
 }
 
-/// Identifies the content of a file by its size and the XXH3 hash of its bytes.
+/// The size of a file and the XXH3 hash of its bytes, which together identify the file's content.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Mark {
     bytes: u64,
@@ -76,7 +76,7 @@ impl Manifest {
         text
     }
 
-    /// Whether the file with this name still has the content that was written into it.
+    /// Whether the file with this name still has the content that tracetree wrote.
     pub(super) fn is_unchanged(&self, folder: &Path, name: &str) -> bool {
         let written = self.files.get(name);
         written.is_some_and(|mark| Mark::read(&folder.join(name)).is_ok_and(|found| found == *mark))

@@ -81,7 +81,7 @@ use std::sync::Arc;
 enum ReportFile {
     /// A table in a given format.
     Table(TableKind, TableFormat),
-    /// A file that is not a table: its name and the function that writes it.
+    /// A file that is not a table, given by its name and the function that writes it.
     Other(&'static str, WriteFile),
 }
 
@@ -133,8 +133,8 @@ impl ReportFile {
     }
 }
 
-/// The files that every report contains in addition to the tables. The merged tree takes longest to write,
-/// so it comes first.
+/// The files that every report contains in addition to the tables. The merged tree comes first, because writing it
+/// takes longest.
 const ALWAYS: [ReportFile; 4] = [
     ReportFile::Other("merged_tree_output.txt", |shared, options, _, out| {
         text::merged_tree::write(&shared.analysis, options.full_tree_nodes, out)

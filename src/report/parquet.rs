@@ -1,8 +1,8 @@
 //! Writes and reads tables as Parquet files. The files are dictionary-encoded, are compressed with zstd, and contain
 //! the origin of the table as metadata.
 //!
-//! Columns have the names, types and descriptions of [`ArrowTable`]. Identical tables produce identical files. The
-//! types for reading do not expose Arrow, so code that aggregates many files does not depend on Arrow.
+//! Columns have the names, types and descriptions of [`ArrowTable`]. Tables with the same contents produce identical
+//! files. The types for reading do not expose Arrow, so that code that aggregates many files need not depend on Arrow.
 
 use super::arrow::ArrowTable;
 use super::summary::SCHEMA_VERSION;

@@ -10,7 +10,7 @@ const FILE: &str = "summary.json";
 /// The paths of both traces, as passed when the report was created.
 ///
 /// # Errors
-/// Fails if the folder has no `summary.json`, is not a complete report, or names no traces.
+/// Fails if the folder has no `summary.json`, is not a complete report, or does not contain the paths of the traces.
 pub fn read_inputs(folder: &Path) -> Result<PerSide<PathBuf>> {
     let path = folder.join(FILE);
     if folder.is_dir() && !path.exists() {

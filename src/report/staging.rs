@@ -272,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Swaps the generations, with failing renames at the positions `failing`.
+    /// Swaps the generations, letting the renames at the positions `failing` fail.
     fn swap(staging: &Staging, home: &Path, failing: std::ops::Range<usize>) -> bool {
         let (names, mut made) = (NEW.map(str::to_owned), 0);
         let rename = &mut |from: &Path, to: &Path| {

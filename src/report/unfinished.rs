@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// An upper bound on the number of files in a report.
 const MOST_FILES: usize = 100;
 
-/// The folders in which reports are being written, until they are moved into place. Clones share
-/// one list, so a signal handler can remove the folders from its own thread.
+/// The folders in which reports are being written and that have not yet been moved into place. Clones share one list,
+/// so a signal handler can remove the folders from its own thread.
 ///
 /// ```
 /// use tracetree::report::{ReportOptions, Unfinished};
@@ -22,7 +22,7 @@ const MOST_FILES: usize = 100;
 #[derive(Debug, Clone, Default)]
 pub struct Unfinished(Arc<Mutex<Vec<PathBuf>>>);
 
-/// Two lists are always equal, because the list is not an option: it must not make two sets of options differ.
+/// Any two lists compare equal, because the list is not an option and must not make two sets of options differ.
 impl PartialEq for Unfinished {
     fn eq(&self, _: &Unfinished) -> bool {
         true
@@ -43,8 +43,8 @@ impl Unfinished {
         }
     }
 
-    /// Calls `create` to create a folder, and records the folder. [`Unfinished::remove`] knows the folder as soon as
-    /// the folder exists.
+    /// Calls `create` to create a folder, and records the folder. From the moment the folder exists,
+    /// [`Unfinished::remove`] can remove it.
     pub(super) fn note(&self, create: impl FnOnce() -> io::Result<PathBuf>) -> io::Result<PathBuf> {
         let mut folders = self.lock();
         let folder = create()?;

@@ -36,7 +36,7 @@ impl Moment {
 /// A comparison of two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotDiff {
-    /// The snapshot of each side.
+    /// The snapshot on each side.
     pub sides: PerSide<Snapshot>,
 }
 

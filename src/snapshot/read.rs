@@ -68,7 +68,7 @@ impl Snapshot {
     /// Reads a file that `torch.cuda.memory._dump_snapshot` wrote. The file may be compressed with gzip or zstd.
     ///
     /// # Errors
-    /// The file cannot be read, is not a memory snapshot, or contains anything but plain values.
+    /// Fails if the file cannot be read, is not a memory snapshot, or contains anything but plain values.
     pub fn open(path: impl AsRef<Path>) -> Result<Snapshot> {
         let path = path.as_ref();
         let (_, bytes) = unpack(storage::open(path)?, MOST);
@@ -84,7 +84,7 @@ impl Snapshot {
     /// Reads a decompressed snapshot; `path` is used only in error messages and as [`Snapshot::source`].
     ///
     /// # Errors
-    /// The bytes are not a memory snapshot, or contain anything but plain values.
+    /// Fails if the bytes are not a memory snapshot or contain anything but plain values.
     pub fn parse(bytes: &[u8], path: impl AsRef<Path>) -> Result<Snapshot> {
         let path = path.as_ref();
         let malformed = |message: &str| {
@@ -106,9 +106,8 @@ type Parsed<T> = std::result::Result<T, String>;
 
 struct Reader<'v> {
     values: &'v Values,
-    /// The number of records that may still be visited. An ordinary file has more bytes than records. This
-    /// limit stops files that reference the same records again and again, which could keep a reader busy
-    /// forever.
+    /// The number of records that may still be visited. An ordinary file has more bytes than records. Without this
+    /// limit, a file that references the same records again and again could keep the reader busy forever.
     budget: usize,
     /// Cached stack for each list of frames.
     stacks: FxHashMap<ValueId, Arc<[String]>>,

@@ -1,5 +1,5 @@
-//! Replaces remote storage in builds without the feature `remote`: remote addresses are recognized
-//! but rejected with an error that suggests a remedy.
+//! Replaces remote storage in builds without the `remote` feature. Remote addresses are recognized,
+//! but they are rejected with an error that suggests a remedy.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};

@@ -1,5 +1,5 @@
-//! Writes a local file as a temporary file in the same folder, and then renames the temporary file
-//! into place.
+//! Writes a local file by writing a temporary file in the same folder and then renaming it to the
+//! final name.
 
 use super::{Created, Stored};
 use crate::error::{Error, ErrorKind, Result};
@@ -89,7 +89,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Creates a new file. Fails if the name is already in use, even by a dangling link.
 #[expect(clippy::disallowed_methods, reason = "the only function that creates files")]
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
-    // `O_EXCL` never follows a link that someone planted under this name.
+    // With `O_EXCL`, a link that someone planted under this name is never followed.
     File::create_new(path)
 }
 
@@ -108,8 +108,8 @@ fn write_stream(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(bytes)
 }
 
-/// Rejects folders and links. Following a link would overwrite a file that the user did not name,
-/// and replacing the link would silently leave the link's target unchanged.
+/// Rejects folders and links. If `path` is a link, following it would overwrite a file that the
+/// user did not name, whereas replacing it would silently leave the link's target unchanged.
 fn refuse_folders_and_links(path: &Path) -> Result<()> {
     let Ok(data) = fs::symlink_metadata(path) else { return Ok(()) };
     if data.is_symlink() {
@@ -148,11 +148,11 @@ fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(folder_of(path)).map_err(|error| failed(path, error))
 }
 
-/// Prefix and suffix of the name of a temporary file.
+/// The prefix and the suffix of temporary file names.
 const ASIDE: (&str, &str) = (".tracetree-", ".part");
 
-/// If a temporary file has not been written to for this long, the process that wrote it is assumed
-/// to have been killed.
+/// If a temporary file has not been modified for this long, the process that wrote it is assumed to
+/// have been killed.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Removes the temporary files of writers that were killed. Temporary files that cannot be removed

@@ -36,7 +36,8 @@ pub(crate) enum Opening {
 }
 
 impl Opening {
-    /// Number of bytes that were requested in advance and occupy memory now or soon will.
+    /// Number of bytes that were requested in advance and that occupy memory now or will do so
+    /// soon.
     pub(crate) fn ahead(&self) -> u64 {
         match self {
             Opening::Local(_) => 0,
@@ -58,9 +59,9 @@ impl Opening {
 
 /// A file or object that is being written.
 pub(crate) enum Creating {
-    /// The write of a local file, which has already finished.
+    /// A write to a local file; this write has already finished.
     Done(Result<Created>),
-    /// The write of a remote object.
+    /// A write to a remote object.
     Remote(remote::Creating),
 }
 

@@ -1,4 +1,4 @@
-//! Columns for the arguments of an op, shared by several tables.
+//! Defines the columns for the arguments of an op, which several tables share.
 
 use super::table::{Cell, ColumnType, Columns};
 use crate::side::Side;

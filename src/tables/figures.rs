@@ -1,5 +1,5 @@
-//! Columns with the times and counts of a group of work (a step, a phase or a batch class), shared by several
-//! tables.
+//! Defines the columns for the times and counts of a group of work (a step, a phase or a batch class), which several
+//! tables share.
 
 use super::table::{Column, ColumnType, Columns};
 use crate::analysis::{Analysis, Figures};

@@ -104,7 +104,7 @@ fn captures() -> Columns<Analysis, Row> {
         )
 }
 
-/// The value as a cell, or an empty cell.
+/// The value as a cell; an empty cell if there is no value.
 fn of<'r, T: Into<Cell<'r>>>(value: Option<T>) -> Cell<'r> {
     value.map_or(Cell::Empty, Into::into)
 }

@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, LiveRow, LiveSet, MemorySource};
 use crate::side::Side;
 use std::sync::Arc;
 
-/// A row of a live set.
+/// A row of the table: one row of a set of live memory, given by its index.
 struct Part {
     set: Arc<LiveSet>,
     at: usize,

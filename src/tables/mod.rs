@@ -1,7 +1,7 @@
 //! Produces the tables of an [`Analysis`]: one file per table, each column with its name, unit, type and
 //! meaning.
 //!
-//! Tables are values ([`Table`]). Writers of CSV files, the workbook and the column documentation treat all
+//! Tables are values ([`Table`]). The code that writes CSV files, the workbook and the column documentation treats all
 //! tables alike.
 
 mod annotated;

@@ -1,4 +1,4 @@
-//! The `overlap` table: how much GPU work of each step runs concurrently.
+//! The `overlap` table: how much of each step's GPU work runs concurrently.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::{Analysis, Overlap, OverlapRow};

@@ -1,4 +1,5 @@
-//! Columns at the end of GPU-time tables. These columns exist only if both sides have several runs.
+//! Defines the columns at the end of GPU-time tables that describe the runs. These columns exist only if both sides
+//! have several runs.
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::{Analysis, Judgement, RunFigures};
@@ -37,7 +38,7 @@ pub(super) fn columns<R: 'static>(
         )
 }
 
-/// The values of the runs on which a verdict is based.
+/// The number of runs, the median and the spread on which a verdict is based.
 pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigures> {
     Some(RunFigures {
         runs: judgement.repeats[side],
@@ -46,7 +47,7 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
     })
 }
 
-/// The values of the runs for attribution rows; the rows are identified by their indices.
+/// The number of runs, the median and the spread for attribution rows, which are identified by their indices.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
     Some(analysis.run_figures(side, &analysis.events_of_rows(rows, side)))
 }

@@ -166,7 +166,7 @@ pub trait RowSink {
     /// Ends the current row, after all of its cells.
     ///
     /// # Errors
-    /// The row cannot be written; no further row is generated.
+    /// Fails if the row cannot be written; no further rows are then generated.
     fn end_row(&mut self) -> io::Result<()>;
 }
 
@@ -204,13 +204,13 @@ impl Table {
     /// Generates all rows and passes them to `sink`, in order.
     ///
     /// # Errors
-    /// Any error that the sink returns.
+    /// Fails with any error that the sink returns.
     pub fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()> {
         self.rows.visit(sink)
     }
 }
 
-/// Generates the rows of a table, independent of the row type.
+/// Generates the rows of a table, whatever type the rows have.
 trait Rows {
     fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()>;
 }

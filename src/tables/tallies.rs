@@ -1,4 +1,4 @@
-//! Columns shared by tables whose rows are groups of GPU events.
+//! Defines the columns shared by tables whose rows are groups of GPU events.
 
 use super::runs;
 use super::table::{ColumnType, Columns};

@@ -1,5 +1,5 @@
-//! Lists the trace files of graph captures, with their batch sizes, at given paths or in the folder
-//! next to a trace.
+//! Lists trace files that were recorded during graph captures, each with its batch size. The files
+//! are at given paths or in a folder next to a trace.
 //!
 //! Inference engines write one file per batch size into a folder. `execution_details.json` in that
 //! folder lists the files with their batch sizes; some engines instead put the batch size into the
@@ -10,11 +10,11 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Name of the folder next to a trace that is searched for captures.
+/// Name of the folder that is searched for captures; the folder is next to the trace.
 pub const CAPTURE_FOLDER: &str = "capture_traces";
 const DETAILS: &str = "execution_details.json";
 
-/// A trace file of one graph capture.
+/// A trace file that was recorded during one graph capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaptureFile {
     /// Path of the trace file.

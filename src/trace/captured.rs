@@ -1,7 +1,7 @@
 //! Adds the calls recorded during graph capture to the [`Trace`] in which the graphs are replayed.
 //!
-//! The trace of a replay has a single call for a whole graph. The calls that were recorded when a
-//! graph was captured are appended after the trace's own events, once for each replay:
+//! The trace of a replay has a single call for a whole graph. This module appends the calls that
+//! were recorded when a graph was captured after the trace's own events, once for each replay:
 //!
 //! ```text
 //! event    0 … n-1          n … n+k-1                   n+k …
@@ -25,8 +25,8 @@ use rustc_hash::FxHashMap;
 /// The calls of one captured graph, to be inserted below one graph launch.
 #[derive(Debug, Clone)]
 pub(crate) struct Graft {
-    /// Whether the calls themselves were recorded, or are known only by name from kernels in the
-    /// replay.
+    /// Whether the calls were recorded during the capture, or are known only because kernels in the
+    /// replay name them.
     pub(crate) known: CapturedAs,
     /// The graph launch below which the calls are inserted.
     pub(crate) launch: EventId,
@@ -112,8 +112,8 @@ impl Trace {
         }
     }
 
-    /// The captured call below the graph launch `launch` that is at position `uid` of the capture's
-    /// `traceEvents`.
+    /// The captured call that is below the graph launch `launch` and at position `uid` in the
+    /// capture's `traceEvents`.
     pub fn captured_at(&self, launch: Uid, uid: Uid) -> Option<EventId> {
         let wanted = |call: &CapturedCall| call.launch == launch && call.uid == uid;
         self.captured.iter().find_map(|(event, call)| wanted(call).then_some(event))
@@ -222,7 +222,7 @@ impl<'a> Grafting<'a> {
         trace.event_arguments.push(arguments);
         trace.captured.push(event, place);
         if let Some(sequence) = capture.sequences.get(from) {
-            // Sequence numbers must differ from the sequence numbers in other replays and in the
+            // Sequence numbers in this replay must differ from those in other replays and in the
             // trace itself.
             let own = |number: i64| number.saturating_add(self.replays << SEQUENCES);
             let forward_thread = match sequence.forward_thread {

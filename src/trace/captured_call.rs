@@ -15,7 +15,8 @@ pub enum CapturedAs {
 /// The origin of a captured call and its position below its graph launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CapturedCall {
-    /// Whether the call itself was recorded, or is known only by name from kernels in the replay.
+    /// Whether the call was recorded during the capture, or is known only because kernels in the
+    /// replay name it.
     pub known: CapturedAs,
     /// The graph launch above the call, as a position in the trace's own `traceEvents`.
     pub launch: Uid,

@@ -1,7 +1,7 @@
 //! Defines the kinds of events that comparisons use.
 
-/// The kind of an event. Kineto's old category names (2021) and current category names map to the
-/// same variants.
+/// The kind of an event. Each category name that Kineto used in 2021 maps to the same variant as
+/// its current name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Category {

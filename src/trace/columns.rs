@@ -87,7 +87,8 @@ pub struct Stream {
     pub number: i64,
 }
 
-/// The launch dimensions of a kernel, each as the JSON list in the trace; empty if not recorded.
+/// The launch dimensions of a kernel. Each dimension list has the same JSON form as in the trace
+/// and is empty if not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Grid {
     /// `grid`. For some launch APIs, ROCm counts threads instead of blocks.
@@ -120,9 +121,9 @@ pub struct FlowPoint {
     pub category: TextId,
     /// Whether this point starts the flow arrow, or continues or finishes it.
     pub end: FlowEnd,
-    /// Thread on which the point lies.
+    /// The thread of this point.
     pub thread: ThreadId,
-    /// Time at which the point lies.
+    /// The time of this point.
     pub time: Nanos,
 }
 
@@ -367,8 +368,9 @@ impl Trace {
         &self.call_stacks
     }
 
-    /// Recorded durations of events whose duration is impossible and counts as 0: negative,
-    /// absurdly long, or extending over later events on the same stream (note `CLOCK_ANOMALY`).
+    /// The recorded durations of events whose duration counts as 0 because it is impossible:
+    /// negative, absurdly long, or extending over later events on the same stream (note
+    /// `CLOCK_ANOMALY`).
     pub fn recorded_durations(&self) -> &Sparse<Nanos> {
         &self.recorded_durations
     }
@@ -417,7 +419,8 @@ impl Trace {
         &self.notes
     }
 
-    /// Counts of events and bytes that were lost, repaired or impossible in the file.
+    /// Counts of events and bytes in the file that were lost or repaired, and of events whose times
+    /// are impossible.
     pub fn losses(&self) -> Losses {
         self.losses
     }

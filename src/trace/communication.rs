@@ -75,8 +75,8 @@ fn holds_any(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// Strips the return type and an anonymous namespace, whose parenthesis does not begin the
-/// parameter list, as in `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)`.
+/// Strips the return type, and also an anonymous namespace because its parenthesis does not begin
+/// the parameter list, as in `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)`.
 fn without_return_type(name: &str) -> &str {
     let rest = name.strip_prefix("void ").unwrap_or(name);
     ["(anonymous namespace)::", "<unnamed>::"]

@@ -1,10 +1,11 @@
-//! Counts events and bytes that were lost, repaired or impossible in a file.
+//! Counts the events and bytes in a file that were lost or repaired, and the events whose times are
+//! impossible.
 
 use serde::{Deserialize, Serialize};
 
-/// Counts of events and bytes that were lost, repaired or impossible in a file.
-/// [`Trace::notes`](super::Trace::notes) describes the same losses for users; code that makes
-/// decisions uses these counts.
+/// Counts of events and bytes in a file that were lost or repaired, and of events whose times are
+/// impossible. [`Trace::notes`](super::Trace::notes) describes the same losses for users; these
+/// counts are for code that must react to losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Losses {
@@ -16,7 +17,7 @@ pub struct Losses {
     /// Number of events that lack a start or a duration, plus begin and end events that lack a
     /// counterpart.
     pub untimed: u64,
-    /// Number of impossible durations, which count as 0 ns, and of impossible start times.
+    /// Number of impossible durations (each counts as 0 ns) and impossible start times.
     pub clocks: u64,
     /// Whether the text ends before the JSON document does.
     pub is_truncated: bool,

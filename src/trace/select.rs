@@ -157,8 +157,8 @@ mod tests {
     #[test]
     fn every_column_is_cut_to_the_events_that_are_kept() {
         let whole = full();
-        // The pattern has no `..`, so a new column causes a compile error until this test covers
-        // the new column.
+        // The pattern has no `..`, so adding a column causes a compile error until this test covers
+        // that column.
         let Trace {
             source: _,
             uids,

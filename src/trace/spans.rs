@@ -1,5 +1,5 @@
-//! Computes unions of time spans. Kernels of one op may overlap, and busy time must not count any
-//! moment twice.
+//! Computes unions of time spans. Kernels of one op may overlap, so busy time is computed as a
+//! union, which counts each moment only once.
 
 use super::Nanos;
 

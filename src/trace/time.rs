@@ -9,9 +9,9 @@ use std::ops::{Add, AddAssign, Neg, Sub, SubAssign};
 
 /// A point in time or a duration, in whole nanoseconds.
 ///
-/// A double that contains microseconds since the epoch has a resolution of only 0.25 µs, which
-/// breaks the nesting of calls. Integers preserve every digit that Kineto writes. The text form is
-/// microseconds with three decimal places.
+/// A double that stores microseconds since the epoch has a resolution of only 0.25 µs, which is too
+/// coarse to nest calls correctly. Integers preserve every digit that Kineto writes. The text form
+/// is microseconds with three decimal places.
 ///
 /// ```
 /// use tracetree::trace::Nanos;

@@ -4,9 +4,9 @@ use super::{CallId, CallTree};
 
 /// The calls on the path from a root to the last visited call, with a value for each call.
 ///
-/// If calls are visited in preorder, each ancestor is entered and left once, however deeply the
-/// calls nest. In any other visiting order, the values are the same, but calls are entered
-/// repeatedly.
+/// If calls are visited in preorder, each ancestor is entered and left only once, however deeply
+/// the calls are nested. In any other visiting order, the values are the same, but calls are
+/// entered repeatedly.
 #[derive(Debug)]
 pub(crate) struct Descent<T> {
     path: Vec<(CallId, T)>,

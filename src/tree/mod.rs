@@ -83,8 +83,8 @@ pub(crate) fn names_graph_launch(name: &str) -> bool {
     holds_word(name, "GraphLaunch")
 }
 
-/// Whether a name contains an ASCII word. The check runs for every call, and `str::contains`
-/// prepares a search first, which takes longer than scanning such short names.
+/// Whether a name contains an ASCII word. The check runs for every call. `str::contains` is not
+/// used, because preparing its search takes longer than scanning such short names.
 pub(crate) fn holds_word(name: &str, word: &str) -> bool {
     let (name, word) = (name.as_bytes(), word.as_bytes());
     name.windows(word.len()).any(|part| part == word)
@@ -103,7 +103,7 @@ impl CallKind {
     }
 }
 
-/// The nested calls in one trace, with the GPU events that they launched.
+/// The nested calls in one trace, including the GPU events that host calls launched.
 #[derive(Debug, Clone)]
 pub struct CallTree {
     trace: Arc<Trace>,
@@ -130,8 +130,8 @@ pub struct CallTree {
 }
 
 impl CallTree {
-    /// Builds the call tree of `trace`. Never fails, because calls that cannot be nested or linked
-    /// are kept and reported as notes.
+    /// Builds the call tree of `trace`. This function never fails, because calls that cannot be
+    /// nested or linked are kept and reported as notes.
     ///
     /// ```
     /// use tracetree::{CallTree, Trace};
@@ -343,7 +343,8 @@ impl CallTree {
         (self.kind(call) == CallKind::Thread).then(|| ThreadId(self.sources[call.index()]))
     }
 
-    /// The name of a call. For a thread, this is the recorded name of the thread, or `thread`.
+    /// The name of a call. For a thread, this is the recorded thread name or, if no name was
+    /// recorded, `thread`.
     pub fn name(&self, call: CallId) -> &str {
         match (self.event(call), self.thread(call)) {
             (Some(event), _) => self.trace.name(event),
@@ -367,7 +368,8 @@ impl CallTree {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
     }
 
-    /// The self time of a crowded call or of its child; `None` for all other calls.
+    /// The self time of a crowded call, or of a child of a crowded call; `None` for all other
+    /// calls.
     pub(crate) fn crowded_self_time(&self, call: CallId) -> Option<Nanos> {
         if self.is_crowded(call) {
             return Some(self.duration(call));
@@ -396,14 +398,15 @@ impl CallTree {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
     }
 
-    /// Whether a captured call was itself recorded, or is known only by name from kernels in the
-    /// replay. Returns `None` for a call that ran.
+    /// Whether a captured call was recorded during the capture, or is known only because kernels in
+    /// the replay name it. Returns `None` for a call that ran.
     pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
         Some(self.trace.captured(self.event(call)?)?.known)
     }
 
-    /// Whether the captured calls below a graph launch were themselves recorded, or are known only
-    /// by name from kernels in the replay. Returns `None` if there are no captured calls.
+    /// Whether the captured calls below a graph launch were recorded during the capture, or are
+    /// known only because kernels in the replay name them. Returns `None` if there are no captured
+    /// calls.
     pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
         let has_only_events = self.size(launch) == self.gpu_events(launch) + 1;
         (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
@@ -472,15 +475,15 @@ impl CallTree {
         self.modules().get(call.index()).flatten()
     }
 
-    /// Whether the call is a frame of an `nn.Module`.
+    /// Whether the call is an `nn.Module` frame.
     pub fn is_module(&self, call: CallId) -> bool {
         self.module(call) == Some(call)
     }
 
-    /// All frames of an `nn.Module`, in preorder.
+    /// All `nn.Module` frames, in preorder.
     pub(crate) fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // Each range of calls has the same innermost module. If the range begins with that module
-        // call, the module begins here.
+        // All calls in a range have the same innermost module. If the first call of the range is
+        // that module call itself, the module begins there.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

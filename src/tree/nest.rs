@@ -1,4 +1,4 @@
-//! Nests the host calls of a thread by means of an interval stack.
+//! Nests the host calls of a thread with the help of an interval stack.
 //!
 //! ```text
 //! ├─ a ────────────────┤            a
@@ -21,8 +21,8 @@
 //! ```
 //!
 //! Calls that are nested more deeply than [`DEEPEST`] become siblings at that depth. Many later
-//! stages walk from a call to the root, so the limit bounds the work in these stages by the number
-//! of calls times this depth.
+//! stages walk from each call to the root, so the limit bounds the work in these stages to the
+//! number of calls times this depth.
 
 use super::grafts::Grafts;
 use super::launches::Launched;
@@ -34,8 +34,8 @@ use std::cmp::Ordering;
 const TIMER_NOISE: Nanos = Nanos(1_000);
 
 /// Maximum depth of host calls below a thread. The deepest of 170 recorded traces has 112 levels,
-/// all of which are Python frames and ops. Without a limit, 40,000 identical events (a few
-/// megabytes of text) would nest 40,000 deep.
+/// all of which are Python frames and ops. Without a limit, 40,000 events with the same start and
+/// end (a few megabytes of text) would be nested 40,000 levels deep.
 pub(super) const DEEPEST: usize = 512;
 
 /// The tree columns that a [`Planter`] fills.
@@ -118,9 +118,10 @@ impl<'a> Planter<'a> {
         self.close_all();
     }
 
-    /// Sorts calls by their start times. On a tie the longer call comes first, then the call whose
-    /// kind usually encloses the other kind, then the call that comes first in the file. Most of a
-    /// file is already in order, and the sort is fast for ordered runs.
+    /// Sorts calls by their start times. Ties are broken in this order: the longer call comes
+    /// first, then the call whose kind usually encloses the other kind, then the call that comes
+    /// first in the file. Most of a file is already in order, and the sort is fast for ordered
+    /// runs.
     fn sort_for_nesting(&self, calls: &mut [(Nanos, EventId)]) {
         let trace = self.trace;
         calls.sort_by(|a, b| match a.0.cmp(&b.0) {
@@ -179,15 +180,16 @@ impl<'a> Planter<'a> {
         }
     }
 
-    /// Adds the captured calls below a graph launch, with their GPU events. A call's own GPU events
-    /// and the calls below it are sorted together, each call by the start of its first GPU event.
+    /// Adds the captured calls below a graph launch, with their GPU events. The GPU events that a
+    /// call launched and the calls below it are sorted together; each call is sorted by the start
+    /// of its first GPU event.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;
         }
         let grafts = std::mem::take(&mut self.grafts);
-        // For each open captured call, the depth in the capture (some calls may be omitted) and the
-        // GPU events that are still to be added.
+        // For each open captured call, its depth in the capture (some calls may be omitted) and the
+        // GPU events still to be added.
         let mut open: Vec<(u32, &[EventId])> = Vec::new();
         for call in grafts.below(launch) {
             self.close_captured(&mut open, call.depth);

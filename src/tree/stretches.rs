@@ -1,11 +1,12 @@
-//! Stores a column with long runs of equal values, so that each run is stored only once. For steps,
-//! layers and modules, runs of equal values are long, because each step, layer or module contains
-//! many calls, and a large trace has millions of calls.
+//! Stores a column with long runs of equal values, so that each run is stored only once. A large
+//! trace has millions of calls, but each step, layer or module contains many of them, so columns of
+//! steps, layers or modules have long runs.
 
 use std::ops::Range;
 
 /// Entries per block. For each block, the column stores which stretch (run of equal values)
-/// contains the block's first entry, so a lookup scans from that stretch instead of searching.
+/// contains the block's first entry. A lookup scans from that stretch on, which is faster than a
+/// search.
 const BLOCK: usize = 64;
 
 /// A value for each position, starting at position 0.

@@ -19,7 +19,7 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), look)
 }
 
-/// The kind, the time on both sides in µs, and the lowest common node of the only row with the given name.
+/// For the only row with the given name, the kind, the time on each side in µs, and the lowest common node.
 fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");
@@ -112,7 +112,8 @@ fn launches_without_an_op_are_rows_that_share_their_common_node() {
         let times: Vec<_> = found.iter().map(|row| time(row)).collect();
         assert_eq!(times.iter().map(|time| time.baseline).sum::<i64>(), 10_000);
         assert_eq!(times.iter().map(|time| time.candidate).sum::<i64>(), 7_000);
-        // The two reductions match because their names share a word; the pointwise kernel has no counterpart.
+        // The two reductions match each other because their names share a word; the pointwise kernel has no
+        // counterpart.
         let common: Vec<_> = found.iter().map(|row| analysis.lowest_common_name(row)).collect();
         assert_eq!(common, ["torch/_inductor/codecache.py(1162): call", "cuLaunchKernel"]);
         assert!(found.iter().all(|row| row.kind == RowKind::Launch));

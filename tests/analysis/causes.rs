@@ -1,4 +1,4 @@
-//! Tests that each change has one cause with the right reason.
+//! Tests that each change is reported as exactly one cause, with the right reason.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, steps_of};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -119,7 +119,7 @@ fn a_selected_step_equals_the_same_step_in_the_whole_trace() {
         // In the complete trace, the last gap in the first step ends when the work after that step begins.
         let others = causes.list().iter().filter(|cause| cause.reason != Reason::Tail);
         let others: Vec<&Cause> = others.collect();
-        // Profiler calls between two steps belong to no step, so the trace cut to one step lacks these calls.
+        // Profiler calls between two steps belong to no step, so a trace that is cut to one step lacks these calls.
         assert!(others.iter().all(|cause| cause.reason == Reason::Host), "{others:#?}");
         assert_eq!(others.iter().map(|cause| cause.difference.0).sum::<i64>(), 0, "{others:#?}");
     });

@@ -1,4 +1,4 @@
-//! Tests the minimum work of ops against values computed by hand, and against reference values for real traces.
+//! Checks the minimum work of ops against values computed by hand, and against reference values for real traces.
 
 use crate::support::compared::{compare_texts, trace};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -62,8 +62,8 @@ fn lines(path: &Path) -> Vec<Line> {
     rows.into_iter().map(line).collect()
 }
 
-/// The demand (minimum work) of each op in the traces that corresponds to a row in the reference table. For ops that
-/// wrap Python functions, the reference omits the number at the end of the op name.
+/// The demand (minimum work) of every traced op for which the reference table has a row. For ops that wrap Python
+/// functions, the reference omits the number at the end of the op name.
 fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     let models = Models::builtin();
     let named = |name: &str| {
@@ -90,8 +90,7 @@ fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     found
 }
 
-/// Explains a difference from the reference that is due to an error in the reference; `None` if there is no
-/// explanation.
+/// Explains a difference that is due to an error in the reference; `None` if there is no explanation.
 fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static str> {
     let sizes: Vec<Vec<f64>> =
         serde_json::from_str::<Vec<Vec<f64>>>(&line.dims).expect("shapes without lists");
@@ -106,7 +105,7 @@ fn excuse(line: &Line, ours: &Demand, flops: f64, bytes: f64) -> Option<&'static
             (same || broadcast)
                 .then_some("a copy counts an operation an element, and a broadcast source in full")
         }
-        // The reference counts one set of statistics per feature, but a layer norm has one set per row.
+        // The reference assumes one set of statistics per feature, but a layer norm has one set of statistics per row.
         "aten::layer_norm" => {
             let features = elements(2);
             (flops == 5.0 * all + 6.0 * features && bytes == 4.0 * all + 12.0 * features)
@@ -504,8 +503,8 @@ fn the_convolutions_of_the_resnet_are_those_counted_by_hand() {
         sum(|&[from, to, side, kernel, count]| count * side * side * to * from * kernel * kernel);
     let outputs = sum(|&[_, to, side, _, count]| count * side * side * to);
     // Each product takes one multiplication and one addition. Adding the bias takes one operation per output element.
-    // The addition runs inside MIOpen's op, as a separate op after cuDNN's op, or as a sum over the gradient in the
-    // backward pass.
+    // In the forward pass, the addition runs inside MIOpen's op or as a separate op after cuDNN's op; in the backward
+    // pass, it is a sum over the gradient.
     let forward = 2 * products + outputs;
     let backward = 4 * products + outputs;
     for (trace, backend) in

@@ -1,5 +1,5 @@
-//! Tests properties that hold for every pair of traces, on the traces in this repository and, if `TRACETREE_TRACES`
-//! is set, on real traces.
+//! Tests for properties that hold for every pair of traces, with the traces in this repository and, if
+//! `TRACETREE_TRACES` is set, on real traces.
 
 use crate::support::{laws, traces};
 use tracetree::analysis::Analysis;
@@ -54,7 +54,7 @@ fn merged_tree_holds_every_call_once(diff: &TraceDiff) {
     assert_eq!(calls, PerSide::from_fn(|side| diff.tree(side).len()));
 }
 
-/// Checks that the rows account for all time to the nanosecond, with the sides in either order.
+/// Checks that the times of all rows add up to the total time, to the nanosecond, with the sides in either order.
 fn conservation(diff: &TraceDiff, mirrored: &TraceDiff) {
     let (analysis, turned) = (Analysis::new(diff.clone()), Analysis::new(mirrored.clone()));
     assert!(analysis.account().is_exact() && turned.account().is_exact());
@@ -131,7 +131,7 @@ fn the_report_has_the_same_bytes_on_one_and_on_four_threads() {
     }
 }
 
-/// A chain of nested ops, each with a launch and a kernel, that exceeds the maximum depth of a tree. `of_level`
+/// A chain of nested ops that is deeper than the maximum depth of a tree; each op has a launch and a kernel. `of_level`
 /// returns the name of the op at a nesting level.
 fn comb(levels: usize, of_level: impl Fn(usize) -> String) -> String {
     let event = |category: &str, name: &str, place: (u32, usize, usize), correlation: usize| {

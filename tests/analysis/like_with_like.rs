@@ -1,5 +1,5 @@
-//! Tests variations that must not be reported as differences: rewritten JSON, different numbers of steps, different
-//! selections, and a profiler that records more.
+//! Tests with variations that must not be reported as differences: rewritten JSON, different numbers of steps,
+//! different selections, and a profiler that records more.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, steps_of, trace};
 use crate::support::files::unpacked;
@@ -57,7 +57,7 @@ fn spellings(path: &Path) -> PerSide<String> {
     PerSide::new(text, again)
 }
 
-/// The number of call sites for each of the three kinds of work.
+/// The number of call sites with each of the three kinds of work.
 fn works(analysis: &Analysis) -> [usize; 3] {
     let of = |work| analysis.judged().sites.iter().filter(|site| site.work == work).count();
     [Work::Same, Work::Changed, Work::OneSided].map(of)
@@ -207,8 +207,8 @@ fn swapping_two_selections_mirrors_the_results() {
 
 #[test]
 fn steps_that_make_the_same_calls_are_matched_whatever_their_numbers() {
-    // A step with 100 ops and a step with 101 ops are so similar that only the preference for identical steps leads to
-    // the correct match.
+    // A step with 100 ops and a step with 101 ops are so similar that the steps are matched correctly only because
+    // identical steps are preferred.
     let text = |steps: &[(u32, bool)]| {
         let built = TraceBuilder::cuda().thread("main", |t| {
             for &(number, clips) in steps {

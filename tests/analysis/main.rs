@@ -1,4 +1,4 @@
-//! Tests where the time in a pair of traces goes, why it differs, and whether the difference is significant.
+//! Tests for the attribution of time in a pair of traces, for the causes of differences, and for their significance.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
-//! Tests memory statistics against counts from the raw JSON, and with files that lack some memory data.
+//! Tests for memory statistics: they are checked against counts from the raw JSON, and with files that lack some memory
+//! data.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::files::unpacked;
@@ -43,9 +44,9 @@ struct Counted {
     allocations: u64,
     allocated: i64,
     freed: i64,
-    /// Bytes freed before the outermost op around the allocation ends.
+    /// Bytes freed before the end of the outermost op that encloses the allocation.
     temporary: i64,
-    /// Bytes live when the innermost op around the allocation ends.
+    /// Bytes still live at the end of the innermost op that encloses the allocation.
     kept: i64,
     before: i64,
     end: i64,
@@ -91,7 +92,7 @@ fn counted(path: &Path) -> BTreeMap<(i64, i64), Counted> {
     devices.into_iter().map(|(device, events)| (device, count(events, &ops))).collect()
 }
 
-/// The ends of the outermost and of the innermost op around a time.
+/// The end times of the outermost and the innermost op that are running at a given time.
 fn ends_around(ops: Option<&Vec<(i64, i64)>>, time: i64) -> Option<(i64, i64)> {
     let open = || ops.into_iter().flatten().filter(|op| op.0 <= time && time <= op.1);
     let outermost = open().min_by_key(|op| (op.0, -op.1))?;
@@ -102,7 +103,7 @@ fn ends_around(ops: Option<&Vec<(i64, i64)>>, time: i64) -> Option<(i64, i64)> {
 fn count(mut events: Vec<Instant>, ops: &Ops) -> Counted {
     events.sort_by_key(|event| (event.0, event.1));
     let mut all = Counted::default();
-    // The size of each block, and the ends of the ops around its allocation.
+    // The size of each block, and the end times of the ops that enclose the block's allocation.
     let mut live: HashMap<i64, (i64, Option<(i64, i64)>)> = HashMap::new();
     let mut total = None;
     for (time, _, args, lane) in &events {
@@ -179,7 +180,7 @@ fn a_recount_from_the_raw_json_finds_the_same_bytes() {
                     assert_eq!(&found, counted, "{name}, {device:?}");
                     assert_eq!(usage.peak(), counted.peak, "{name}, {device:?}");
                     assert_eq!(counted.breaks_of_the_law, 0, "{name}, {device:?}");
-                    // Allocated − freed is the change of `Total Allocated`.
+                    // Allocated bytes minus freed bytes equal the change in `Total Allocated`.
                     let grown = counted.end - counted.before;
                     assert_eq!(counted.allocated - counted.freed, grown, "{name}, {device:?}");
                     assert!(rows.iter().all(|row| row.source != MemorySource::NotRecorded));
@@ -190,10 +191,10 @@ fn a_recount_from_the_raw_json_finds_the_same_bytes() {
     }
 }
 
-/// Allocations, and bytes: allocated, temporary, live before the recording, at the peak.
+/// The number of allocations, then numbers of bytes: allocated, temporary, live before the recording, live at the peak.
 type Known = (u64, [i64; 4]);
 
-/// Figures of the GPU, counted in Python from the raw JSON.
+/// Figures for the GPU, computed in Python from the raw JSON.
 const KNOWN: [(&str, Known, Known); 3] = [
     (
         "bert",
@@ -466,7 +467,8 @@ fn memory_events_without_numbers_are_noted_and_left_out() {
     assert!(trace.notes().get("WRONG_TYPE").is_some(), "{:?}", trace.notes());
 }
 
-/// A trace in which `aten::mm` allocates memory in each step and `frees` frees it, except for `kept` bytes.
+/// A trace in which `aten::mm` allocates 100 bytes and `kept` bytes in each step; later in the step, only the 100 bytes
+/// are freed.
 fn training(kept: i64) -> String {
     let mut events = Vec::new();
     let mut total = 500;

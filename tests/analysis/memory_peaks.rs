@@ -1,4 +1,4 @@
-//! Tests the live sets at memory peaks, and changes to the peak, to workspaces and to reserved memory.
+//! Tests for the live sets at memory peaks, and for changes to the peak, to workspaces and to reserved memory.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::traces::{example, real};
@@ -93,7 +93,8 @@ fn each_matched_step_has_the_live_set_of_its_peak() {
             assert_eq!(set.bytes[set.peak_of], Some(span.peak));
             peaks.extend((set.place == GPU).then_some((set.peak_of, span.peak)));
         }
-        // The steps of the baseline repeat to the byte, and those of the leak grow.
+        // In the baseline, every step has the same peak, to the byte; in the trace with the leak, the peak grows from
+        // step to step.
         let of = |side| -> Vec<i64> {
             peaks.iter().filter(|(own, _)| *own == side).map(|(_, peak)| *peak).collect()
         };
@@ -165,8 +166,8 @@ fn churn_is_not_called_need() {
     });
 }
 
-/// The peak of the MI300X is in a linear layer that allocates a workspace of 76 MiB, where the H100 allocates 1 MiB.
-/// The peak of the H100 is in a later GELU, so the live sets of the two peaks are not comparable.
+/// On the MI300X, the peak is in a linear layer that allocates a workspace of 76 MiB; the H100 allocates 1 MiB there.
+/// On the H100, the peak is in a later GELU, so the live sets at the two peaks are not comparable.
 #[test]
 fn peaks_at_different_calls_are_compared_at_the_matched_call() {
     let side = |vendor: &str| real(&format!("mi300_h100/vit.{vendor}.json.gz"));
@@ -249,7 +250,7 @@ fn reserved_memory_is_compared_at_one_peak_and_on_one_kind_of_device() {
     let changed = found(made(0, 400_000_000, 1), made(0, 500_000_000, 1));
     assert_eq!(changed, [(ChangeKind::Allocator, sentence.to_owned())]);
     assert_eq!(found(made(0, 400_000_000, 1), made(0, 410_000_000, 1)), []);
-    // On a different kind of GPU, blocks have different sizes.
+    // On a different kind of GPU, the allocated blocks have different sizes.
     assert_eq!(found(made(0, 400_000_000, 1), made(40_000_000, 500_000_000, 6)), []);
 }
 
@@ -291,7 +292,7 @@ fn driver_allocations_in_each_step_are_compared() {
     assert_eq!(found([1, 2, 1], [3, 4, 3]), of(more));
     let more = more.replace("candidate", "baseline");
     assert_eq!(found([3, 4, 3], [1, 2, 1]), of(&more));
-    // Not in each step, or within the range of the other side.
+    // Calls that are not in every step are not reported, nor are counts within the other side's range.
     assert_eq!(found([0, 0, 0], [2, 0, 0]), []);
     assert_eq!(found([1, 2, 1], [2, 4, 3]), []);
 }

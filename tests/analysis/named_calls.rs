@@ -1,4 +1,4 @@
-//! Tests the tables of all ops and API calls against counts from the raw JSON.
+//! Checks the tables of all ops and API calls against counts from the raw JSON.
 
 use crate::support::compared::compare_texts;
 use crate::support::files::unpacked;

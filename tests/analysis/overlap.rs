@@ -1,4 +1,5 @@
-//! Tests the concurrency of GPU work against a recount that examines the time between consecutive starts and ends.
+//! Checks the concurrency of GPU work against a recount that examines each interval between consecutive start or end
+//! times.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;
@@ -34,7 +35,7 @@ fn a_recount_of_every_moment_finds_the_same_concurrency() {
     }
 }
 
-/// Recounts the overlap by visiting each interval between consecutive starts and ends.
+/// Recomputes the overlap by visiting each interval between consecutive start or end times.
 fn recount(analysis: &Analysis) -> Overlap {
     let tree = analysis.tree(Side::Baseline);
     let trace = tree.trace();

@@ -1,5 +1,5 @@
-//! Tests real traces from two platforms, if `TRACETREE_TRACES` points to them, against the output of another tool and
-//! against a list of calls that must match.
+//! Checks comparisons of real traces from two platforms against the output of another tool and against a list of calls
+//! that must match. The tests need `TRACETREE_TRACES`.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::files::unpacked;
@@ -29,7 +29,7 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
 /// A line in the output of TraceLens TraceDiff from 2025: name, row count, and time on both sides in ms.
 type Figure = (&'static str, u64, f64, f64);
 
-/// Asserts that the names summary has the same values as the reference, which are rounded to microseconds.
+/// Asserts that the names summary has the same values as the reference, whose values are rounded to microseconds.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();
@@ -71,9 +71,9 @@ fn assert_gpu_path_pairs(diff: &TraceDiff, renamed: &[&str]) {
 fn timesformer_on_two_platforms_has_the_figures_of_the_reference() {
     platforms("timesformer", |analysis| {
         assert_totals(analysis, 119.853, 158.433);
-        // The reference has 123 rows for aten::copy_, with 6.134 and 10.838 ms. The reference attributes the copy
-        // below aten::upsample_nearest1d (6.494 and 3.999 µs) to aten::upsample_nearest1d itself, because only one
-        // side has cudaPeekAtLastError below this op.
+        // The reference has 123 rows for aten::copy_, with 6.134 ms in the baseline and 10.838 ms in the candidate. The
+        // reference attributes the copy below aten::upsample_nearest1d (6.494 and 3.999 µs) to aten::upsample_nearest1d
+        // itself, because only one side has cudaPeekAtLastError below this op.
         assert_figures(
             analysis,
             &[
@@ -109,7 +109,7 @@ fn vit_on_two_platforms_has_the_figures_of_the_reference() {
                 ("aten::_flash_attention_forward", 12, 0.375, 0.123),
             ],
         );
-        // In the reference, aten::_convolution includes the bias addition and has 0.053 and 0.130 ms.
+        // In the reference, aten::_convolution includes the bias addition and takes 0.053 and 0.130 ms.
         let sum = |side: Side| -> f64 {
             let groups = analysis.by_name();
             let parts = ["aten::_convolution", "aten::add_"];

@@ -1,4 +1,4 @@
-//! Tests user regions: generated regions against known times, and real regions against a recount.
+//! Tests for user regions: generated regions are checked against known times, and real regions against a recount.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;
@@ -82,7 +82,8 @@ fn work_of_another_thread_is_inferred_and_idle_time_is_known() {
         call("outer", "user_annotation", 1, 0, 100, &none),
         call("inner", "user_annotation", 1, 20, 40, &none),
     ];
-    // One kernel is launched by another thread while `inner` is open, and one by the first thread after `inner` ends.
+    // One kernel is launched by a second thread while `inner` is open, and another kernel is launched by the first
+    // thread after `inner` ends.
     events.extend(launched(2, 30, 1, (40, 10)));
     events.extend(launched(1, 70, 2, (80, 40)));
     let rows = rows(json!({ "traceEvents": events }).to_string());
@@ -213,10 +214,11 @@ fn regions_are_matched_by_name_and_nesting() {
     });
 }
 
-/// Events of each region were counted in Python from the raw JSON: launched on the thread of the region, and inferred.
+/// The events in each region were counted in Python from the raw JSON: events that were launched on the region's
+/// thread, and events whose region is inferred.
 #[test]
 fn the_backward_pass_is_inferred_to_belong_to_the_region_of_the_main_thread() {
-    // 3,348 of 9,450 events were launched on a thread with regions, and 9,444 below a step or a collective.
+    // Of the 9,450 events, 3,348 were launched on a thread with regions, and 9,444 are below a step or a collective.
     let Some(path) = real("training/eager.a100.json.gz") else { return };
     compare_files(PerSide::new(&path, &path), |analysis| {
         let rows = analysis.annotated_rows();

@@ -1,5 +1,5 @@
-//! Tests several runs per side: tables show values for each run, and variation among the runs on one side is not a
-//! difference between the sides.
+//! Tests with several runs per side: tables show values for each run, and variation among the runs on one side is not
+//! reported as a difference between the sides.
 
 use crate::support::compared;
 use crate::support::splitmix::SplitMix;
@@ -71,7 +71,8 @@ fn every_table_of_attributed_events_has_runs_median_and_spread() {
         TableKind::Causes,
     ] {
         let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
-        // A row in `diff_stats` covers an op in one of the two steps, so the row has half of the time per step.
+        // A row in `diff_stats` represents an op in only one of the two steps, so its time per step is half of the op's
+        // duration.
         let share = if kind == TableKind::Rows { 0.5 } else { 1.0 };
         for (name, expected) in [
             ("runs_trace1", 3.0),
@@ -108,7 +109,7 @@ fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
 
 #[test]
 fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
-    // Runs with two and five steps, either on opposite sides or mixed on each side.
+    // Runs with two steps and runs with five steps, either on opposite sides or mixed on each side.
     for counts in [[[2, 2], [5, 5]], [[5, 5], [2, 2]], [[2, 5], [2, 5]], [[5, 2], [2, 5]]] {
         let runs = |counts: [u32; 2], gemm: f64| {
             counts.map(|count| steps(count, gemm, &["aten::relu"])).to_vec()
@@ -120,8 +121,8 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
         // The call sites are the matrix product and the other ops.
         let same = told(TableKind::Verdicts, 100.0, "verdict");
         assert!(same.iter().all(|verdict| verdict == "similar"), "{counts:?}: {same:?}");
-        // A row in `diff_stats` is the op in a single step. If a median run has two steps, two steps are compared;
-        // otherwise, five steps are compared.
+        // A row in `diff_stats` represents the op in a single step. If a median run has two steps, two steps are
+        // compared; otherwise, five steps are compared.
         let is_five = counts.iter().all(|side| side.contains(&5));
         for (kind, share) in [
             (TableKind::Rows, if is_five { 0.2 } else { 0.5 }),
@@ -365,7 +366,7 @@ fn runs_from_pipes_and_readers_are_compared_like_files() {
 #[test]
 fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     let runs = |times: &[f64]| times.iter().map(|&time| run(time, &[])).collect::<Vec<Trace>>();
-    // Tests three runs and four runs; with four runs, the median is the lower of the two middle runs.
+    // Tests with three runs and with four runs; of four runs, the median is the lower of the two middle runs.
     for (before, after) in [
         (&[130.0, 100.0, 104.0][..], &[230.0, 190.0, 200.0][..]),
         (&[130.0, 108.0, 100.0, 104.0], &[230.0, 190.0, 220.0, 200.0]),
@@ -388,8 +389,8 @@ fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     }
 }
 
-/// Number of random splits of one program's runs in which a change is found in the total, in the step time, and at
-/// any call site.
+/// The number of random splits of one program's runs in which a change is reported: for the total, for the step time,
+/// and for at least one call site.
 fn false_alarms(all: &[Arc<Trace>], runs: usize) -> [usize; 3] {
     let mut random = SplitMix::new(44);
     let mut alarms = [0; 3];
@@ -489,9 +490,10 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
     );
 }
 
-/// Number of points of difference, and number of points that vary among the runs on a side.
+/// The number of points of difference, and the number of points that vary among the runs on one side.
 fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
-    // The first run is the median run, because its time is the middle of three times or the lower of two times.
+    // The first run is the median run, because its time is the middle one of three times, or the lower one of two
+    // times.
     let traces = |runs: &[&[&str]]| {
         let times = [100.0, 200.0, 50.0].into_iter().zip(runs);
         times.map(|(time, others)| run(time, others)).collect()

@@ -1,4 +1,4 @@
-//! Tests which differences are supported by the repeated steps and which are not.
+//! Tests for verdicts: some differences are supported by the repeated steps, and some are not.
 
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
@@ -72,7 +72,8 @@ fn a_tenfold_time_is_significant_with_two_steps_per_side() {
 
 #[test]
 fn a_call_site_borrows_the_usual_spread_from_the_others() {
-    // Three steps that agree by chance do not make a difference significant if all other call sites vary by 10%.
+    // If three steps agree by chance at one call site while all other call sites vary by 10%, a difference there is not
+    // significant.
     let texts = [[100.0, 100.1, 100.0], [105.0, 105.1, 105.0]].map(|mm| {
         TraceBuilder::cuda()
             .thread("main", |t| {
@@ -470,7 +471,7 @@ fn kernels_that_differ_by_one_tick_of_a_coarse_clock_are_not_significantly_slowe
     let [add, mm] = judged(PerSide::new(whole(&steps(1.0, 50.0)), whole(&steps(2.0, 60.0))));
     assert_eq!((add.verdict, mm.verdict), (Verdict::WithinNoise, Verdict::Slower));
     assert_eq!(add.words(), "slower by less than the clock resolution of 1 µs per event (6 steps)");
-    // The same difference is significant if the clock is finer.
+    // The same difference is significant if the clock has a finer resolution.
     let [add, _] = judged(PerSide::new(steps(1.001, 50.001), steps(2.001, 60.001)));
     assert_eq!(add.verdict, Verdict::Slower);
 }

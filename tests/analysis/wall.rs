@@ -1,4 +1,4 @@
-//! Tests the attribution of wall time in edge cases and on real traces.
+//! Tests for the attribution of wall time, in edge cases and on real traces.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::recount::{Recount, recount};
@@ -51,7 +51,7 @@ impl Events {
     }
 }
 
-/// Idle time in the baseline by kind and owner, in ns.
+/// Idle time in the baseline in ns, grouped by kind and by the call to which the time is attributed.
 fn idle(analysis: &Analysis) -> BTreeMap<(&'static str, String), i64> {
     let mut sums = BTreeMap::new();
     for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {

@@ -16,7 +16,7 @@ const LATENCY: f64 = 6.0;
 /// Duration of a launch call, in µs.
 const CALL: f64 = 5.0;
 
-/// Simulates a program with two steps and one kernel per op, in order on one stream.
+/// Simulates a program with two steps and one kernel per op; the kernels run in order on one stream.
 #[derive(Clone)]
 struct Made {
     events: Vec<String>,
@@ -281,7 +281,7 @@ fn what_cannot_be_replayed_has_a_reason() {
     });
 }
 
-/// The reason why effects are not available for a comparison with the given candidate.
+/// Why no effects are available for a comparison with the given candidate.
 fn reason_of(candidate: &str) -> Option<(Option<Side>, Reason)> {
     let baseline = Made::steps(|step| ops(step, 10.0));
     let mut reason = None;
@@ -294,7 +294,8 @@ fn threads_that_launch_at_once_have_no_effect() {
     let two_threads = Made::steps(|step| {
         let first = step.events.len();
         ops(step, 10.0);
-        // The second thread makes the same calls at the same times, and launches work on its own stream.
+        // The second thread makes the same calls as the first thread at the same times, but launches work on its own
+        // stream.
         let on_second = |text: &String| {
             text.replace("\"tid\": 1,", "\"tid\": 2,")
                 .replace("\"tid\": 7,", "\"tid\": 8,")

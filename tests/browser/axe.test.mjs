@@ -1,5 +1,5 @@
-// Checks axe's accessibility rules on every pair and section, in both themes and at three widths; no rule may be
-// violated.
+// Checks that every section of the page for each pair satisfies axe's accessibility rules, in both themes and at three
+// widths.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -46,7 +46,7 @@ for (const report of REPORTS.filter((name) => existsSync(file(name, "report.html
         for (const tab of await page.$$eval("nav a", (links) => links.map((link) => link.getAttribute("href").slice(1)))) {
           await goTo(page, tab);
           await OPEN[tab]?.(page);
-          // The page around the panel is the same in every section, so it is checked once.
+          // The page outside of the panel is the same in every section, so that part is checked only once.
           const part = tab === "what" ? "html" : ".panel:not([hidden])";
           const { violations } = await page.evaluate((part) => globalThis.axe.run(part), part);
           const told = violations.map((v) => `${v.id}: ${v.help}\n  ` + v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.failureSummary.split("\n").slice(1, 3).join(" ")}`).join("\n  "));

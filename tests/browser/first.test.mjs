@@ -1,5 +1,5 @@
-// Tests the first screen: what changed, what it costs, what to do; also units, kernel names, keys, and that nothing
-// moves unexpectedly.
+// Tests for the first screen: what changed, what each change costs, and what to do; also for units, kernel names and
+// keys, and that nothing moves unexpectedly.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -25,7 +25,7 @@ for (const report of REPORTS) {
     near(total, summary.wall.step_difference_us / scale);
     const rows = await page.$$eval("#changes-card [data-change]", (rows) => rows.map((row) => [Number(row.dataset.change), row.querySelector(".delta b").textContent, row.querySelector(".delta small")?.textContent.replace("attributed ", "") ?? ""]));
     const costs = rows.map(([, lead, cost]) => number(cost || lead));
-    // The page lists the changes by effect, the summary by attributed cost.
+    // The page sorts the changes by effect, whereas the summary sorts them by attributed cost.
     rows.forEach(([change, lead, cost], at) => {
       const { cost_us, effect_alone_us, sentence } = summary.changes[change];
       near(costs[at], cost_us / scale);
@@ -230,7 +230,7 @@ test("pointing at frames, calls and lines moves nothing", async () => {
     const places = { flame: ["#flame-view .frame", "#flame-view"], timeline: ["#timeline-view", "#timeline-view"], tree: ["#tree-view .node", "#tree-view"], differences: ["#rows tr.line", "#rows"] };
     for (const [tab, [selector, part]] of Object.entries(places)) {
       await goTo(page, tab);
-      // Elements that move because of a click are meant to move.
+      // If an element moves because of a click, the movement is intended.
       await page.waitForTimeout(300);
       await page.evaluate(() => { globalThis.shifts = []; });
       const height = () => page.evaluate((part) => [document.querySelector(part).getBoundingClientRect().top, document.documentElement.scrollHeight].join(), part);

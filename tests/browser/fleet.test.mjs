@@ -1,4 +1,4 @@
-// Tests fleet.html: findings, heat maps with mouse and keyboard, links, and accessibility rules.
+// Tests for fleet.html: findings, heat maps with mouse and keyboard, links, and accessibility rules.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

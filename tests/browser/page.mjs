@@ -46,8 +46,8 @@ export function rowsOf(page) {
     })));
 }
 
-// Names of the frames in one icicle of the flame graph, with left edge, width and level; icicle 1 belongs to the
-// candidate.
+// Names of the frames in one icicle of the flame graph, with the left edge, width and level of each frame; icicle 1
+// belongs to the candidate.
 export function framesOf(page, drawing = 1) {
   return page.$$eval(`#flame-view .frame[data-drawing="${drawing}"]`, (frames) =>
     frames.map((frame) => ({

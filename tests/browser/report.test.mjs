@@ -1,4 +1,4 @@
-// Tests report.html: totals, table, tree, flame graph, links, layouts.
+// Tests for report.html: totals, table, tree, flame graph, links and layouts.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { framesOf, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";

@@ -3,7 +3,7 @@
 //
 //   CHROMIUM=$(command -v chromium) REPORTS=DIR node speed.mjs REPORT [ROUNDS]
 //
-// The time of an interaction is the time that the page spends on the event handler and the subsequent layout.
+// The time for an interaction is the time that the page spends in the event handler and on the subsequent layout.
 import { statSync } from "node:fs";
 import { file, launch, open } from "./page.mjs";
 

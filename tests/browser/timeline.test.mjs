@@ -1,4 +1,4 @@
-// Tests the timeline of one step: its content, and each way to navigate it.
+// Tests for the timeline of one step: what the timeline shows, and every way to navigate in it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -67,7 +67,8 @@ test("its kernels are those of the step in the table of all events, with their s
     const starts = of.map((line) => Math.round(1e3 * Number(fromEnd(line, "start_us")))).sort((a, b) => a - b);
     const here = told[side - 1].map(([start]) => start).sort((a, b) => a - b);
     assert.equal(here.length, starts.length, `side ${side}`);
-    // The time origins of the page and the table differ, so only the distances between start times are compared.
+    // The page and the table measure time from different origins, so only the differences between start times are
+    // compared.
     assert.deepEqual(here.map((start) => start - here[0]), starts.map((start) => start - starts[0]));
   }
   const steps = readFileSync(file("example", "steps.csv"), "utf8").trim().split("\n");

@@ -1,5 +1,5 @@
-// Tests the flame graph, the tree, the kernels below a call and the compiled regions: what they show, and each way to
-// navigate them.
+// Tests for the flame graph, the tree, the kernels below a call and the compiled regions: what each view shows, and
+// every way to navigate in it.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -187,8 +187,8 @@ test("a selected call shows its match and its kernels of both sides, with the mo
     assert.equal(await page.locator("#call .lane").nth(side - 1).locator("rect.gpu").count(), events.length);
     assert.equal(await page.locator("#call .lane").nth(side - 1).locator("rect.launch").count(), events.length);
   }
-  // The lanes use the same scale: the widths of any two kernels, even on different sides, have the same ratio as
-  // their times.
+  // All lanes use the same scale: the widths of any two kernels have the same ratio as their durations, even on
+  // different sides.
   const widths = await page.$$eval("#call .lane", (lanes) => lanes.map((lane) => [...lane.querySelectorAll("rect.gpu")].map((one) => Number(one.getAttribute("width")))));
   const longest = (side) => found[side].map(({ time }, at) => [time, widths[side][at]]).sort((a, b) => b[0] - a[0])[0];
   const [one, two] = [longest(0), longest(1)];

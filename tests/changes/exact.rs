@@ -1,4 +1,5 @@
-//! Tests that the costs of all changes, together with the time without a change, add up to the step-time difference.
+//! Tests that the costs of all changes, together with the time that is not attributed to a change, add up to the
+//! step-time difference.
 
 use crate::pairs::{KNOWN, SAME, compare};
 use tracetree::analysis::{Analysis, ChangeKind};
@@ -24,7 +25,7 @@ fn costs_add_up_to_the_difference_of_a_step() {
             let (changes, wall) = (analysis.changes(), analysis.wall());
             assert!(changes.is_exact(wall), "{one} → {two}");
             // The differences of all causes must also add up to the step-time difference. Work launched before the
-            // profiled window is excluded, because it does not belong to the step.
+            // profiled window is excluded, because such work does not belong to the step.
             let causes = analysis.causes().list().iter();
             let of_steps =
                 causes.filter(|cause| cause.reason != tracetree::analysis::Reason::BeforeWindow);

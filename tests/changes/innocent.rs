@@ -1,5 +1,5 @@
-//! Tests differences that must not be reported as changes: a second run, a different number of
-//! steps, or a profiler that records more.
+//! Tests with differences that must not be reported as changes: a second run, a different number of steps, or a
+//! profiler that records more.
 
 use crate::pairs::{SAME, compare};
 use crate::support::compared::{compare_files, compare_texts, steps_of};

@@ -1,5 +1,5 @@
-//! Tests that each known change is found, named correctly and listed first, in both directions. If a pair has two
-//! known changes, both must be found.
+//! Tests that each known change is found, named correctly and listed first, whichever side is the baseline. If a pair
+//! has two known changes, both must be found.
 
 use crate::pairs::{KNOWN, compare};
 use crate::told;

@@ -1,4 +1,5 @@
-//! Tests recordings edited by a program: harmless edits must not be reported, and changes must be named.
+//! Tests with recordings that were edited by a program: harmless edits must not be reported, and changes to the program
+//! must be named.
 
 use crate::support::changes::Change;
 use crate::support::compared::compare_texts;
@@ -67,7 +68,7 @@ fn a_made_change_is_named() {
         for (change, kind) in &made {
             changed(&path, change, |analysis| {
                 let is_possible = match kind {
-                    // This edit can only rewrite the types in the bundled example traces.
+                    // This edit can rewrite types only in the bundled example traces.
                     ChangeKind::Precision => path.to_string_lossy().contains("examples/traces"),
                     ChangeKind::Shapes => analysis.changes().has_arguments(),
                     _ => true,

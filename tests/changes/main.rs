@@ -1,4 +1,4 @@
-//! Tests that the change between two programs is found, using recordings whose change is known.
+//! Tests that changes between two programs are found, with pairs of recordings whose changes are known.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -11,7 +11,7 @@ pub(crate) struct Known {
     pub(crate) baseline: &'static str,
     pub(crate) candidate: &'static str,
     pub(crate) kind: ChangeKind,
-    /// Words that the sentence must contain when the pair is compared in the given order.
+    /// Words that the sentence must contain if the pair is compared in the given order.
     pub(crate) words: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Tests what `action.yml` installs and runs on a CI runner.
+//! Tests for `action.yml`: what the action installs and runs on a CI runner.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Tests the streams, files and exit codes of `tracetree diff`, `tree` and `uid`.
+//! Tests for the streams, files and exit codes of `tracetree diff`, `tree` and `uid`.
 #![cfg(feature = "cli")]
 
 use serde_json::Value;
@@ -62,7 +62,7 @@ fn ends(code: i32, mut command: Command) -> (String, String) {
 fn fails(place: &Place, arguments: &[&str]) -> String {
     let (out, err) = ends(2, place.diff(arguments));
     assert_eq!(out, "");
-    // For a common mistake, stderr has a second line: the command to run instead.
+    // For a common mistake, stderr has a second line, which shows the command to run instead.
     let mut others = err.lines().skip(1);
     assert!(others.next().is_none_or(|line| line.starts_with("tracetree: try: ")), "{err}");
     assert_eq!(others.next(), None, "{err}");
@@ -261,7 +261,7 @@ fn screen(baseline: &str, candidate: &str, width: usize) -> String {
     tracetree::cli::summary_text(&comparison.expect("two traces"), 10, width)
 }
 
-/// The first text block in the README equals the output of its first command on a terminal.
+/// The first text block in the README equals the terminal output of the first command in the README.
 #[test]
 fn the_picture_in_the_readme_is_what_the_command_prints() {
     let readme = fs::read_to_string("README.md").expect("the README");
@@ -748,7 +748,7 @@ fn a_coverage_is_written_like_other_thresholds_and_is_at_most_100_percent() {
 fn tree_shows_gpu_time_and_sorts_by_it() {
     let file = "tests/fixtures/bias_add/baseline.json";
     let (out, _) = ends(0, program(&["tree", file, "--sort", "total"]));
-    // The total of a call is the call's own time plus the time of the calls below it that launch GPU work themselves.
+    // A call's total is the call's own time plus the time of all calls below it that launch GPU work themselves.
     let figure = |line: &str, what: &str| -> f64 {
         let rest = line.split(&format!(", {what} ")).nth(1);
         let text = rest.and_then(|rest| rest.split(" µs").next());

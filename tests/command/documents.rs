@@ -41,7 +41,7 @@ fn blocks(text: &str) -> Vec<&str> {
     after.map(|rest| rest.split("```").next().expect("the end of a block")).collect()
 }
 
-/// The commands in a block. If the block has `$ ` prompts, lines without a prompt are output and are ignored.
+/// The commands in a block. In a block with `$ ` prompts, lines without a prompt are output, and are ignored.
 fn script(block: &str) -> String {
     let has_prompt = block.lines().any(|line| line.starts_with("$ "));
     let lines = block.lines().filter(|line| !has_prompt || line.starts_with("$ "));
@@ -55,7 +55,7 @@ fn program(bin: &Path, name: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// Creates in a folder all files that the examples name.
+/// Creates, in one folder, all files that the examples name.
 fn place(folder: &Path) {
     let bin = folder.join("bin");
     for sub in [

@@ -1,5 +1,5 @@
-//! Tests inputs that cannot be compared and outputs that cannot be written. Each error must name the file and the
-//! problem, and no partial files may remain.
+//! Tests with inputs that cannot be compared and with outputs that cannot be written. Each error must name the file and
+//! the problem, and no partial files may remain.
 
 use crate::support::compared::{compare_files, trace};
 use crate::support::phenomena::Phenomenon;

@@ -1,4 +1,4 @@
-//! Tests the explanation for a match: the evidence and the alternative counterparts.
+//! Tests for the explanation of a match: the evidence, and the other candidates for the counterpart.
 
 use crate::support::compared;
 use crate::support::trace_builder::{HostThread, TraceBuilder};

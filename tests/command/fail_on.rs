@@ -1,4 +1,4 @@
-//! Tests `diff --fail-on`: one test for each sentence about the option in `docs/reference/diff.md`.
+//! Tests for `diff --fail-on`: one test for each sentence about the option in `docs/reference/diff.md`.
 #![cfg(feature = "cli")]
 
 use crate::support::trace_builder::{Op, TraceBuilder};
@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A trace with one step for each kernel time, in µs.
+/// A trace with one step for each of the given kernel times in µs.
 fn steps(times: &[f64]) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for (number, &time) in (3..).zip(times) {
@@ -17,7 +17,7 @@ fn steps(times: &[f64]) -> String {
     trace.json()
 }
 
-/// A trace with one step for each kernel time, and `host` µs of host work before each kernel.
+/// A trace with one step for each of the given kernel times, and `host` µs of host work before each kernel.
 fn slow_host(times: &[f64], host: f64) -> String {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for (number, &time) in (3..).zip(times) {

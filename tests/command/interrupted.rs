@@ -1,4 +1,4 @@
-//! Tests which files remain if writing a report is interrupted, fails, or replaces an earlier report.
+//! Tests for the files that remain if writing a report is interrupted, fails, or replaces an earlier report.
 #![cfg(all(unix, feature = "cli"))]
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -211,7 +211,7 @@ fn a_workbook_on_a_full_disk_is_an_error_and_not_a_panic() {
     let sizes = names(&tables)
         .into_iter()
         .map(|name| fs::metadata(tables.join(name)).expect("a file").len());
-    // The size limit, in blocks of 512 bytes, is large enough for every file except the workbook.
+    // The size limit, given in blocks of 512 bytes, is large enough for every file except the workbook.
     let blocks = sizes.max().expect("files").div_ceil(512);
     let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
     let output = Command::new("sh")

@@ -1,4 +1,4 @@
-//! Tests runs that are killed while they replace a report. If a run is killed, the folder must contain either a
+//! Tests with runs that are killed while they replace a report. If a run is killed, the folder must contain either a
 //! complete report or a report that is rejected.
 #![cfg(all(unix, feature = "cli"))]
 
@@ -31,7 +31,7 @@ impl Moments {
     }
 }
 
-/// The files in a folder. The files in a folder, after the staging folders of a killed run are removed.
+/// Removes the staging folders that a killed run left behind in a folder, and returns the folder's files.
 fn files(folder: &Path) -> Files {
     let mut files = Files::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -46,7 +46,7 @@ fn files(folder: &Path) -> Files {
     files
 }
 
-/// Two reports that replace each other in turn, and a folder that contains one of them.
+/// Two reports that replace each other in turn, and the folder that contains whichever report was written last.
 struct Place {
     home: TempDir,
     generations: [Files; 2],

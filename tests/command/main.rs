@@ -1,4 +1,4 @@
-//! Tests the command line: streams, files and exit codes.
+//! Tests for the command line: streams, files and exit codes.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
-//! Tests the error messages for common mistakes, which have two lines: the problem, and the command to run instead.
+//! Tests for the error messages for common mistakes; each message has two lines: the problem, and the command to run
+//! instead.
 #![cfg(feature = "cli")]
 
 use std::fs;

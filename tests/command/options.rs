@@ -1,4 +1,4 @@
-//! Tests comparison options: ignoring Python frames, aliases, and side names.
+//! Tests for comparison options: ignored Python frames, aliases, and side names.
 
 use crate::support::phenomena::Phenomenon;
 use crate::support::trace_builder::{Op, TraceBuilder};

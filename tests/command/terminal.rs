@@ -1,4 +1,5 @@
-//! Tests the output of `tracetree diff` at 60, 80, 100 and 200 columns, with all details, and through a pipe.
+//! Tests for the output of `tracetree diff` at widths of 60, 80, 100 and 200 columns, with all details, and through a
+//! pipe.
 #![cfg(feature = "cli")]
 
 use crate::support::snapshot::assert_snapshot;
@@ -57,7 +58,8 @@ fn the_answer_fits_a_screen_and_has_the_three_parts() {
         for line in text.lines() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
-        // The text names the changes or says that there are none. It also states the costs and recommends what to do.
+        // The text names the changes or says that there are none. The text also states what the changes cost, and
+        // recommends what to do.
         assert!(text.contains("Changed for certain") || text.contains("are identical"), "{text}");
         assert!(text.contains(" per step") && text.contains("What to do\n1. "), "{text}");
     }
@@ -93,7 +95,7 @@ fn a_brief_has_the_figures_of_the_summary_and_the_next_commands() {
         let step = summary.wall.trace2.step_wall_us / 1e3;
         assert!((number("step_candidate_ms").expect("a time") - step).abs() < 1e-3);
         assert_eq!(value("changes"), Some(summary.changes.len().to_string().as_str()));
-        // The effects, the time without a change and the noise add up to the step-time difference.
+        // The effects, the time that is not attributed to a change, and the noise add up to the step-time difference.
         let costs: f64 = (1..).map_while(|at| number(&format!("change_{at}_cost_ms"))).sum();
         let all = costs
             + number("together_ms").unwrap_or_default()
@@ -170,8 +172,8 @@ fn a_pipe_honours_columns_and_elides_nothing() {
     let shortened: usize = causes.iter().map(|cause| cause.evidence.matches('…').count()).sum();
     assert_eq!(narrow.matches('…').count(), shortened, "{narrow}");
     assert_eq!(wide.matches('…').count(), shortened, "{wide}");
-    // The totals on a narrow terminal are transposed and have no kernel counts, but all names and
-    // reasons are present.
+    // On a narrow terminal, the table of totals is transposed and has no kernel counts, but all names and reasons are
+    // shown.
     for word in words(&wide).iter().filter(|word| word.contains("::")) {
         assert!(narrow.contains(word.as_str()), "{word}");
     }

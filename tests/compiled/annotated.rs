@@ -1,4 +1,4 @@
-//! Tests graphs whose kernels name parts of the program; these parts become calls below the graph launch.
+//! Tests with graphs whose kernels name parts of the program; these parts become calls below the graph launch.
 
 use crate::support::files::unpacked;
 use crate::support::laws;

@@ -1,4 +1,4 @@
-//! Tests recorded pairs of eager and compiled training. Each compiled region must be matched with exactly the
+//! Tests with recorded pairs of eager and compiled training. Each compiled region must be matched with exactly the
 //! calls that it replaced, which are determined from the JSON of the eager trace.
 
 use crate::support::compared::compare_files;
@@ -58,7 +58,7 @@ fn replaced(analysis: &Analysis, region: &Region) -> BTreeSet<usize> {
     region.replaced.iter().map(|&call| uid(call)).collect()
 }
 
-/// Checks the regions in a run in which the modules of one class are compiled.
+/// Checks the compiled regions in a run in which all modules of one class are compiled.
 fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions: usize) {
     let paths = PerSide::new(example(eager), example(compiled));
     let events = events(&paths.baseline);

@@ -1,4 +1,4 @@
-//! Tests when a call that runs fewer kernels on one side is reported as fused.
+//! Tests for fusion: in which cases a call that runs fewer kernels on one side is reported as fused.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -123,7 +123,7 @@ fn one_product_as_wide_as_three_fuses_them() {
     let apart = |t: &mut HostThread<'_>| (0..3).for_each(|_| linear(t, 64));
     let rows = fusions(&model(2, |t| linear(t, 192)), &model(2, apart));
     assert!(only(&rows).ends_with("1 | 3 fused in trace1 by shapes, 2 of 2"), "{}", only(&rows));
-    // If one side has one layer and the other has three, no layers are fused.
+    // If one side has one layer and the other has three, no layers must be reported as fused.
     let rows = fusions(&model(2, |t| linear(t, 64)), &model(2, apart));
     assert!(rows.iter().all(|row| row.change == KernelChange::Count), "{rows:#?}");
 }
@@ -137,7 +137,7 @@ fn an_op_fused_into_its_neighbour_is_found_by_the_kernel_name() {
     let epilogue = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_gelu_kernel");
     let rows = fusions(&model(2, separate), &model(2, epilogue));
     assert_eq!(only(&rows), "Model / Block: 2 | 1 fused in trace2 by names, 2 of 2");
-    // A missing op is not reported as fused if no kernel name contains the op's name.
+    // If no kernel name contains the name of a missing op, the op is not reported as fused.
     let gone = |t: &mut HostThread<'_>| op(t, "aten::addmm", "gemm_bf16_bias_kernel");
     assert_eq!(fusions(&model(2, separate), &model(2, gone)), []);
 }
@@ -214,12 +214,12 @@ fn without_modules_fusions_into_different_kernels_have_separate_rows() {
     };
     let mut lines: Vec<(String, usize)> = rows.iter().map(line).collect();
     lines.sort();
-    // The large matrix product alone is not enough evidence for a fusion, but the other products supply the rest.
+    // The large matrix product alone is not enough evidence for a fusion, but together with the other products it is.
     assert_eq!(lines, [("large_gemm".to_owned(), 1), ("small_gemm".to_owned(), 2)]);
 }
 
-/// A program whose backward pass recomputes a forward pass with many ops, and the same program with a compiled region
-/// instead.
+/// Two programs whose backward pass recomputes a forward pass: one with many separate ops, and one with a single
+/// compiled region instead.
 fn checkpointed(kernel: &str) -> (String, String) {
     let program = |step: &dyn Fn(&mut HostThread<'_>)| {
         TraceBuilder::cuda()

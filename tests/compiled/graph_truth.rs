@@ -1,4 +1,4 @@
-//! Changes captures in a known way and counts the replayed kernels that are attributed to their own launch.
+//! Changes captures in known ways, and counts the replayed kernels that are still attributed to the right launch.
 //!
 //! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names
 //! their folder.
@@ -10,7 +10,7 @@ use crate::support::resnet::training;
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;
 
-/// Minimum fraction of kernels that must be attributed to their own launch, for most changes.
+/// Minimum fraction of kernels that must be attributed to the right launch, for most changes.
 const SINGLE: f64 = 0.99;
 /// The corresponding minimum for changes that remove kernel names and some launches, so that only the order and common
 /// words remain as evidence.

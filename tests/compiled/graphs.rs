@@ -1,4 +1,4 @@
-//! Tests captured graphs: their calls below the graph launch, the choice of the capture, and the notes.
+//! Tests for captured graphs: the captured calls below the graph launch, the choice of the capture, and the notes.
 
 use crate::support::captures::Graphs;
 use crate::support::laws;

@@ -1,4 +1,4 @@
-//! Tests graphs and compiled regions: captures, replays, fusions.
+//! Tests for graphs and compiled regions: captures, replays and fusions.
 
 #[path = "../support/mod.rs"]
 mod support;

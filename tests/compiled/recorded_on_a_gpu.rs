@@ -1,5 +1,5 @@
-//! Tests traces that were recorded on an H100 (`examples/traces/h100`). The tests recompute the expected results from
-//! the JSON.
+//! Tests with traces that were recorded on an H100 (`examples/traces/h100`). The tests recompute the expected results
+//! from the JSON.
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
@@ -79,8 +79,7 @@ fn a_second_run_of_the_same_program_matches_every_call() {
     }
 }
 
-/// The two sides of each pair run different kernels but make the same calls, so every op is
-/// matched.
+/// In each pair, the two sides run different kernels but make the same calls, so every op is matched.
 #[test]
 fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     for changed in ["resnet_channels_last", "resnet_tf32_off", "resnet_benchmark"] {
@@ -96,7 +95,7 @@ fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     }
 }
 
-/// Two attention backends count as one op with two names, in both the forward and the backward pass.
+/// The ops of two attention backends are matched as one op that was renamed, in both the forward and the backward pass.
 #[test]
 fn ops_of_two_attention_backends_are_renames() {
     for (backend, name) in [("efficient", "Efficient"), ("cudnn", "Cudnn")] {
@@ -136,8 +135,7 @@ fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
     let name = |call: Option<CallId>| call.map_or("", |call| tree.name(call)).to_owned();
     let work = kernels.into_iter().map(|call| {
         let op = tree.ancestors(call).find(|&above| tree.kind(above) == CallKind::Op);
-        // CUPTI does not report which kind of memory a memset in a graph sets, so the kind is unknown: `Memset
-        // (Unknown)`.
+        // For a memset in a graph, CUPTI does not report the kind of memory, so the event is named `Memset (Unknown)`.
         let kernel = tree.name(call).split(" (").next().unwrap_or_default();
         [kernel.to_owned(), name(op), name(tree.module(call))]
     });
@@ -167,7 +165,7 @@ fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
             if eager == "decode_compiled" {
                 two.retain(|[_, op, _]| !op.contains("copy_") && !op.is_empty());
             }
-            // Kernels that run concurrently on two streams have no defined order.
+            // The order of kernels that run concurrently on two streams is undefined.
             if eager == "decode_eager_streams" {
                 one.sort();
                 two.sort();
@@ -192,7 +190,8 @@ fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     analysis.fusions().iter().filter(is_claimed).map(|row| row.agreeing).sum()
 }
 
-/// The fusions in these models are known: each layer has separate fused kernels.
+/// The fusions in these models are known, because the fused kernels in each layer are separate from those in other
+/// layers.
 #[test]
 fn each_layer_of_a_region_has_its_own_fused_kernels() {
     compare("decode_eager", "decode_compiled", |analysis| {

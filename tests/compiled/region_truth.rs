@@ -1,4 +1,5 @@
-//! Compiles or fuses runs of ops in a known way, and counts the regions and fusions that the library finds.
+//! Compiles or fuses runs of ops in recordings in known ways, and counts the regions and fusions that the library
+//! finds.
 //!
 //! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names
 //! their folder.
@@ -164,7 +165,7 @@ fn regions_of_real_traces_are_matched_with_what_they_replaced() {
     regions_are_exact(&real());
 }
 
-/// How many planted fusions are reported, and how many reported fusions are true.
+/// Counts that show how many planted fusions are reported, and how many reported fusions are true.
 #[derive(Debug, Default, Clone, Copy)]
 struct Claims {
     planted: usize,

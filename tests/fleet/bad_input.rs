@@ -1,5 +1,5 @@
-//! Tests `tracetree fleet` on imperfect folders: missing, unreadable, duplicate and incomplete files lead to a status
-//! for each pair, or to one error for the run.
+//! Tests for `tracetree fleet` on folders with missing, unreadable, duplicate or incomplete files: either each pair
+//! gets a status, or the run ends with one error.
 #![cfg(feature = "cli")]
 
 use crate::support::ranks::Ranks;
@@ -218,7 +218,7 @@ fn a_file_without_read_permission_gets_a_status_and_no_shard() {
     let Some(output) = as_nobody(&place, &["plan", "before", "after", "-o", "again.json"]) else {
         return;
     };
-    // The file name contains the rank, so the file still has a counterpart and a status of its own.
+    // Because the file name contains the rank, the file still has a counterpart and gets a status of its own.
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.contains("16 planned = 16 pairs + 0 unmatched"), "{text}");
 }

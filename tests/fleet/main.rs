@@ -1,4 +1,4 @@
-//! Tests folders with the traces of several ranks: matching, stragglers, missing files.
+//! Tests with folders that contain traces of several ranks: matching, stragglers and missing files.
 
 #[path = "../support/mod.rs"]
 mod support;

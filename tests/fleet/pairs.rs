@@ -145,7 +145,7 @@ fn the_last_rank_of_each_collective_of_a_real_training_step_is_reported() {
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let rows = table(&place.path().join("report/ranks.csv"));
     let last: Vec<&str> = rows.iter().map(|row| row["last_in_trace1"].as_str()).collect();
-    // The times for the fifth collective are close: 86 us on rank 7, 95 us on rank 4.
+    // The times for the fifth collective are close to each other: 86 us on rank 7 and 95 us on rank 4.
     assert_eq!(last[7], "#0-#4", "{last:?}");
     assert!(last[..4].iter().all(|text| text.is_empty()) && last[6].is_empty(), "{last:?}");
     assert_eq!(last[4..6], ["#7", "#5-#6"], "{last:?}");
@@ -192,7 +192,7 @@ fn matching_by_file_name_is_reported() {
     assert!(!told(&diff(&place, &[])).contains("matched by name"));
     for folder in ["a", "b"] {
         for (at, name) in ["one.json", "two.json"].into_iter().enumerate() {
-            // Both files say that they come from rank 5.
+            // According to their content, both files come from rank 5.
             fs::write(place.path().join(folder).join(name), rank(5, 100.0 + at as f64))
                 .expect("a trace");
         }

@@ -1,5 +1,5 @@
-//! Tests `tracetree fleet` on ranks with planted faults: all faults and nothing else must be found, even if the work
-//! is split or interrupted.
+//! Tests for `tracetree fleet` on ranks with planted faults: all faults and nothing else must be found, even if the
+//! work is split or interrupted.
 #![cfg(feature = "cli")]
 
 use crate::support::ranks::Ranks;

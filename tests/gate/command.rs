@@ -1,4 +1,4 @@
-//! Tests `tracetree gate`, `baseline` and `history` as a user runs them: exit codes, formats, several runs.
+//! Tests for `tracetree gate`, `baseline` and `history` as a user runs them: exit codes, formats and several runs.
 
 use crate::support::traces;
 use serde_json::Value;
@@ -269,7 +269,7 @@ fn a_diff_of_several_runs_judges_by_runs_and_shows_their_noise() {
     assert_eq!(summary["verdict"]["repeats"], "runs");
     assert_eq!(summary["verdict"]["total"], "slower");
     assert!(summary["verdict"]["words"].as_str().is_some_and(|words| words.contains("3 runs")));
-    // A comparison of the runs on one side with themselves shows no change.
+    // If the runs on one side are compared with themselves, no change is reported.
     let mut arguments = vec!["diff", "--base"];
     arguments.extend(base.iter().map(String::as_str));
     arguments.push("--new");

@@ -1,5 +1,5 @@
-//! Tests gate results for runs recorded on an H100: one program run three times, known changes to this program, and
-//! graph replays with and without their captures.
+//! Tests for the gate results for runs recorded on an H100: one program run three times, known changes to this program,
+//! and graph replays with and without their captures.
 
 use crate::support::gated::check;
 use crate::support::traces;
@@ -22,7 +22,7 @@ fn file(name: &str) -> Recording {
     runs(&[name], CaptureSource::Nowhere)
 }
 
-/// A recording of a graph replay, together with its capture.
+/// A recording of a graph replay, together with the capture of the graph.
 fn captured(name: &str) -> Recording {
     runs(&[name], CaptureSource::Files(vec![traces::h100(&format!("{name}.capture"))]))
 }
@@ -32,7 +32,7 @@ fn broken(gate: &Gate) -> BTreeSet<&str> {
     broken.map(|check| check.rule.as_str()).collect()
 }
 
-/// The classes of the innermost modules at all call sites; `step` for a call site outside of modules.
+/// For each call site, the class of the innermost module; `step` for a call site outside of modules.
 fn classes(gate: &Gate) -> BTreeSet<String> {
     let sites = gate.findings.iter().flat_map(|finding| &finding.sites);
     let class = |site: &FindingSite| {

@@ -1,4 +1,5 @@
-//! Tests change points against those found by an independent program, and tests the history of baselines.
+//! Checks change points against the change points that an independent program found, and tests the history of
+//! baselines.
 
 use serde_json::Value;
 use tracetree::gate::{Search, change_points};

@@ -1,6 +1,6 @@
-//! Tests gate and comparison results for a training program on an H100 with one known change,
-//! recorded by `examples/traces/record_changes.py`. Only the rule for the known change must be violated, at the call
-//! site of the change.
+//! Tests for gate and comparison results for a training program on an H100 with one known change, recorded by
+//! `examples/traces/record_changes.py`. Only the rule for the known change must be violated, at the call site of the
+//! change.
 
 use crate::support::gated::{self, check, record};
 use crate::support::traces;
@@ -37,7 +37,7 @@ fn the_same_program_again_passes_and_a_slow_loader_is_a_warning() {
     let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
     assert_eq!((finding.state, &finding.rules[..]), (State::Warned, &["python".to_owned()][..]));
     assert!(finding.what.contains("load: <built-in function sleep>"), "{}", finding.what);
-    // The cost of a sleep is checked by the rules about time, for which one run is not enough.
+    // The cost of a sleep is checked by the rules about time, and these rules need more than one run.
     assert_eq!(gate.outcome, Outcome::Inconclusive);
     assert!(
         gate.reasons.iter().all(|reason| reason.starts_with("step_wall")),
@@ -79,7 +79,7 @@ fn optimizer_and_clipping_changes_are_one_finding_each() {
         findings("foreach_off"),
         ["lost_fusion: AdamW runs one tensor at a time instead of foreach"]
     );
-    // The 41 added casts apply to norms that are already on their device, so they copy nothing.
+    // The 41 added casts apply to norms that are already on the right device, so the casts copy nothing.
     let clip = findings("clip");
     let [only] = &clip[..] else { panic!("one finding: {clip:?}") };
     assert!(

@@ -1,4 +1,4 @@
-//! Tests the gate, which checks runs against a baseline: rules, changes with their call sites, history.
+//! Tests for the gate, which checks runs against a baseline: rules, changes with their call sites, and history.
 
 #[path = "../support/mod.rs"]
 mod support;

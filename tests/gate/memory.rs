@@ -1,4 +1,4 @@
-//! Tests the gate rules about memory with recordings whose peak and allocations are known.
+//! Tests for the gate rules about memory, with recordings whose peaks and allocations are known.
 
 use crate::support::gated::record;
 use crate::support::traces::example;
@@ -15,7 +15,7 @@ fn stored(side: &Recording) -> Recording {
     Recording::from_baseline("base.ttb", &side.to_baseline()).expect("a baseline")
 }
 
-/// The check of a rule, and the text of the finding.
+/// The result of checking one rule, and the text of the finding.
 fn checked(
     baseline: &Recording,
     candidate: &Recording,

@@ -1,5 +1,5 @@
-//! Tests gate results for a program with one change: the gate must find the change at its call site, and must not
-//! report anything that merely resembles or follows from the change.
+//! Tests for the gate results for a program with one change: the gate must find the change at its call site, and must
+//! not report anything that merely resembles or follows from the change.
 
 use crate::support::compared;
 use crate::support::gated::{check, findings, record};
@@ -21,7 +21,7 @@ fn told(baseline: &Recording, candidate: &Recording) -> Vec<String> {
     findings(&check(baseline, candidate))
 }
 
-/// Reads a value. A value on the GPU is copied, and the host waits for the copy.
+/// Adds an op that reads a value. If the value is on the GPU, the op copies the value and waits for the copy.
 fn item(t: &mut HostThread<'_>, is_on_gpu: bool) {
     t.op("aten::item", |t| {
         t.op("aten::_local_scalar_dense", |t| {

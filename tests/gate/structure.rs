@@ -1,4 +1,4 @@
-//! Tests structural gate results for real pairs, for runs of one program, and for steps of one run.
+//! Tests for the structural gate results for real pairs, for runs of one program, and for steps of one run.
 
 use crate::support::files::inflated;
 use crate::support::gated::{changes, check, check_structure, record};
@@ -18,7 +18,7 @@ fn cpu(name: &str) -> Option<Recording> {
     Some(file(&real(&format!("cpu/{name}.pt.trace.json.gz"))?))
 }
 
-/// The rules of each structural finding, and the finding's distinct call sites.
+/// For each structural finding, the rules that it violates and its distinct call sites.
 fn told(gate: &Gate) -> Vec<(String, Vec<String>)> {
     let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
     let one = |finding: &Finding| {
@@ -105,7 +105,7 @@ const STEPPED: [&str; 11] = [
     "odd/minitoy.mi250.json.gz",
 ];
 
-/// Traces in which the amount of work per step depends on data, such as the number of workers.
+/// Traces in which the amount of work per step depends on a value in the data, such as the number of workers.
 const DATA_DEPENDENT: [&str; 3] = [
     "training/eager.a100.json.gz",
     "training/compiled_graphs.v100.json.gz",
@@ -301,7 +301,8 @@ fn baselines_are_small_and_contain_no_file_names() {
     }
 }
 
-// Regression tests for comparisons without a baseline file that once passed by mistake, or failed without a reason.
+// Regression tests for comparisons without a baseline file: these comparisons once passed by mistake, or failed without
+// giving a reason.
 
 #[test]
 fn a_trace_without_its_gpu_events_is_inconclusive() {

@@ -1,4 +1,4 @@
-//! Tests `tracetree model-diff` as a user runs it: streams, files and exit codes.
+//! Tests for `tracetree model-diff` as a user runs it: streams, files and exit codes.
 #![cfg(feature = "cli")]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Tests inputs that `model-diff` rejects: each error must name the file, the position and the remedy.
+//! Tests with inputs that `model-diff` rejects: each error must name the file, the position and the remedy.
 
 use tracetree::model::{
     ForwardPasses, ModelTrace, Outcome, Profile, Scenario, scenarios_from_bytes,

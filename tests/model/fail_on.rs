@@ -1,4 +1,4 @@
-//! Tests which rows and scenarios a `--fail-on` condition selects.
+//! Tests for `--fail-on` conditions: which rows and scenarios a condition selects.
 
 use tracetree::model::{FailOn, ModelComparison, Outcome, failures, read_scenarios};
 
@@ -13,7 +13,7 @@ fn decoder() -> ModelComparison {
     }
 }
 
-/// The kernel types for which a condition is true, or `-` for the whole scenario.
+/// The kernel types for which a condition is true; `-` means that the condition is true for the whole scenario.
 fn failing(condition: &str) -> Vec<String> {
     let condition: FailOn = condition.parse().expect("a condition");
     let failures = failures(&[condition], &[&decoder()]).expect("known kernel types");

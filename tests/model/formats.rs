@@ -1,4 +1,4 @@
-//! Tests each format of a `model-diff` report with a snapshot.
+//! Compares a `model-diff` report in each format with a snapshot.
 
 use crate::support::snapshot::assert_snapshot;
 use tracetree::model::{Format, Outcome, Scenario, read_scenarios, render};

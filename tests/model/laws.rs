@@ -1,4 +1,4 @@
-//! Tests properties of `model-diff` for every input: nothing panics, and the totals add up.
+//! Tests for properties that `model-diff` has for every input: it never panics, and the totals add up.
 
 use proptest::prelude::*;
 use tracetree::model::{
@@ -7,7 +7,7 @@ use tracetree::model::{
 };
 use tracetree::trace::Nanos;
 
-/// Rows in a profile: type, stream, and start and duration in nanoseconds.
+/// Rows in a profile; each row has a type, a stream, and a start time and a duration in nanoseconds.
 fn rows() -> impl Strategy<Value = Vec<(usize, usize, u32, u32)>> {
     prop::collection::vec((0..5_usize, 0..3_usize, 0..20_000_u32, 0..5_000_u32), 1..40)
 }
@@ -24,7 +24,7 @@ fn csv(rows: &[(usize, usize, u32, u32)]) -> String {
     std::iter::once(header).chain(rows.iter().map(line)).collect()
 }
 
-/// Ops in a model: the index of the kernel types in [`json`], and the duration in µs.
+/// Ops in a model; each op has the index of its kernel types in [`json`], and a duration in µs.
 fn ops() -> impl Strategy<Value = Vec<(usize, u32)>> {
     prop::collection::vec((0..6_usize, 0..100_u32), 1..40)
 }
@@ -61,8 +61,8 @@ proptest! {
         let model: i64 = comparison.rows.iter().map(|row| row.amounts.model.0).sum();
         prop_assert_eq!(model, comparison.total.model.0);
         let durations: i64 = ops.iter().map(|op| i64::from(op.1) * 1_000).sum();
-        // The share of each kernel type is rounded once, and only two kernel types have shares of one third or two
-        // thirds of an op.
+        // The share of each kernel type is rounded only once. Only two kernel types have shares that need rounding (one
+        // third or two thirds of an op), so the error is at most 2 ns.
         prop_assert!((model - durations).abs() <= 2, "{} {}", model, durations);
         let profile: i64 = comparison.rows.iter().map(|row| row.amounts.profile.0).sum();
         prop_assert_eq!(profile, comparison.total.profile.0);

@@ -1,4 +1,4 @@
-//! Tests the comparison of a predicted trace with a measured profile.
+//! Tests for the comparison of a predicted trace with a measured profile.
 
 #[path = "../support/mod.rs"]
 mod support;

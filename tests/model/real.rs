@@ -1,4 +1,4 @@
-//! Tests `model-diff` on real files: a trace written by TensorCast, and profiles written by the Ascend profiler.
+//! Tests for `model-diff` on real files: a trace written by TensorCast, and profiles written by the Ascend profiler.
 //!
 //! The environment variable `TRACETREE_TRACES` names the folder with sample traces. The tests are
 //! skipped with a message if `TRACETREE_TRACES` is not set.
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tracetree::model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 use tracetree::trace::Nanos;
 
-/// The folder with the real files; prints a message and returns `None` if it is unknown.
+/// The folder with the real files; if the folder is unknown, prints a message and returns `None`.
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn files() -> Option<PathBuf> {
     let folder =

@@ -1,4 +1,4 @@
-//! Tests each rule of `model-diff` on inputs of a few lines.
+//! Tests for each rule of `model-diff`, with inputs of a few lines.
 
 use tracetree::model::{
     ForwardPasses, ModelComparison, ModelTrace, OpMapping, Profile, Row, Scenario, Status,
@@ -103,8 +103,8 @@ fn an_unlisted_fused_all_reduce_counts_without_time() {
     ];
     let comparison = predicted(&ops, "");
     assert_eq!(model(&comparison, "QuantBatchMatmulV3"), (40_000, 1, Status::Hit));
-    // One all-reduce is not listed and counts as 0 µs, and the other one is listed. A miss names no kernels, so it
-    // contributes no kernels.
+    // The fused all-reduce is not listed and counts as 0 µs; the separate all-reduce is listed. The third op is a miss
+    // and names no kernel type, so it is counted under its own name.
     assert_eq!(model(&comparison, "hcom_allReduce_"), (8_000, 2, Status::Hit));
     assert_eq!(model(&comparison, "x.all_reduce.default"), (5_000, 1, Status::Miss));
 }

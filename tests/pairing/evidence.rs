@@ -1,5 +1,5 @@
-//! Tests the evidence that is used to match calls. Each test covers one kind of evidence and
-//! fails if that evidence is disabled.
+//! Tests for the evidence that is used to match calls. Each test covers one kind of evidence and fails if that evidence
+//! is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::{call, calls, relation};
@@ -168,8 +168,8 @@ fn a_compiler_generated_op_is_never_a_rename() {
 fn missing_calls_are_those_of_whole_steps() {
     let steps = |numbers: &'static [u32]| {
         move |t: &mut HostThread<'_>| {
-            // The op before the first step equals the last op in each step, so a gap that is not aligned with the steps
-            // would fit equally well.
+            // The op before the first step is the same as the last op in each step, so a range of missing calls that is
+            // shifted by one op would fit equally well.
             t.op(shaped("aten::mul", 3), |t| t.kernel("k", 5.0));
             for &number in numbers {
                 t.step(number, |t| {
@@ -256,7 +256,8 @@ fn an_op_that_casts_and_calls_itself_is_expanded_even_if_its_lowering_differs() 
     });
 }
 
-/// Adds 400 different ops, more than a layer contains, so that the calls before and after them are far apart.
+/// Adds 400 different ops, which are more ops than a layer contains, so that the calls before and after these ops are
+/// far apart.
 fn far(t: &mut HostThread<'_>, from: usize) {
     for number in from..from + 400 {
         t.leaf(shaped(&format!("aten::op_{number}"), 3));
@@ -399,7 +400,7 @@ fn swapped_calls_of_one_name_are_matched_by_their_arguments() {
 
 #[test]
 fn each_of_hundreds_of_threads_is_matched_with_its_counterpart() {
-    // Each thread in the candidate has an additional call, so no thread is equal on both sides.
+    // Each thread in the candidate has an additional call, so no baseline thread is identical to a candidate thread.
     let threads = |numbers: Vec<usize>, common: usize| {
         let built = numbers.into_iter().fold(TraceBuilder::cuda(), |built, number| {
             built.thread(&format!("worker {number}"), |t| {

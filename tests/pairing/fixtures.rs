@@ -1,5 +1,5 @@
-//! Tests the files in the folders of `tests/fixtures` against the generator and the snapshots. Each folder demonstrates
-//! a phenomenon.
+//! Checks the files in the folders of `tests/fixtures` against the generator's output and the snapshots. Each folder
+//! demonstrates a phenomenon.
 
 use crate::support::compared::compare_files;
 use crate::support::fixtures::FIXTURES;
@@ -55,7 +55,7 @@ fn every_fixture_pair_is_a_phenomenon_with_a_readme() {
     }
 }
 
-/// Traces of the same program have no differences, even if profilers from different years recorded them.
+/// Traces of the same program have no differences, even if the traces were recorded by profilers from different years.
 #[test]
 fn recorders_of_different_years_show_no_differences() {
     for name in ["format_2021", "external_id_era"] {

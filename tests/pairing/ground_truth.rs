@@ -1,4 +1,4 @@
-//! Tests the precision and recall of the UID map on traces that were changed in a known way.
+//! Tests for the precision and recall of the UID map on traces that were changed in a known way.
 //!
 //! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names their folder.
 
@@ -15,22 +15,23 @@ use std::path::Path;
 /// Minimum precision and recall for a single change. This minimum is also the goal.
 const SINGLE: f64 = 0.998;
 
-/// Minimum for several changes at once. It is set to the current values in order to catch regressions.
-/// The goal is 0.995; docs/development/alignment-quality.md lists the cases that miss this goal.
+/// Minimum for several changes at once. This minimum is set to the current scores in order to catch regressions. The
+/// goal is 0.995; docs/development/alignment-quality.md lists the cases that miss this goal.
 const SEVERAL: f64 = 0.987;
 
-/// Minimum for a change that moves work to a different thread. It is lower because the frames around the moved work
-/// then look like wrappers.
+/// Minimum for a change that moves work to a different thread. This minimum is lower because the frames that enclose
+/// the moved work then look like wrappers.
 const SPLIT: f64 = 0.995;
 
 /// Minimum for layers added to a run of layers in which ops were dropped.
 const LAYERS: f64 = 0.99;
 
-/// Minimum for swapped neighbors. It is lower because equal calls can be distinguished only by their position.
+/// Minimum for swapped neighbors. This minimum is lower because equal calls can be distinguished only by their
+/// positions.
 const NEIGHBOURS: f64 = 0.96;
 
-/// Minimum if the two sides have different numbers of steps. Steps that make the same calls are matched by number,
-/// and nothing shows which step was repeated or removed. So a step may be matched to a neighbor of its true
+/// Minimum if the two sides have different numbers of steps. Steps that make the same calls are matched by number, and
+/// nothing shows which step was repeated or removed. A step may therefore be matched to a neighbor of its true
 /// counterpart.
 const EQUAL_STEPS: f64 = 0.4;
 
@@ -148,8 +149,8 @@ fn a_change_preserves_the_nesting_of_the_other_events() {
     }
 }
 
-/// Number of true pairs of events whose parents do not form a true pair. Added and removed events do not count as
-/// parents; the nearest ancestor that is in both recordings is used instead.
+/// The number of true pairs of events for which the two parents do not form a true pair. Added and removed events do
+/// not count as parents; the nearest ancestor that is in both recordings is used instead.
 fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
     let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
     let truth = Truth::between(baseline, candidate);

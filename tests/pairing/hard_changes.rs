@@ -84,7 +84,7 @@ fn rows(recording: &Recording, name: &str) -> Vec<i64> {
     ops.iter().map(|op| op.args["Input Dims"][0][0].as_i64().expect("a number")).collect()
 }
 
-/// Repeats a list for each step.
+/// Repeats a list once for each step.
 fn every_step<T: Clone>(list: &[T]) -> Vec<T> {
     vec![list; STEPS as usize].concat()
 }
@@ -131,7 +131,7 @@ fn half_of_the_layers_are_compiled() {
             assert!(named(layer, "nn.Module: Block_") && forest.children[layer].len() == 1);
             assert!(forest.on_gpu_path[region]);
         }
-        // The compiled instances no longer have numbers, so later instances take these numbers.
+        // Compiled instances no longer have numbers of their own, so later instances take over the freed numbers.
         assert!(recording.events.iter().any(|event| &*event.name == "nn.Module: Linear_3"));
         assert!(!recording.events.iter().any(|event| &*event.name == "nn.Module: Linear_4"));
     }

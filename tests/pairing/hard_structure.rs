@@ -1,4 +1,4 @@
-//! Tests structures that are easy to align incorrectly: counterparts in a different gap, calls identified only by
+//! Tests with structures that are easy to align incorrectly: counterparts in a different gap, calls identified only by
 //! their kernels, and similarities that are not evidence.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped, steps_of};
@@ -26,8 +26,7 @@ fn programs_with_only_launch_calls_in_common_stay_unmatched() {
             }
         }
     });
-    // The same shapes are enough evidence for a match, because the two programs differ only in the namespace of their
-    // ops.
+    // Ops with the same shapes are matched, because the two programs differ only in the namespace of their ops.
     look(program("aten", 8), program("jax", 8), |diff| {
         let tree = diff.tree(Side::Baseline);
         for op in calls(tree, "aten::op_3") {
@@ -112,8 +111,8 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
             });
         }
     };
-    // The candidate has one copy fewer before the anchor (`aten::empty`), so the number of launches in the op
-    // differs. After the anchor, both sides have the same number of launches.
+    // The candidate has one copy fewer before the anchor (`aten::empty`), so the number of launches in the op differs.
+    // After the anchor, the baseline and the candidate have the same number of launches.
     look(algorithm(&["volta_gemm"], 2), algorithm(&["ampere_gemm"], 1), |diff| {
         let gemm = relation(diff, Side::Baseline, "volta_gemm");
         assert_eq!(gemm, (Relation::Renamed, Some("ampere_gemm")));
@@ -121,8 +120,8 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
         let copies = calls(tree, "layout").into_iter();
         assert_eq!(copies.filter(|&copy| diff.partner(Side::Baseline, copy).is_some()).count(), 1);
     });
-    // After the anchor, one side has two launches and the other side has three, and there is no evidence which
-    // launches match.
+    // After the anchor, one side has two launches and the other side has three, and there is no evidence that shows
+    // which launches match.
     look(algorithm(&["volta_a", "volta_b"], 1), algorithm(&["a", "b", "c"], 1), |diff| {
         let gemm = call(diff.tree(Side::Baseline), "volta_b");
         assert_eq!(diff.partner(Side::Baseline, gemm), None);

@@ -1,4 +1,4 @@
-//! Tests how the calls in two traces are matched, on generated, changed and real traces.
+//! Tests for matching the calls in two traces, with generated, changed and real traces.
 
 #[path = "../support/mod.rs"]
 mod support;

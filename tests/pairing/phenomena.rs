@@ -1,5 +1,5 @@
-//! Tests how the calls in two traces are matched. Each test covers one phenomenon, and most phenomena
-//! have a folder in `tests/fixtures`.
+//! Tests for matching the calls in two traces. Each test covers one phenomenon, and most phenomena have a folder in
+//! `tests/fixtures`.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::find::{call, calls, relation};
@@ -13,8 +13,8 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&TraceDiff) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), |analysis| look(analysis.diff()))
 }
 
-/// For each point of difference, the names of its calls (baseline and candidate; empty if a side has no call) and the
-/// name of the lowest common node.
+/// For each point of difference, the names of the two calls (baseline and candidate; empty if a side has no call) and
+/// the name of the lowest common node.
 fn points(diff: &TraceDiff) -> Vec<[String; 3]> {
     let name = |node: MergedNode, side: Side| {
         node.call(side).map_or_else(String::new, |call| diff.tree(side).name(call).to_owned())

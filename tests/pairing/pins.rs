@@ -1,4 +1,4 @@
-//! Tests pairs of calls that the user specifies with `--match`.
+//! Tests for pairs of calls that the user specifies with `--match`.
 
 use crate::support::compared::{shaped, trace};
 use crate::support::find::{call, calls};

@@ -1,5 +1,5 @@
-//! Tests how equal calls are matched by their position, their amount of work and their neighbors. Each
-//! test covers one kind of evidence and fails if that evidence is disabled.
+//! Tests for matching equal calls by their position, their amount of work and their neighbors. Each test covers one
+//! kind of evidence and fails if that evidence is disabled.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped};
 use crate::support::find::calls;
@@ -24,7 +24,7 @@ fn relations(diff: &TraceDiff, name: &str) -> Vec<Relation> {
     mine.map(|call| diff.relation(Side::Baseline, call)).collect()
 }
 
-/// The result of [`partners`] for `count` calls that all keep their order.
+/// The result of [`partners`] for `count` calls that all keep their relative order.
 fn in_order(count: usize) -> Vec<Option<usize>> {
     (0..count).map(Some).collect()
 }
@@ -220,7 +220,7 @@ fn layer(t: &mut HostThread<'_>) {
 
 #[test]
 fn all_calls_that_moved_to_another_thread_are_matched_there() {
-    // The calls that stay on the first thread begin with the same op as the moved calls.
+    // Among the calls that stay on the first thread, those in `tail` begin with the same op as the moved calls.
     let head = |t: &mut HostThread<'_>| {
         op(t, "embedding");
         layer(t);
@@ -474,8 +474,8 @@ fn equal_calls_keep_their_order_if_several_were_swapped() {
 
 #[test]
 fn a_few_moved_calls_are_not_reported_as_a_whole_row_of_moves() {
-    // The second of seven x ops moved to the front, and a different x moved past a y. If all x ops kept their order,
-    // six of these ops would count as moved.
+    // The second of seven x ops moved to the front, and a different x moved past a y. If all x ops kept their relative
+    // order, six of these ops would count as moved.
     look(row("xyxyxyxyxyxyxye"), row("xxyxyxyyxxyyxye"), |diff| {
         let moved = relations(diff, "aten::x").into_iter();
         assert!(moved.filter(|&relation| relation == Relation::Moved).count() <= 2);
@@ -490,7 +490,7 @@ fn equal_calls_keep_their_order_even_if_a_wrapper_contains_some_of_them() {
         t.op(shaped("aten::wrapper", 3), row("xx"));
         row("e")(t);
     };
-    // In the candidate, the op around the first x has the name `v`.
+    // In the candidate, the op that encloses the first x is named `v`.
     look(row("xxxxxxe"), after, |diff| {
         assert_eq!(partners(diff, "x"), in_order(6));
     });

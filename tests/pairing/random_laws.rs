@@ -1,7 +1,7 @@
-//! Tests properties that hold for every comparison, on random traces and random changes to these traces.
+//! Tests for properties that hold for every comparison, with random traces and random changes to these traces.
 //!
-//! `tests/analysis/laws.rs` checks the same properties on example traces and real traces. The generated trees are
-//! small and unusual, and a failing case is reduced to a case that a person can read.
+//! `tests/analysis/laws.rs` checks the same properties on example traces and real traces. The generated trees are small
+//! and unusual. A failing case is reduced until a person can read it.
 
 use crate::support::laws;
 use crate::support::random_trace::{Shown, pair, strangers, trace};

@@ -1,5 +1,5 @@
-//! Tests repeated layers with renamed ops. Matches found below the first layer are copied to later layers only if
-//! the layers do not differ.
+//! Tests with repeated layers in which ops were renamed. Matches found below the first layer are copied to later layers
+//! only if the layers do not differ.
 
 use crate::support::compared::{compare_texts, shaped};
 use crate::support::find::calls;
@@ -34,8 +34,8 @@ fn layer(t: &mut HostThread<'_>, side: usize, inside: impl Fn(&mut HostThread<'_
     t.op(shaped("aten::add", 64), |t| t.kernel("add", 5.0));
 }
 
-/// Aligns both sides and checks all layers. `inside` receives the side and the layer, and may add
-/// calls to one op of that layer.
+/// Aligns both sides and checks all layers. `inside` receives the side and the layer, and may add calls to one op in
+/// that layer.
 fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
     let traces = [0, 1].map(|side| {
         let builder = TraceBuilder::cuda().thread("main", |t| {

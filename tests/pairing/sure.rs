@@ -1,5 +1,5 @@
-//! Tests ranges that only one side marks, changed layers in a run of layers that became longer, and the confidence of
-//! matches.
+//! Tests with ranges that only one side marks and with changed layers in a run of layers that became longer; also tests
+//! for the confidence of matches.
 
 use crate::support::compared::{align_threads as look, compare_files, shaped};
 use crate::support::files::real_traces;

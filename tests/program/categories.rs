@@ -1,4 +1,4 @@
-//! Tests the kind of work assigned to each GPU event, and the tables built from these kinds.
+//! Tests for the kind of work that is assigned to each GPU event, and for the tables built from these kinds.
 
 use crate::support::compared::{compare_files, compare_with, trace};
 use crate::support::trace_builder::{HostThread, TraceBuilder};
@@ -430,7 +430,7 @@ fn stacks_are_those_at_the_launch_of_a_kernel() {
                     t.op("aten::mm", |t| t.kernel("gemm", 900.0));
                     t.op("aten::mm", |t| t.kernel("gemm", 900.0));
                 });
-                // The kernels are still running while the last frame is open.
+                // The kernels keep running while the last frame is open.
                 t.frame("log.py(1): write", |t| t.op("aten::mm", |t| t.kernel("gemm", 1.0)));
             });
         })
@@ -547,7 +547,7 @@ fn a_kernel_without_ops_is_classified_by_the_ops_of_the_other_side() {
     });
 }
 
-/// The communication time, computed both as the sum over categories and as the sum over steps.
+/// The communication time, computed in two ways: as a sum over categories and as a sum over steps.
 fn communication(analysis: &Analysis) -> [PerSide<Nanos>; 2] {
     let is_it = |name: &str| name == "communication";
     let mut by_category: PerSide<Nanos> = PerSide::default();

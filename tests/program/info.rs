@@ -1,4 +1,4 @@
-//! Tests `tracetree info`, which shows the contents of a trace as a value, a line, a list of fields and JSON.
+//! Tests for `tracetree info`, which describes the contents of a trace as a value, a line, a list of fields, and JSON.
 #![cfg(feature = "cli")]
 
 use crate::support::compared::trace;
@@ -290,7 +290,7 @@ fn kernel_names_alone_are_thin_evidence_for_an_architecture() {
     assert_eq!(model("a_kernel").architecture, None);
 }
 
-/// The model of a trace whose main thread runs `body`.
+/// What `tracetree info` reports as the model of a trace whose main thread runs `body`.
 fn model_of_thread(body: impl FnOnce(&mut HostThread<'_>)) -> Model {
     let json = TraceBuilder::cuda().thread("main", body).json();
     Model::of(&CallTree::build(trace("a trace", &json)))

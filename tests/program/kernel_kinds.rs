@@ -1,4 +1,4 @@
-//! Tests the kind of work of more than a thousand kernels against labels assigned by hand in
+//! Checks the kind of work that is assigned to more than a thousand kernels against hand-assigned labels in
 //! `tests/data/kernels.csv`.
 //!
 //! The columns in that file are the kernel name; the ops above the launch, outermost first; the label; the GPU time
@@ -48,7 +48,7 @@ fn kind(row: &Judged) -> (String, &'static str) {
     })
 }
 
-/// The total GPU time of the misclassified rows from one source, and of all rows from that source.
+/// The total GPU time of the misclassified rows from one source, and the total GPU time of all rows from that source.
 /// Prints the misclassified rows.
 #[expect(clippy::print_stdout, reason = "which rows are wrong is what the list is kept for")]
 fn wrong(source: &str, weight: fn(&Judged) -> f64) -> (f64, f64) {

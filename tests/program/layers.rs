@@ -1,4 +1,5 @@
-//! Tests layers: their detection among modules and in graph replays, their matching, and totals that add up.
+//! Tests for layers: how layers are detected among modules and in graph replays, how they are matched, and that the
+//! totals add up.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -149,8 +150,8 @@ fn one_slow_layer_is_an_outlier_on_its_side() {
 
 #[test]
 fn a_layer_is_an_outlier_from_three_and_a_half_deviations() {
-    // For 7, 8, …, 13 and one larger value, the scaled median deviation is 1.4826 × 2 and the limit is 3.5 times this
-    // deviation, or 10.4.
+    // For the values 7, 8, …, 13 and one larger value, the scaled median deviation is 1.4826 × 2. The limit is 3.5
+    // times this deviation, which is 10.4.
     let is_out = |last: f64| {
         let times = [7.0, 8.0, 9.0, 10.0, 11.0, 12.0, 13.0, last];
         let text = model(&times);
@@ -338,7 +339,7 @@ fn layers_add_up_and_mirror_on_real_traces() {
     }
 }
 
-/// Class and number of layers for each stack in the baseline.
+/// For each stack in the baseline, the class of the layers and the number of layers.
 fn stacks(text: &str) -> Vec<(String, usize)> {
     compare_texts(&PerSide::new(text.to_owned(), text.to_owned()), |analysis| {
         let stacks = analysis.layers(Side::Baseline).stacks().iter();
@@ -346,7 +347,7 @@ fn stacks(text: &str) -> Vec<(String, usize)> {
     })
 }
 
-/// The kernels in a replayed diffusion transformer with two kinds of blocks, which have most kernels in common.
+/// The kernels in a replayed diffusion transformer with two kinds of blocks; most kernels occur in both kinds.
 fn diffusion_kernels() -> Vec<&'static str> {
     let double =
         ["norm", "mod", "gemm_qkv", "rope", "norm", "mod", "gemm_qkv", "attn", "gemm_out", "gelu"];

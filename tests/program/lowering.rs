@@ -1,5 +1,5 @@
-//! Tests that, in the lowering fixtures, the lowest common op for every GPU event is the op that contains the same
-//! work on both sides.
+//! Tests that, in the lowering fixtures, the lowest common op for every GPU event is the op whose work is the same on
+//! both sides.
 
 use crate::support::fixtures::{FIXTURES, Fixture};
 use std::collections::BTreeSet;

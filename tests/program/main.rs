@@ -1,4 +1,4 @@
-//! Tests the facts about the program in a trace: call tree, steps, layers, kinds of work.
+//! Tests for the facts about a program that are derived from its trace: call tree, steps, layers and kinds of work.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Tests steps and phases: attribution of launched work, totals that add up, and selections.
+//! Tests for steps and phases: attribution of launched work, totals that add up, and selections.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::find::call;

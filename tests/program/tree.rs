@@ -1,4 +1,4 @@
-//! Tests call trees: nesting, launches, modules, steps, forward and backward.
+//! Tests for call trees: nesting, launches, modules, steps, and the forward and backward passes.
 
 use crate::support::compared::trace;
 use crate::support::find::{below, call, calls, path};

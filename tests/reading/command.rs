@@ -1,4 +1,4 @@
-//! Tests damaged, truncated and oversized traces on the command line: what is reported and what is rejected.
+//! Tests with damaged, truncated and oversized traces on the command line: what is reported and what is rejected.
 #![cfg(feature = "cli")]
 
 use crate::support::files;

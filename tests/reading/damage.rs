@@ -1,4 +1,4 @@
-//! Tests small inputs with one kind of damage each, and inputs that would exhaust memory.
+//! Tests with small inputs that each have one kind of damage, and with inputs that would exhaust memory.
 
 use std::io::{Read, Write};
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
@@ -444,7 +444,7 @@ fn one_event_per_line_is_read_with_and_without_a_list_before() {
 fn a_lost_stretch_counts_the_events_in_it() {
     let text = many(100);
     let start = text.match_indices("{\"ph\"").nth(50).expect("an event").0;
-    // The brackets between two events are missing, and a colon after a key in the first event is missing too.
+    // The brackets between two events are missing, and so is a colon after a key in the first event.
     let broken = text[start..].replacen("}},\n{", "", 1).replacen("\"cat\":", "\"cat\"", 1);
     let trace = trace(&format!("{}{broken}", &text[..start]));
     assert_eq!((trace.len(), trace.total_events()), (98, 100));

@@ -1,4 +1,4 @@
-//! Tests Nsight Systems exports whose columns, tables and windows differ from the recorded exports.
+//! Tests with Nsight Systems exports whose columns, tables or windows differ from those in the recorded exports.
 
 use crate::support::sqlite::{Cell, Database};
 use tracetree::trace::{Category, ReadOptions, Recorder, Trace};
@@ -208,7 +208,7 @@ fn an_old_export_without_optional_columns_is_read() {
     let names = [(1, "cudaLaunchKernel"), (2, "gemm"), (3, "aten::mm, seq = 4")];
     let names = names.map(|(id, name)| vec![Cell::Int(id), name.into()]).to_vec();
     database.table("StringIds", "id INTEGER PRIMARY KEY, value TEXT NOT NULL", names);
-    // The text column is empty instead of null, and the op name is in StringIds.
+    // The text column contains an empty string instead of null; the op name is in StringIds.
     let range = vec![0.into(), 100.into(), 59.into(), "".into(), thread(3).into(), 3.into()];
     let columns = "start INT, end INT, eventType INT, text TEXT, globalTid INT, textId INT";
     database.table("NVTX_EVENTS", columns, vec![range]);

@@ -1,5 +1,5 @@
-//! Tests properties of the reader on damaged input: it never panics, and its result depends neither on the block size
-//! nor on compression.
+//! Tests for properties of the reader on damaged input: the reader never panics, and the result depends neither on the
+//! block size nor on compression.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -72,7 +72,7 @@ enum Change {
     Cut(usize),
 }
 
-/// Bytes and strings that have a meaning for a JSON reader.
+/// Bytes and strings that are significant to a JSON reader.
 const PIECES: [&str; 24] = [
     "\"",
     "\\",

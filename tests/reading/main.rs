@@ -1,4 +1,4 @@
-//! Tests how events are read from bytes: undamaged, damaged and hostile files, and how problems are reported.
+//! Tests for reading events from bytes, with undamaged, damaged and hostile files, and for reporting problems.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,5 +1,5 @@
-//! Tests memory snapshots: compares the statistics with values from Python's own unpickler, and reads files that are
-//! hostile or damaged.
+//! Tests for memory snapshots: statistics are compared with values from Python's own unpickler, and hostile or damaged
+//! files are read.
 
 use crate::support::files::unpacked;
 use crate::support::splitmix::SplitMix;
@@ -20,8 +20,8 @@ fn diff(baseline: &str, candidate: &str) -> SnapshotDiff {
     SnapshotDiff { sides: PerSide::new(open(baseline), open(candidate)) }
 }
 
-/// Bytes live at the end, peak, reserved bytes, and number of allocations. They were counted in Python with
-/// `pickle.load`, backwards from the blocks that are active at the end.
+/// Bytes live at the end, peak, reserved bytes, and number of allocations. These figures were computed in Python with
+/// `pickle.load`, by going backwards from the blocks that are active at the end.
 const COUNTED: [(&str, [i64; 4]); 7] = [
     ("base", [280_025_344, 752_195_848, 807_403_520, 426]),
     ("again", [280_025_344, 752_195_848, 807_403_520, 426]),

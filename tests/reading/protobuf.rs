@@ -67,7 +67,7 @@ fn number(message: &[u8], field: u64) -> u64 {
     fields(message).iter().rev().find(|(own, ..)| *own == field).map_or(0, |(_, value, _)| *value)
 }
 
-/// The number, value and bytes of each field in a message.
+/// For each field in a message, its field number, value and bytes.
 fn fields(message: &[u8]) -> Vec<(u64, u64, Option<&[u8]>)> {
     let (mut found, mut rest) = (Vec::new(), message);
     while !rest.is_empty() {

@@ -1,4 +1,4 @@
-//! Tests Nsight Systems and XLA files: independently computed totals, properties of comparisons, and damage.
+//! Tests with Nsight Systems and XLA files: independently computed totals, properties of comparisons, and damage.
 
 use crate::protobuf;
 use crate::support::{files, laws, splitmix::SplitMix, traces};
@@ -41,7 +41,7 @@ fn the_totals_of_an_export_are_those_of_sqlite() {
 }
 
 /// Number of rows and total time in ns of the kernels, copies, memsets and runtime calls in an export; number and total
-/// time of its ranges; number of GPU events whose call is not in the file. All were computed with SQL.
+/// time of its ranges; number of GPU events whose call is not in the file. All these numbers were computed with SQL.
 type Sums = ([(usize, i64); 4], (usize, i64), usize);
 
 const SUMS: [(&str, Sums); 2] = [
@@ -140,8 +140,8 @@ fn allocations_of_a_profile_satisfy_the_byte_law() {
     }
 }
 
-/// The threads of a pool share the ops differently in each run, so scopes may begin and end elsewhere, but no op is
-/// added or removed.
+/// In each run, the ops are distributed differently over the threads of a pool, so scopes may begin and end at other
+/// ops, but no op is added or removed.
 #[test]
 fn two_runs_of_a_cpu_program_run_the_same_ops() {
     let tree = |name| CallTree::build(Trace::open(jax(name)).expect("a profile"));
@@ -293,7 +293,7 @@ fn device_events_of_profiles_link_to_launches_that_begin_earlier() {
             assert!(launched <= start, "{name}");
             events += 1;
             let kinds: Vec<CallKind> = tree.ancestors(call).map(|above| tree.kind(above)).collect();
-            // A program and at least one scope.
+            // The call is inside a program and at least one scope.
             let frames = kinds.iter().filter(|kind| **kind == CallKind::Frame).count();
             in_scopes += usize::from(kinds.contains(&CallKind::Op) && frames >= 2);
         }
@@ -331,8 +331,8 @@ fn comparisons_of_all_recorders_satisfy_the_laws() {
     laws::hold_for_comparing(&mixed);
 }
 
-/// Changes a file in one of several ways: single bytes, a cut, a piece that is repeated, moved or removed, a page or a
-/// length with another number.
+/// Damages a file in one of several ways: cuts the file off, removes, repeats or overwrites a piece, changes a field in
+/// a page header, writes an oversized number, or changes random bytes.
 fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix) {
     let length = bytes.len();
     let (at, other) = (random.below(length), random.below(length));
@@ -346,7 +346,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix) {
         }
         3 => bytes.copy_within(other..other + piece, at),
         4 => {
-            // The type, the number of cells or the first cell pointers of a page.
+            // Changes the type, the number of cells or one of the first cell pointers of a page.
             let page = at / 4096 * 4096;
             let field = page + random.below(24);
             if let Some(byte) = bytes.get_mut(field) {
@@ -354,7 +354,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix) {
             }
         }
         5 => {
-            // The longest number of a protobuf message or of an SQLite record.
+            // Writes the longest number that a protobuf message or an SQLite record can contain.
             let end = (at + 9).min(length);
             bytes[at..end].fill(0xff);
         }

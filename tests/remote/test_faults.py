@@ -1,4 +1,5 @@
-"""Tests a fleet on a faulty store (throttling, failures, truncation, stalls): each pair is compared or reported."""
+"""Tests with a fleet on a faulty store (throttling, failures, truncation, stalls): each pair is compared or
+reported."""
 
 from __future__ import annotations
 
@@ -96,8 +97,8 @@ def test_a_run_with_a_bad_shard_and_a_bad_trace_adds_up(fleet: Storage) -> None:
         is_bad = (request.method == "PUT" and bad in request.path) or "after/rank_9.json" in request.path
         return Refusal(500, "InternalError") if is_bad else None
 
-    # The run makes a plan with the same keys. Planning reads the start of each trace, so requests for the start do
-    # not fail.
+    # The run creates a plan with the same keys as the fleet's plan. Planning reads only the start of each trace, and
+    # requests for the start do not fail here.
     fleet.watch = lambda request: watch(request) if request.range != "bytes=0-262143" else None
     done = fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("out"))
     assert f"{RANKS} planned = {RANKS - 2} ok + 2 failed + 0 unmatched" in done.told
@@ -131,7 +132,8 @@ def test_missing_shards_are_no_success(fleet: Storage) -> None:
 
 
 class Chaos:
-    """Makes a fifth of all requests fail, at most twice in a row per key; the same seed causes the same failures."""
+    """Makes a fifth of all requests fail, but at most two consecutive requests for the same key; the same seed causes
+    the same failures."""
 
     def __init__(self, seed: int, stalls: int = 0) -> None:
         self.counts: collections.Counter[str] = collections.Counter()

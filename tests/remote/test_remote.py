@@ -1,4 +1,4 @@
-"""Tests the command on a bucket: which objects it reads and writes, and its messages on failure."""
+"""Tests for the command on a bucket: which objects the command reads and writes, and what it prints if it fails."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_large_object_is_read_range_by_range(storage: Storage) -> None:
     storage.run("info", s3("large.json"))
     first, *others = storage.asked("GET", "large.json")
     assert first.range == "bytes=0-262143"
-    # The remaining ranges are requested concurrently, so their order varies.
+    # The remaining ranges are requested concurrently, so the order of these requests varies.
     last = f"bytes=17039360-{len(LARGE) - 1}"
     assert sorted(request.range for request in others) == [last, "bytes=262144-8650751", "bytes=8650752-17039359"]
     etag = storage.client.head_object(Bucket=BUCKET, Key="large.json")["ETag"]
@@ -210,7 +210,7 @@ def test_a_shard_is_written_where_there_is_none_and_never_over_one(job: Storage)
     job.watch = watch
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert job.get(faster[0]) == b"of somebody who was faster"
-    # The content written by another program is not a shard, so the next run writes the shard again.
+    # Another program overwrote the object with content that is not a shard, so the next run writes the shard again.
     job.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "0")
     assert len(whole(job.contents("out/"))) == 1
 

@@ -1,4 +1,4 @@
-//! Tests `tracetree diff` as a user runs it: which files it writes, what it prints, what it opens.
+//! Tests for `tracetree diff` as a user runs it: which files it writes, what it prints, and what it opens.
 #![cfg(feature = "cli")]
 
 use crate::folder::FILES;

@@ -1,4 +1,5 @@
-//! Tests `folded.txt` and `flamegraph.svg`: attributed time by stack, as other tools read these files.
+//! Tests for `folded.txt` and `flamegraph.svg`: the time attributed to each stack, parsed as other tools parse these
+//! files.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis, write};
 use crate::support::trace_builder::TraceBuilder;
@@ -15,7 +16,7 @@ fn files(pair: &PerSide<String>) -> (String, String) {
     (read("folded.txt"), read("flamegraph.svg"))
 }
 
-/// Parses a folded line into the calls and the two times.
+/// Splits a folded line into the calls and the two times.
 fn parse(line: &str) -> (Vec<&str>, [i64; 2]) {
     let mut parts = line.rsplitn(3, ' ');
     let candidate = parts.next().expect("trace2").parse().expect("a number");

@@ -1,4 +1,4 @@
-//! Tests the files in a report folder: columns, contents, and files that are kept.
+//! Tests for the files in a report folder: their columns and contents, and which earlier files are kept.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::phenomena::Phenomenon;
@@ -404,7 +404,8 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     let full = text(&folder, "full/merged_tree_output.txt");
     let folded = text(&folder, "folded/merged_tree_output.txt");
     let full: Vec<&str> = full.lines().collect();
-    // Each line of the folded file is that of its node in the full one, apart from its count and its position.
+    // Apart from the count and the position, each line in the folded file equals the line for the same node in the full
+    // file.
     let mut counts = Vec::new();
     for line in folded.lines() {
         let (drawn, id) =
@@ -420,6 +421,6 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     let only =
         |lines: &[&str]| lines.iter().filter(|line| line.contains("<< trace2: aten::relu")).count();
     assert_eq!((only(&full), only(&folded.lines().collect::<Vec<_>>())), (1, 1));
-    // Two layers of four lines are omitted in each of the eleven unchanged steps.
+    // In each of the eleven unchanged steps, two layers with four lines each are omitted.
     assert_eq!(folded.lines().count(), full.len() - 11 * 2 * 4, "{folded}");
 }

@@ -1,4 +1,4 @@
-//! Tests `report.html` and `fleet.html`: their text, and what they show and do in a real Chromium.
+//! Tests for `report.html` and `fleet.html`: the text of the pages, and what the pages show and do in a real Chromium.
 
 use crate::support::ranks::Ranks;
 use crate::support::reports::{hostile_pair, model_pair, write};
@@ -164,7 +164,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
         let lane = column("lane")[at].as_u64().expect("a lane") as usize;
         lanes[lane]["side"].as_u64().expect("a side")
     };
-    // Work launched by the previous step that runs in this step is also shown, and is marked.
+    // Work that was launched by the previous step but runs in this step is also shown, and is marked.
     let relations = timeline["slices"]["relation"].as_str().expect("letters").as_bytes();
     let is_of_step = |at: usize| relations[at] != b'o';
     let times = |name: &str, side: u64| -> Vec<i64> {
@@ -177,7 +177,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
     assert_eq!(times("aten::miopen_convolution_kernel", 1), [40_000]);
     assert_eq!(times("aten::cudnn_convolution_kernel", 2), [60_000]);
     assert_eq!(times("gemm_kernel", 1), [20_000, 21_000, 22_000]);
-    // The two slices of a match have the same node, which the page uses to connect them.
+    // The slices of two matched events have the same node, and the page uses this node to connect the slices.
     let node = |name: &str, side: u64| {
         let at = (0..names.len()).find(|&at| names[at] == name && side_of(at) == side);
         column("node")[at.unwrap_or_else(|| panic!("no {name}"))].clone()
@@ -239,8 +239,8 @@ fn write_fleet(traces: &Path, folder: &Path) {
     fleet.write(folder, &files).expect("a page");
 }
 
-/// Writes path queries with the uids that each query matches in both traces. The page has its own parser for the
-/// grammar, which must find the same uids.
+/// Writes path queries with the uids that each query matches in both traces. The page has its own parser for path
+/// queries, which must find the same uids.
 fn write_answers(pair: &PerSide<String>, file: &Path) {
     let queries = [
         r#"module("Conv2d_0") / op("aten::conv2d")"#,

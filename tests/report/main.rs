@@ -1,4 +1,4 @@
-//! Tests tables and pages: the contents of report files.
+//! Tests for the contents of report files, both tables and pages.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
-//! Tests `report.md`: its contents, names that stay plain text, and a size that fits into a GitHub issue.
+//! Tests for `report.md`: the content is complete, names stay plain text, and the file is small enough for a GitHub
+//! issue.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::{Op, TraceBuilder};

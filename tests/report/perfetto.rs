@@ -1,4 +1,4 @@
-//! Tests `perfetto.json.gz`, which is parsed and checked against the traces from which it was made.
+//! Tests for `perfetto.json.gz`, which is parsed and checked against the traces from which the file was created.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::TraceBuilder;
@@ -34,7 +34,7 @@ fn parse(pair: &PerSide<String>, slices: usize) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// The slices that represent calls. Slices for steps and annotations have no relation.
+/// The slices that represent calls. Slices for steps and annotations do not have the argument `relation`.
 fn slices(file: &Value) -> Vec<&Value> {
     let events = file["traceEvents"].as_array().expect("events");
     let is_call = |event: &&Value| event["ph"] == "X" && !event["args"]["relation"].is_null();

@@ -1,8 +1,9 @@
 //! Tests that all files written for a pair of traces are unchanged, byte for byte.
 //!
-//! A wrong table can satisfy the general properties that other tests check, but not this test. `snapshots/reports`
-//! contains the number of lines, the CRC-32 and the beginning of each file. If a change is intended, write the
-//! reports of both versions (`tracetree diff … -o`), read the output of `diff -r`, then accept the snapshots.
+//! A wrong table can satisfy the general properties that other tests check, but it cannot pass this test.
+//! `snapshots/reports` contains the number of lines, the CRC-32 and the beginning of each file. If a change is
+//! intended, write the reports of both versions (`tracetree diff … -o`), read the output of `diff -r`, then accept the
+//! snapshots.
 
 use crate::support::files::real_traces;
 use crate::support::fixtures::FIXTURES;

@@ -1,5 +1,5 @@
-//! Tests the verdicts in the tables of one report: the tables never contradict each other, and never report more than
-//! was tested.
+//! Tests for the verdicts in the tables of one report: the tables never contradict each other, and never report more
+//! than was tested.
 
 use crate::support::compared::compare_files;
 use crate::support::traces;
@@ -13,7 +13,7 @@ use tracetree::{PerSide, Side};
 /// For each side, the attributed events on one line of a table.
 type Events = [Vec<CallId>; 2];
 
-/// The name of a table, and the verdict in the table on a set of events.
+/// The name of a table, and the table's verdict on a set of events.
 type Told = (&'static str, Judgement);
 
 fn add(told: &mut BTreeMap<Events, Vec<Told>>, mut events: Events, told_by: Told) {
@@ -116,7 +116,7 @@ fn verdicts(folder: &Path, table: &str) -> Vec<String> {
     reader.records().map(|record| record.expect("a line")[at].to_owned()).collect()
 }
 
-/// Number of lines in verdicts.csv that are slower or faster by at least the minimum difference.
+/// Number of call sites in verdicts.csv that are slower or faster by at least the minimum difference.
 fn places_that_changed(folder: &Path, analysis: &Analysis) -> u64 {
     let is_change = |label: &str| ["slower", "faster"].contains(&label);
     let told = verdicts(folder, "verdicts.csv");

@@ -1,4 +1,4 @@
-//! Tests `report.xlsx`, which is read again: the numbers equal the numbers in the CSV files, and names are text.
+//! Tests for `report.xlsx`, which is read back: all numbers equal those in the CSV files, and names are text cells.
 
 use crate::support::reports::{HOSTILE, hostile_pair, model_pair, write};
 use calamine::{Data, Ods, Reader, Xlsx, open_workbook};

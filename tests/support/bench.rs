@@ -1,4 +1,5 @@
-//! Changes a recording in a known way, and measures how well the library matches the original with the changed copy.
+//! Changes a recording in a known way, and measures how well the library matches the calls in the original with the
+//! calls in the changed copy.
 
 use super::changes::Change;
 use super::recording::{Forest, Recording};
@@ -23,7 +24,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The modes to test with a recording; a recording without Python frames needs only one mode.
+    /// The modes in which a recording is tested; for a recording without Python frames, one mode is enough.
     pub fn of(recording: &Recording) -> &'static [Mode] {
         if recording.has_python() {
             &[Mode::WithPython, Mode::WithoutPython]
@@ -64,7 +65,7 @@ pub struct Trial {
     trees: [Arc<CallTree>; 2],
 }
 
-/// Counts that show how reliable firm matches are.
+/// Counts from which the reliability of firm matches can be computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Calibration {
     /// Number of pairs in the UID map.

@@ -1,7 +1,7 @@
 //! Measures how many kernels in a graph replay are attributed to the right captured launch.
 //!
-//! Any trace with launches becomes a capture when its GPU events are removed, and becomes a replay when its calls are
-//! removed. For such a pair, the true launch of each kernel is known.
+//! Any trace with launches can be turned into a capture by removing the GPU events, and into a replay by removing the
+//! calls. For such a pair, the true launch of each kernel is known.
 
 use super::recording::{Event, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -28,13 +28,13 @@ pub enum CaptureChange {
     None,
     /// One launch in twenty is missing from the capture.
     DropLaunches,
-    /// The launches do not name their kernels, as on CUDA.
+    /// As on CUDA, the launches do not name their kernels.
     ForgetNames,
-    /// The kernels run on two streams at the same time.
+    /// The kernels run concurrently on two streams.
     TwoStreams,
 }
 
-/// Time between a launch and its kernel in ns, and how much earlier kernels on a second stream run, in ns.
+/// The time in ns between a launch and its kernel, and by how many ns kernels on a second stream start earlier.
 const LATENCY: i64 = 10_000;
 const AHEAD: i64 = 20_000;
 

@@ -20,7 +20,7 @@ fn read(name: &str, text: &str) -> Result<Trace> {
     Trace::from_reader(name, text.as_bytes(), &ReadOptions::default())
 }
 
-/// The analysis of two traces given as JSON text. `names` replace the file names of the two traces.
+/// Analyzes two traces that are given as JSON text. `names` replace the file names of the two traces.
 ///
 /// # Errors
 /// Fails if one of the texts is not a trace.

@@ -1,8 +1,8 @@
 //! Damages an intact trace, and checks that the reader loses no event silently. The damage is determined by a seed.
 //!
-//! Only some bytes in the file are changed, so it is known which elements of `traceEvents` are undamaged. Undamaged
-//! elements must be in the trace, or the trace must report that events are lost. serde_json decides whether a damaged
-//! text is still JSON, and how many elements the text then has.
+//! Only some bytes in the file are changed, so it is known which elements of `traceEvents` are undamaged. All undamaged
+//! elements must be in the trace, or else the trace must report that events were lost. serde_json decides whether a
+//! damaged text is still JSON, and how many elements the text then has.
 
 use super::splitmix::SplitMix;
 use serde_json::value::RawValue;
@@ -23,8 +23,8 @@ pub struct Sample {
     dependent: usize,
 }
 
-/// An element of `traceEvents`: its bytes, and the event that the trace keeps. The event is absent if its time
-/// depends on other events.
+/// An element of `traceEvents`: its bytes, and the event that the trace keeps. There is no event here if the event's
+/// time depends on other events.
 struct Element {
     range: Range<usize>,
     key: Option<Key>,
@@ -268,8 +268,8 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// Number of damaged elements.
     touched: usize,
-    /// Number of undamaged elements after the first edit that the reader does not keep from an intact trace, but may
-    /// report as lost from a damaged trace.
+    /// Number of undamaged elements after the first edit that the reader would not keep even if the trace were intact,
+    /// but may report as lost because the trace is damaged.
     unkept: usize,
     /// Number of elements in inserted text.
     added: usize,
@@ -282,7 +282,7 @@ pub struct Damaged {
 /// The outcome of reading a damaged text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// The text is still JSON, and all of its elements were counted.
+    /// The text is still JSON, and all elements in the text were counted.
     Sound,
     /// The reader rejected the text with an error.
     Refused,

@@ -1,4 +1,4 @@
-//! Looks up calls by name, the relations of calls to the other side, and table rows.
+//! Looks up calls by name, how calls relate to the other side, and table rows.
 
 use tracetree::analysis::{Analysis, Row};
 use tracetree::diff::{Relation, TraceDiff};
@@ -31,7 +31,8 @@ pub fn below(tree: &CallTree, call: CallId) -> Vec<&str> {
     tree.children(call).map(|child| tree.name(child)).collect()
 }
 
-/// For the only call with the given name, its relation to the other side and the name of its counterpart.
+/// For the only call with the given name, the call's relation to the other side, and the name of the call's
+/// counterpart.
 ///
 /// # Panics
 /// Panics if no call or several calls have this name.

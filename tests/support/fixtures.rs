@@ -159,8 +159,8 @@ fn backward_in_one() -> String {
     })
 }
 
-/// A trace with the forward pass on the main thread and the backward pass on a second thread, whose id differs
-/// between the two sides.
+/// A trace with the forward pass on the main thread and the backward pass on a second thread; the id of the second
+/// thread differs between the two sides.
 fn training(
     trace: TraceBuilder,
     before: &[&str],

@@ -1,4 +1,4 @@
-//! Creates recordings of runs, and checks one recording against another with the default rules.
+//! Creates recordings of runs, and uses the default rules to check one recording against another.
 
 use tracetree::CallTree;
 use tracetree::gate::{Date, Gate, Recorder, Recording, Rules};
@@ -15,8 +15,8 @@ pub fn check(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default(), Date::today())
 }
 
-/// Same as [`check`], but only with the rules about structure, because times cannot be tested with a single run per
-/// side.
+/// Does the same as [`check`], but only with the rules about structure, because times cannot be tested with a single
+/// run per side.
 pub fn check_structure(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default().structure_only(), Date::today())
 }

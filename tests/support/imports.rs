@@ -75,7 +75,8 @@ impl Modules {
         starts.flat_map(|start| mentions_from(code, &start)).collect()
     }
 
-    /// The module that defines the item to which a path in `module` refers, and the item's name in that module.
+    /// For a path in `module`, the module that defines the item to which the path refers, and the item's name in that
+    /// module.
     fn resolve(&self, module: &str, path: &str) -> (String, String) {
         let (first, rest) = path.split_once("::").unwrap_or((path, ""));
         let (above, own) = module.rsplit_once('/').unwrap_or(("", module));

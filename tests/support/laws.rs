@@ -1,4 +1,5 @@
-//! Checks properties that hold for a trace read from arbitrary bytes, and for its comparison with a second trace.
+//! Checks properties that hold for every trace that is read from arbitrary bytes, and for every comparison of such a
+//! trace with a second trace.
 //!
 //! The fuzz targets check these properties on randomly changed bytes, and `tests/reading/fuzz_cases.rs` checks them
 //! on cases found by fuzzing.
@@ -15,7 +16,7 @@ const SEPARATOR: &[u8] = b"\n====\n";
 /// The candidate for a fuzz case that contains a single trace. The candidate has one event of each kind.
 const PARTNER: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// Reading options with a much lower size limit than for files, because a fuzz case is small.
+/// Reading options with a size limit that is much lower than the limit for files, because a fuzz case is small.
 fn options() -> ReadOptions {
     ReadOptions::default().max_unpacked(1 << 22)
 }

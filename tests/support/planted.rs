@@ -21,7 +21,7 @@ pub struct PlantedRegion {
 pub enum Fuse {
     /// The ops are fused into one kernel that is named after these ops.
     Named,
-    /// The ops are fused into one kernel with an unrelated name, which receives the inputs of all of these ops.
+    /// The ops are fused into one kernel that has an unrelated name and receives the inputs of all fused ops.
     Otherwise,
     /// Two matrix products and a softmax are fused into one attention kernel.
     Attention,
@@ -239,8 +239,8 @@ pub fn with_regions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Fuses all runs of ops in one way, if such a run occurs at least twice. The changed recording contains the fused
-/// kernels. With [`Fuse::Products`], the original recording contains them instead.
+/// Fuses all suitable runs of ops in the given way, provided that such a run occurs at least twice. The changed
+/// recording contains the fused kernels. With [`Fuse::Products`], the original recording contains them instead.
 pub fn with_fusions(
     recording: &Recording,
     how: Fuse,
@@ -346,7 +346,7 @@ fn inputs(args: &serde_json::Map<String, Value>) -> super::recording::Args {
     Arc::new(kept.map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
-/// Disjoint windows within a run of ops that may be fused.
+/// Disjoint windows within a run of ops; the ops in each window may be fused together.
 fn windows(events: &[Event], run: &[usize], how: Fuse) -> Vec<Vec<usize>> {
     if how == Fuse::Attention {
         let is = |at: usize, part: &str| events[at].name.contains(part);
@@ -429,7 +429,8 @@ fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// The output width of a linear op, if the width is divisible by three and differs from all other dimensions.
+/// The output width of a linear op; `None` unless the width is divisible by three and differs from all other
+/// dimensions.
 fn width(event: &Event) -> Option<i64> {
     let dims = event.args.get("Input Dims").or_else(|| event.args.get("Input dims"))?;
     let dims: Vec<Vec<i64>> = serde_json::from_value(dims.clone()).ok()?;

@@ -164,7 +164,7 @@ fn template(text: &str) -> Vec<Passage> {
         ("{%", "%}", ""),
         ("<style", "</style>", ""),
         ("<script", "</script>", ""),
-        // Table cells are separate passages.
+        // Each table cell is a separate passage.
         ("<td", ">", " | "),
         ("<th", ">", " | "),
         ("<", ">", ""),

@@ -133,7 +133,7 @@ impl Ranks {
     }
 
     fn gemm(self, rank: usize, step: u32, is_after: bool) -> f64 {
-        // Small variations ensure that ranks and steps do not all take exactly the same time.
+        // Durations vary slightly, so that not all ranks and steps take exactly the same time.
         let scatter = 0.1 * ((7 * rank + 3 * step as usize + usize::from(is_after)) % 5) as f64;
         let is_slow = is_after && rank == self.straggler();
         scatter + if is_slow { SLOW_GEMM } else { GEMM }

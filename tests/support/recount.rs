@@ -1,5 +1,5 @@
-//! Computes the wall time in a trace from its raw JSON, independently of the library: without trees or tables, one
-//! gap at a time.
+//! Computes the wall time in a trace from its raw JSON, independently of the library: it uses no trees or tables, and
+//! visits one gap at a time.
 
 use super::files::unpacked;
 use serde_json::Value;
@@ -37,7 +37,7 @@ fn nanos(value: &Value) -> i64 {
     }
 }
 
-/// Recounts a trace file in which every GPU event has its launch.
+/// Recomputes the wall time for a trace file that contains the launch of every GPU event.
 pub fn recount(path: &Path) -> Recount {
     let document: Value =
         serde_json::from_slice(&unpacked(path).expect("a trace")).expect("a JSON document");

@@ -1,11 +1,11 @@
-//! Scores how much of a UID map between two recordings with known counterparts is correct.
+//! Scores how much of a UID map is correct, for two recordings in which every true counterpart is known.
 //!
 //! Indistinguishable events may be matched to each other's counterpart. Two events in a trace are *interchangeable* if
 //! their subtrees are equal (names without instance numbers, arguments, kernel names), their parents are the same or
-//! interchangeable, and they are between the same two *firm* siblings. A firm sibling is one that the map matches
-//! exactly. A call and a call directly inside it with the same name and arguments are interchangeable, too: if one of
-//! the two is removed, nothing shows which one was removed. Pairs are therefore counted between classes of
-//! interchangeable events:
+//! interchangeable, and they are between the same two *firm* siblings. A sibling is firm if the map matches it to
+//! exactly its true counterpart. Two calls are also interchangeable if one is directly inside the other and they have
+//! the same name and arguments: if one of the two is removed, nothing shows which one was removed. Pairs are therefore
+//! counted between classes of interchangeable events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -22,7 +22,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// A matched pair or an unmatched event, as positions in `traceEvents` (baseline, candidate).
 pub type Pair = (Option<u32>, Option<u32>);
 
-/// Measures, for one group of events, how many of the true pairs a UID map found.
+/// The number of true pairs that a UID map found, for one group of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Score {
     /// Number of true pairs.
@@ -76,7 +76,7 @@ struct Facts {
     on_gpu_path: Vec<bool>,
     forest: Forest,
     contents: Vec<u64>,
-    /// Whether the parent of a call has the same name and the same arguments.
+    /// Whether the parent of a call has the same name and arguments as the call itself.
     repeats: Vec<bool>,
 }
 
@@ -124,8 +124,8 @@ impl Truth {
         }
     }
 
-    /// The classes of interchangeable events. Events that the map matches exactly as in the truth are firm: a firm
-    /// event separates otherwise interchangeable events before and after it.
+    /// The classes of interchangeable events. Events that the map matches to exactly their true counterparts are firm.
+    /// A firm event distinguishes otherwise interchangeable events before it from those after it.
     pub fn classes(&self, map: &[(u32, u32)]) -> Classes {
         let truth: HashSet<&(u32, u32)> = self.pairs.iter().collect();
         let firm: Vec<&(u32, u32)> = map.iter().filter(|pair| truth.contains(pair)).collect();
@@ -245,7 +245,7 @@ impl Facts {
     }
 }
 
-/// Whether a call and its parent call have the same name and the same arguments.
+/// Whether a call has the same name and arguments as its parent call.
 fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }

@@ -9,7 +9,7 @@ use tracetree::report::{summarise, write_merged_tree};
 
 /// Width of a screen, in columns.
 const WIDTH: usize = 110;
-/// Column titles: sums and unions of GPU time in µs, followed by the position of the row.
+/// Column titles. `sum` is a sum of GPU times in µs, and `busy` is the length of the union of the same intervals.
 const TITLES: [&str; 8] =
     ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
 

@@ -14,8 +14,8 @@ impl SplitMix {
         SplitMix { state: seed, given: Vec::new() }
     }
 
-    /// Creates a generator that first returns the numbers chosen by a fuzzer, of two bytes each, and then continues
-    /// with the sequence whose seed is the sum of these numbers.
+    /// Creates a generator that first returns the two-byte numbers chosen by a fuzzer, and then continues with the
+    /// sequence whose seed is the sum of these numbers.
     pub fn given(bytes: &[u8]) -> Self {
         let (pairs, _) = bytes.as_chunks::<2>();
         let given: Vec<u64> =

@@ -85,8 +85,8 @@ pub fn example_pairs() -> Vec<PerSide<PathBuf>> {
     all
 }
 
-/// Real pairs, and pairs of a real trace with itself. If `TRACETREE_TRACES` is not set, the list is empty and a line
-/// on stderr says so.
+/// Pairs of two real traces, and pairs in which a real trace is compared with itself. If `TRACETREE_TRACES` is not set,
+/// the list is empty and a line on stderr says so.
 pub fn real_pairs() -> Vec<PerSide<PathBuf>> {
     let Some(folder) = folder_or_skip() else { return Vec::new() };
     let mut all = pairs(&folder, &PLATFORMS);

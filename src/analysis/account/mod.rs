@@ -30,14 +30,14 @@ pub struct Totals {
     pub paired: Nanos,
     /// Part of `time` in attribution rows that have events only on this side.
     pub one_sided: Nanos,
-    /// Part of `time` in events whose launch is not in the trace.
+    /// Part of `time` that is spent in events whose launch is not in the trace.
     pub unlinked: Nanos,
 }
 
-/// Totals over the measured events of both traces, and sums over the attribution rows.
+/// Totals over the measured events in each trace, and sums over the attribution rows to check them against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
-    /// Totals over the events in each trace, computed independently of the rows.
+    /// Totals over the measured events in each trace, computed independently of the rows.
     pub totals: PerSide<Totals>,
     /// Sum of `time` over all rows, for each side.
     pub rows: PerSide<Nanos>,

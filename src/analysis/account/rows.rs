@@ -1,4 +1,5 @@
-//! Attributes each measured event to a row: the row for the lowest common op above the event.
+//! Attributes each measured event to an attribution row, usually the row for the lowest common op above the
+//! event.
 //!
 //! ```text
 //! event below …                                row
@@ -42,8 +43,8 @@ pub enum RowKind {
 pub struct Row {
     /// The kind of call or event to which the row attributes its events.
     pub kind: RowKind,
-    /// The op or launch on each side. `None` for unlinked GPU events, if the side has no counterpart, and on
-    /// the side whose calls a region replaced.
+    /// The op or launch on each side. `None` if the events are unlinked, if the side has no counterpart, or
+    /// if a region on the other side replaced the calls on this side.
     pub calls: PerSide<Option<CallId>>,
     /// The measured events in the row, sorted by start time.
     pub events: PerSide<Vec<CallId>>,
@@ -55,7 +56,8 @@ pub struct Row {
     pub host_time: PerSide<Nanos>,
     /// Host time of the op or launch, excluding its direct children.
     pub host_self_time: PerSide<Nanos>,
-    /// The lowest common node: the op itself, or the nearest node above it that both traces have.
+    /// The lowest common node: the row's op if both traces have it, otherwise the nearest node above the op
+    /// that both traces have.
     pub lowest_common: Option<MergedId>,
 }
 
@@ -83,7 +85,7 @@ enum RowKey<'t> {
     Unlinked(&'t str),
 }
 
-/// Returns the rows in merged-tree order and, indexed by slot, the position of each measured call's row.
+/// Returns the rows in merged-tree order, and the position of each measured call's row, indexed by slot.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,
@@ -188,7 +190,7 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
     }
 }
 
-/// The calls that a row's compiled region replaced; empty for rows without a region.
+/// The calls that a row's compiled region replaced; empty if the row has no region.
 fn replaced<'d>(diff: &'d TraceDiff, row: &Row) -> &'d [CallId] {
     let own = Side::BOTH.iter().find_map(|&side| diff.region_of(side, row.calls[side]?));
     let region = own.filter(|_| row.kind == RowKind::Replaced);

@@ -36,7 +36,7 @@ impl RowGroup {
     }
 }
 
-/// The ops and kernels that a lowest common op was lowered to, over all instances of the op.
+/// The ops and kernels to which a lowest common op was lowered, over all instances of the op.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lowering {
     /// Number of rows.
@@ -45,7 +45,7 @@ pub struct Lowering {
     pub sides: PerSide<LoweringSide>,
 }
 
-/// The ops and kernels below an op on one side, with counts and times, sorted by name.
+/// The ops and kernels below an op on one side, sorted by name, with their counts and times.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoweringSide {
     /// Total time of the measured events below the op.
@@ -88,7 +88,7 @@ impl Analysis {
         self.tree(side).trace().text(self.arguments_of(row, side).text(argument))
     }
 
-    /// For each row name, the ops and kernels that the rows were lowered to on each side.
+    /// For each row name, the ops and kernels to which the rows were lowered on each side.
     pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
         let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
         for row in self.rows() {
@@ -126,8 +126,8 @@ impl Analysis {
 
 type ByName = BTreeMap<TextId, (u64, Nanos)>;
 
-/// A [`LoweringSide`] with name ids instead of names. Names are resolved last, because there are many events
-/// but few names.
+/// Like [`LoweringSide`], but with name ids instead of names. Names are looked up last, because there are
+/// many events but few distinct names.
 #[derive(Default)]
 struct Counts {
     time: Nanos,
@@ -161,7 +161,7 @@ fn add(sums: &mut RowGroup, at: usize, row: &Row) {
     sums.abs_difference += row.difference().abs();
 }
 
-/// The key by which groups are sorted; groups with the same times and name are sorted by their first row.
+/// The key by which groups are sorted; ties in times and name are broken by the first row.
 fn order(sums: &RowGroup) -> impl Ord + '_ {
     (Reverse(sums.time.baseline), Reverse(sums.time.candidate), &sums.name, sums.rows[0])
 }

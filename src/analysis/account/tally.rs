@@ -5,7 +5,7 @@ use crate::side::{PerSide, Presence, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// The measured events of one table row, with their times, on each side.
+/// The measured events of one table row on each side, with their times.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     /// The events, in the order in which they were added.

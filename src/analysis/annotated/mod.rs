@@ -4,8 +4,9 @@
 //! user annotations ─by thread─▶ nested regions ─▶ path of names ─▶ row of both sides
 //! launches ─by thread and time─▶ innermost region ─▶ GPU events of it and of the regions around it
 //! ```
-//! A region is an interval, not a call, so regions are not matched individually. A GPU annotation covers the
-//! whole time from the first to the last kernel, idle time included, so it does not count as GPU time.
+//! A region is a time interval rather than a call, so individual regions are not matched. A GPU annotation
+//! spans the time from a region's first kernel to its last kernel, including idle time, so the annotation
+//! does not count as GPU time.
 
 mod open;
 mod rows;

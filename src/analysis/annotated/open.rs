@@ -21,7 +21,7 @@ pub(super) struct Region {
     pub(super) parent: Option<usize>,
 }
 
-/// A path of region names: the last name, and the path above it.
+/// A path of region names, stored as its last name and the path above that name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PathKey {
     above: Option<PathId>,
@@ -114,10 +114,10 @@ impl Regions {
     }
 }
 
-/// Replaces each number in a name by `N`, because the numbers differ between runs of the same program:
+/// Replaces each number in a name with `N`, because the numbers differ between runs of the same program:
 /// `decode_4` → `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words that consist of hexadecimal
-/// digits are treated as hashes and are also replaced, and so are the keys of compiled graphs
-/// (`## Call CompiledFxGraph fal4xp… ##`), which consist of base-32 digits.
+/// digits are treated as hashes and are also replaced, and so are the keys of compiled graphs (`## Call
+/// CompiledFxGraph fal4xp… ##`), which consist of base-32 digits.
 fn plain(name: &str) -> String {
     /// Minimum length of a word that is treated as a hexadecimal hash.
     const HASH: usize = 8;
@@ -158,7 +158,7 @@ fn plain(name: &str) -> String {
     plain
 }
 
-/// Whether the only digit of a word is a 2 between letters that means "to", as in `all2all` and `p2p`.
+/// Whether the only digit in a word is a 2 that stands for "to" between letters, as in `all2all` and `p2p`.
 fn is_between(word: &str) -> bool {
     let is_letters = |part: &str| !part.is_empty() && !part.contains(|c: char| c.is_ascii_digit());
     word.split_once('2').is_some_and(|(before, after)| is_letters(before) && is_letters(after))

@@ -25,7 +25,7 @@ pub struct AnnotatedFigures {
     pub count: u64,
     /// Sum of the regions' durations on the host.
     pub wall: Nanos,
-    /// Part of `wall` in which no nested region was open.
+    /// Part of `wall` during which no nested region was open.
     pub host_self: Nanos,
     /// Number of GPU events that were launched inside the regions.
     pub gpu_events: u64,
@@ -36,14 +36,14 @@ pub struct AnnotatedFigures {
     pub gpu_time: Nanos,
     /// Length of the union of these GPU events' intervals.
     pub gpu_busy: Nanos,
-    /// Part of `wall` in which no GPU event ran, not even an event launched elsewhere; `None` if the trace
-    /// has no GPU events.
+    /// Part of `wall` during which no GPU event ran, whether launched inside or outside of the regions;
+    /// `None` if the trace has no GPU events.
     pub gpu_idle: Option<Nanos>,
 }
 
 impl Analysis {
-    /// The regions that the programs mark, sorted by path. The last row contains the GPU work outside of all
-    /// regions. Empty if neither trace has regions.
+    /// The regions that the programs marked with `record_function`, sorted by path. The last row contains the
+    /// GPU work outside of all regions. Empty if neither trace has regions.
     pub fn annotated_rows(&self) -> Vec<AnnotatedRow> {
         let mut found: BTreeMap<Vec<String>, PerSide<Option<AnnotatedFigures>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -129,7 +129,7 @@ fn add_gpu_events(
     outside
 }
 
-/// The GPU events of a trace, sorted by start time, and the time that these events cover.
+/// The GPU events in a trace, sorted by start time, and the time spans that these events cover.
 struct Busy {
     events: Vec<(Nanos, Nanos, crate::trace::EventId)>,
     /// Disjoint busy spans. Each span has a start, an end, and the total busy time before the span.

@@ -1,4 +1,5 @@
-//! Determines the [`EventCategory`] of each measured event from the first kind of evidence that applies.
+//! Determines the [`EventCategory`] of each measured event, using the first kind of evidence that yields a
+//! category.
 
 use super::names::{self, Role};
 use super::rules::{Rules, Strength};
@@ -36,8 +37,8 @@ impl CategoryTable {
         let rules = categories.rules();
         let mut columns =
             PerSide::from_fn_at_once(|side| column(diff.program(side), measure, rules));
-        // A category that the calls above a kernel determine also applies to kernels with the same name on
-        // the other side.
+        // If the calls above a kernel determine its category, this category also applies to kernels with the
+        // same name on the other side.
         let mut same = SameKernels::default();
         for side in Side::BOTH {
             same.learn(diff.tree(side), measure, &columns[side]);
@@ -135,16 +136,17 @@ struct Judge<'a> {
 /// Evidence about GPU work from a call and the calls above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above {
-    /// Category of the strongest op. If several ops are equally strong, the nearest of these ops decides.
+    /// Category of the strongest op. If several ops are equally strong, the category of the nearest of them
+    /// is used.
     op: Option<usize>,
-    /// Category of the nearest autograd node or module, and which of the two the category comes from.
+    /// Category of the nearest autograd node or module, and whether it comes from a node or a module.
     context: Option<(usize, CategorySource)>,
     is_optimizer: bool,
     clears_gradients: bool,
 }
 
-/// Evaluates one kind of evidence. Returns a category and the evidence for it, or `None` if there is no such
-/// evidence.
+/// Evaluates one kind of evidence. Returns a category and its evidence, or `None` if there is no evidence of
+/// this kind.
 type Look<J> = fn(&mut J, CallId) -> Option<(usize, CategorySource)>;
 
 impl Judge<'_> {
@@ -186,8 +188,8 @@ impl Judge<'_> {
     }
 
     /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The op
-    /// around a generated kernel is ignored, because the kernel may do nothing but prepare values for that
-    /// op.
+    /// that encloses a generated kernel is ignored, because the kernel may do nothing but prepare values for
+    /// that op.
     fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         if self.tree.kind(call) != CallKind::Gpu {
             return None;
@@ -196,7 +198,7 @@ impl Judge<'_> {
     }
 
     /// Classifies a call by the strongest op at or above the call. If several ops are equally strong, the
-    /// nearest op decides.
+    /// nearest of these ops is used.
     fn by_op(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         let is_op = self.tree.kind(call) == CallKind::Op;
         let own = if is_op { self.look_up(Role::Op, call) } else { None };
@@ -216,8 +218,9 @@ impl Judge<'_> {
         Some((category, CategorySource::KernelName))
     }
 
-    /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer. `_foreach_add_`
-    /// in an optimizer step does the same work as the fused optimizer kernel of a different PyTorch version.
+    /// Assigns pointwise work, reductions and copies in an optimizer step to the optimizer category. For
+    /// example, `_foreach_add_` in an optimizer step does work that a fused optimizer kernel does in other
+    /// PyTorch versions.
     fn by_optimizer(
         &mut self,
         call: CallId,
@@ -283,7 +286,7 @@ impl Judge<'_> {
         found
     }
 
-    /// The stronger of two categories; if both are equally strong, the first category.
+    /// The stronger of two categories; if both are equally strong, the first one.
     fn stronger(&self, nearer: Option<usize>, farther: Option<usize>) -> Option<usize> {
         let strength = |category: Option<usize>| category.map(|c| self.rules.strength(c));
         if strength(farther) > strength(nearer) { farther } else { nearer }

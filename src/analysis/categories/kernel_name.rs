@@ -6,9 +6,9 @@
 //! _ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256E…
 //! aiter::add_rmsnorm_quant_kernel
 //! ```
-//! Template arguments contain types and tile sizes and say little about the work. The exception is a
-//! *launcher*, a kernel that runs whatever functor is passed as a template argument. For a launcher, the
-//! stems of the template arguments are also matched with the rules (`vectorized_elementwise_kernel<4,
+//! Template arguments mostly contain types and tile sizes, which say little about the work. The exception is
+//! a *launcher*, a kernel that runs whatever functor is passed as a template argument. For a launcher, the
+//! rules are also matched against the stems of the template arguments (`vectorized_elementwise_kernel<4,
 //! GeluFunctor, …>` → `GeluFunctor`, …).
 
 /// Maximum nesting depth of launchers: `elementwise_kernel<gpu_kernel_impl<AUnaryFunctor<…>>>`.
@@ -48,7 +48,7 @@ fn without_arguments(name: &str) -> String {
     let name = name.replace("(anonymous namespace)", "");
     let mut kept = String::new();
     let mut depth = Brackets::default();
-    // Start of the substring that is being copied, which lies outside of all angle brackets.
+    // Start of the substring that is currently being copied; it lies outside of all angle brackets.
     let mut from = 0;
     for (at, byte) in name.bytes().enumerate().filter(|&(_, byte)| Brackets::count(byte)) {
         let before = depth.angles;
@@ -92,7 +92,7 @@ fn template_arguments(name: &str) -> Vec<&str> {
             _ => {}
         }
     }
-    // If the profiler truncated the kernel name, the last angle bracket is never closed.
+    // If the profiler truncated the kernel name, the last angle bracket is not closed.
     arguments.extend(from.map(|from| name[from..].trim()));
     arguments
 }
@@ -101,8 +101,8 @@ fn template_arguments(name: &str) -> Vec<&str> {
 #[derive(Default)]
 struct Brackets {
     angles: usize,
-    /// Number of parentheses and braces that are open inside the innermost angle brackets. `saved` contains
-    /// the counts for the enclosing angle brackets.
+    /// Number of open parentheses and braces inside the innermost angle brackets. `saved` contains this
+    /// number for each enclosing pair of angle brackets.
     others: usize,
     saved: Vec<usize>,
 }

@@ -9,7 +9,7 @@
 //! 3. the nearest specific op above the launch, otherwise the nearest generic op, otherwise the nearest
 //!    weak op
 //! 4. the nearest autograd node, or the innermost `nn.Module`
-//! 5. the category of the ops above other launches of the same kernel, on either side
+//! 5. the category of the ops that launch the same kernel elsewhere, on either side
 //! 6. the words in the kernel name
 //!
 //! Pointwise work, reductions and copies in an optimizer step are assigned to the optimizer instead.
@@ -35,7 +35,7 @@ use std::sync::{Arc, LazyLock};
 
 const BUILTIN: &str = include_str!("categories.toml");
 
-/// Id of a category in one rule set. Ids start at 0, without gaps, in order of precedence.
+/// Id of a category in one rule set. Ids are consecutive, start at 0, and follow the order of precedence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CategoryId(u16);
 
@@ -44,7 +44,7 @@ impl CategoryId {
     pub const UNCLASSIFIED: CategoryId = CategoryId(u16::MAX);
 }
 
-/// The evidence that decided a category.
+/// The evidence that determined a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CategorySource {
     /// The category comes from the kind of the GPU event, or from the name that the GPU runtime or a
@@ -58,8 +58,7 @@ pub enum CategorySource {
     Module,
     /// The category comes from the words in the kernel name.
     KernelName,
-    /// The category comes from the ops above other launches of the same kernel. All these ops agree on the
-    /// category.
+    /// The category comes from the ops above other launches of the same kernel, all of which agree.
     SameKernel,
     /// The category comes from the optimizer step that contains the call.
     Optimizer,
@@ -84,12 +83,12 @@ impl CategorySource {
     }
 }
 
-/// The category of an event, and the evidence that decided it.
+/// The category of an event, and the evidence that determined it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EventCategory {
     /// The category.
     pub id: CategoryId,
-    /// The evidence that decided the category.
+    /// The evidence that determined the category.
     pub source: CategorySource,
 }
 
@@ -145,7 +144,7 @@ impl Categories {
         self.rules.as_deref().unwrap_or(&BUILTIN_RULES)
     }
 
-    /// Parses the category rules in advance, while another thread aligns the traces.
+    /// Parses the category rules ahead of time, while another thread aligns the traces.
     pub(super) fn look_ahead(&self) {
         self.rules();
     }
@@ -160,14 +159,14 @@ impl Categories {
         self.rules().categories.iter().map(|rule| rule.name.as_str())
     }
 
-    /// Whether all work below an op of this category is part of the op.
+    /// Whether all work below an op in this category is part of the op.
     pub(super) fn is_specific(&self, id: CategoryId) -> bool {
         let rule = self.rules().categories.get(usize::from(id.0));
         rule.is_some_and(|rule| rule.strength == Strength::Specific)
     }
 
-    /// Whether ops with this name do work of their own, rather than auxiliary work for other ops. Returns
-    /// `None` for views, allocations and unknown names.
+    /// Whether ops with this name do work in their own right, rather than auxiliary work for other ops.
+    /// Returns `None` for views, allocations and unknown names.
     pub(super) fn work_of(&self, op: &str) -> Option<bool> {
         if names::is_autograd_node(op) {
             return None;
@@ -178,7 +177,7 @@ impl Categories {
         (strength > Strength::Host).then_some(strength == Strength::Specific)
     }
 
-    /// Names of the categories whose work a single op of this category may do.
+    /// Names of the categories whose work a single op in this category may do.
     pub(super) fn replaced_by(&self, id: CategoryId) -> Vec<&str> {
         self.rules()
             .categories

@@ -5,12 +5,12 @@ use super::rules::{NameKind, Rules};
 use crate::program::Words;
 use crate::tree::ModuleName;
 
-/// Name of the op that marks calls to a communication library. Unlike other op names, this name has no
+/// Name of the op that marks calls to a communication library. Unlike the names of other ops, it has no
 /// namespace.
 const COLLECTIVE_OP: &str = "record_param_comms";
 /// Name prefix of compiler-generated ops and kernels.
 const COMPILED_PREFIX: &str = "triton";
-/// In compiler-generated names, the word before the list of fused ops.
+/// The word before the list of fused ops in compiler-generated names.
 const FUSED: &str = "fused";
 /// Words in the names of compiler-generated pointwise, reduction, foreach and split-scan kernels.
 const GENERATED: [&str; 7] = ["poi", "red", "per", "for", "spl", "unk", FUSED];
@@ -30,8 +30,8 @@ pub(super) enum Role {
     Autograd,
     /// A module.
     Module,
-    /// A kernel that a compiler generated from pointwise ops or reductions. A lookup of any other kernel with
-    /// this role finds no category.
+    /// A kernel that a compiler generated from pointwise ops or reductions. No category is found for other
+    /// kernels that are looked up with this role.
     Generated,
     /// Any kernel.
     Kernel,
@@ -101,7 +101,7 @@ fn of_generated(rules: &Rules, words: &Words) -> Option<usize> {
 }
 
 /// Whether a cpu_op is a real op: its name has a namespace, or a compiler generated the op. The remaining
-/// cpu_ops are autograd nodes, or ranges named by a user or a framework. Such ranges say nothing about
+/// cpu_ops are autograd nodes, or ranges named by a user or a framework. Named ranges say nothing about
 /// individual kernels.
 pub(super) fn is_op(name: &str) -> bool {
     let namespaced = name.contains("::") && !name.contains(' ');

@@ -81,7 +81,7 @@ const WHOLE: char = '=';
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern {
     words: Words,
-    /// Whether a matching name may contain additional words.
+    /// Whether a name that matches may contain words that are not in the pattern.
     extent: Extent,
 }
 
@@ -99,8 +99,8 @@ impl Pattern {
         }
     }
 
-    /// The word ranges in a name that the pattern matches. If the pattern's words need not be adjacent, the
-    /// range is the whole name.
+    /// The ranges of words in a name that the pattern matches. If the pattern's words need not be adjacent,
+    /// the whole name counts as the range.
     fn places(&self, kind: NameKind, name: &Words) -> Vec<Range<usize>> {
         let whole = || std::iter::once(0..name.len()).collect();
         match (kind, self.extent) {
@@ -128,20 +128,20 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Patterns by their first word. A pattern is identified by the position of its rule and by the pattern's
-/// position in that rule.
+/// Patterns by their first word. A pattern is identified by the position of its rule and by its own position
+/// in that rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 
 /// The rules of one file.
 #[derive(Debug, Clone)]
 struct Layer {
     rules: Vec<Rule>,
-    /// Patterns by first word, for each kind of name. A pattern can only match a name that contains its
-    /// first word.
+    /// Patterns by first word, for each kind of name. A pattern can match only names that contain its first
+    /// word.
     by_word: [ByWord; KINDS],
 }
 
-/// A rule set: categories in order of precedence, with user patterns before built-in ones.
+/// A rule set: categories in order of precedence, with user patterns before built-in patterns.
 #[derive(Debug, Clone)]
 pub(super) struct Rules {
     pub(super) categories: Vec<CategoryRule>,
@@ -155,7 +155,7 @@ pub(super) struct Rules {
 pub(super) struct CategoryRule {
     pub(super) name: String,
     pub(super) strength: Strength,
-    /// Names of the categories whose work a single op of this category may do.
+    /// Names of the categories whose work a single op in this category may do.
     pub(super) replaces: Vec<String>,
 }
 
@@ -263,7 +263,7 @@ impl Rules {
             .map(|best| best.category)
     }
 
-    /// The category whose patterns cover all words in a fused kernel's list of ops.
+    /// The category whose patterns together cover all words in a fused kernel's list of ops.
     pub(super) fn find_only(&self, list: &Words) -> Option<usize> {
         let kind = NameKind::FusedOnly as usize;
         let rules = self.layers.iter().flat_map(|layer| &layer.rules);

@@ -1,11 +1,11 @@
-//! Assigns a category to kernels that have no op above them: the category of the kernels that have the same
-//! name and run below known ops.
+//! Assigns a category to kernels that have no op above them: the category of kernels with the same name that
+//! run below known ops.
 //!
-//! A graph replay has no ops, a launch before the window has no ops in the trace, and a compiled region has
-//! only the ops in its wrapper. Without this rule, one of two matched kernels could be classified by its ops
-//! and the other by its name, so the categories could differ for no reason. If all ops that launch kernels
-//! with a given name agree on a category, in both traces, that category applies to all kernels with this
-//! name:
+//! Kernels in a graph replay, or launched before the window, have no ops above them, and kernels in a
+//! compiled region have only the ops in the region's wrapper above them. Without this rule, one of two
+//! matched kernels could be classified by its ops and the other by its name, so their categories could differ
+//! for no good reason. If all ops that launch kernels with a given name agree on a category, in both traces,
+//! that category applies to all kernels with this name:
 //!
 //! ```text
 //! trace1   vllm::moe_forward → bmm_E4m3_…   moe, by op
@@ -27,7 +27,7 @@ pub(super) struct SameKernels<'t> {
 }
 
 impl<'t> SameKernels<'t> {
-    /// Records the categories of the kernels in one trace that were classified by the ops above them.
+    /// Records the categories of those kernels in one trace that were classified by the ops above them.
     pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[EventCategory]) {
         let mut seen: FxHashSet<(TextId, CategoryId)> = FxHashSet::default();
         for (name, category) in kernels(tree, measure, column) {
@@ -39,9 +39,9 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// Applies the recorded categories to the kernels in one trace that were classified by their names.
-    /// Pointwise kernels are skipped: their names already describe their work, and one use of a pointwise
-    /// kernel says nothing about other uses.
+    /// Applies the recorded categories to those kernels in one trace that were classified by their names.
+    /// Pointwise kernels are skipped: their names already describe their work, and the op that uses such a
+    /// kernel in one place says nothing about its use elsewhere.
     pub(super) fn apply(
         &self,
         tree: &CallTree,
@@ -63,8 +63,8 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// The category on which all ops above kernels with this name agree, in both traces. Returns `None` if
-    /// the ops disagree, or if the kernel name indicates pointwise or auxiliary work.
+    /// The category on which all ops above kernels with this name agree, across both traces. Returns `None`
+    /// if the ops disagree, or if the kernel name indicates pointwise or auxiliary work.
     fn work_of(&self, name: &str, rules: &Rules) -> Option<CategoryId> {
         let id = (*self.known.get(name)?)?;
         let tells_work = names::find(rules, Role::Generated, name).is_none()

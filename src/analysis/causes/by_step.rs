@@ -1,8 +1,8 @@
-//! Finds the few steps that contain most of a cause's time difference.
+//! Checks whether a few steps contain most of a cause's time difference, and finds these steps.
 //!
 //! A program that hangs for 60 ms in one of five steps has a different problem from a program that takes 12
-//! ms longer in every step. The evidence of a cause distinguishes a hang in one step from a slowdown in every
-//! step.
+//! ms longer in every step. The evidence for a cause therefore says whether its time is concentrated in a few
+//! steps.
 
 use crate::analysis::robust::Few;
 use crate::analysis::{Analysis, Row};
@@ -20,7 +20,7 @@ pub(super) struct ByStep {
 }
 
 impl ByStep {
-    /// Sums up, for each step, the busy time of the attribution rows at the given positions.
+    /// Adds up, for each step, the busy time of the attribution rows at the given positions.
     pub(super) fn of_rows(analysis: &Analysis, rows: &[usize]) -> ByStep {
         let (wall, mut sums) = (analysis.wall(), ByStep::default());
         for &at in rows {
@@ -76,10 +76,10 @@ impl ByStep {
     }
 }
 
-/// Time that cannot be assigned to a step may be at most 1/`OTHERS` of the time within steps.
+/// The time that cannot be assigned to a step must be at most 1/`OTHERS` of the time within steps.
 const OTHERS: i64 = 10;
 
-/// The step in which a row's work was launched on one side.
+/// The step on one side in which a row's work was launched.
 fn step_of_row(analysis: &Analysis, row: &Row, side: Side) -> Option<StepId> {
     let call = row.events[side].first().copied().or(row.calls[side])?;
     analysis.steps(side).step(call)

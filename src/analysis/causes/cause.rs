@@ -1,4 +1,5 @@
-//! A cause: one part of the wall-time difference, with its reason, call site and evidence.
+//! Defines a cause: a part of the wall-time difference, with the reason for it, its call site and its
+//! evidence.
 
 use super::by_step::ByStep;
 use super::reason::Reason;
@@ -7,16 +8,16 @@ use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// One part of the wall-time difference that has a single reason.
+/// A part of the wall-time difference that has a single reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cause {
-    /// The reason why the time differs.
+    /// Why the time differs.
     pub reason: Reason,
     /// Name of the call site, which is the lowest common node. All instances of a module class share one call
     /// site.
     pub place: String,
-    /// Class of the enclosing module; empty if there is none.
+    /// Class of the enclosing module; empty if no module encloses the call site.
     pub module: String,
     /// Shapes and types of the op, on each side.
     pub arguments: PerSide<String>,
@@ -43,8 +44,8 @@ pub struct Cause {
     pub evidence: String,
     /// The kernels on each side, sorted by descending time.
     pub kernels: PerSide<Vec<String>>,
-    /// The few steps that contain most of the difference; `None` if the difference is spread over most steps,
-    /// or if it cannot be assigned to steps.
+    /// The few steps that contain most of the difference; `None` if the difference is spread over most steps
+    /// or cannot be assigned to steps.
     pub few: Option<Few>,
     /// Time of the cause in each step; empty if unknown.
     pub(super) by_step: ByStep,

@@ -8,12 +8,13 @@ use super::scale::Scale;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
-/// Maximum difference between the logarithm of a cause's ratio and the logarithm of the common ratio.
+/// A cause shares the common ratio if the logarithms of its own ratio and of the common ratio differ by at
+/// most this much.
 const WITHIN: f64 = 0.03;
 /// The common ratio is treated as different from 1 if the absolute value of its logarithm is at least this
 /// large.
 const LEAST: f64 = 0.02;
-/// Causes are merged only if at least this many share the ratio.
+/// Causes are merged only if at least this many of them share the ratio.
 const MANY: usize = 4;
 
 /// Merges causes that have the same kernels on both sides into one cause, if most of the time in these causes
@@ -61,7 +62,7 @@ fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
     cause.time.ratio().map(|ratio| ratio * steps)
 }
 
-/// Total time, over both sides, in causes with the same kernels on both sides.
+/// Total time, on both sides together, in causes with the same kernels on both sides.
 fn weight(causes: &[Cause]) -> i64 {
     let same = causes
         .iter()

@@ -1,4 +1,4 @@
-//! Turns a part of the wall time into a cause with a reason and evidence.
+//! Turns a part of the wall time into a cause, with a reason and with evidence.
 
 use super::by_step::ByStep;
 use super::cause::{Cause, signed_ms};
@@ -82,8 +82,8 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
     }
 }
 
-/// Describes a difference in busy time. Times are per step, as is the difference that is printed next to the
-/// evidence. Counts are also per step if they are divisible by the number of steps.
+/// Describes a difference in busy time. All times are per step, like the difference that is printed next to
+/// the evidence. Counts are also per step if they are divisible by the number of steps.
 fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
     let time = part.kernel_time();
     let time = PerSide::from_fn(|side| scale.millis_per_step(side, time[side]));
@@ -125,8 +125,8 @@ fn unresolved(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> String 
 }
 
 /// Describes how two strings of shapes and types, such as `[[8, 64]] ["float"]`, differ. If only the shapes
-/// differ, the result omits the types. If only the types differ, the result contains the common shapes and
-/// the types that differ.
+/// differ, the result omits the types. If only the types differ, the result contains the shapes once, and the
+/// types of both sides.
 fn other_arguments(baseline: &str, candidate: &str) -> String {
     let parts = baseline.split_once(" [\"").zip(candidate.split_once(" [\""));
     let Some(((shapes, types), (new_shapes, new_types))) = parts else {
@@ -194,7 +194,7 @@ fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     }
 }
 
-/// For each side, the longest kernel that only this side runs, with the properties decoded from the kernel's
+/// The longest kernel that only one side runs, for each side, with the properties decoded from the kernel's
 /// name.
 fn swapped(part: &BusyPart<'_>) -> String {
     let names = PerSide::from_fn(|side| {
@@ -301,8 +301,8 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 }
 
 impl Analysis {
-    /// Name of unmatched work below a common node. The name consists of the call with the most time on each
-    /// side, and the common node.
+    /// Name of unmatched work below a common node, composed of the name of the most time-consuming call on
+    /// each side and the name of the common node.
     fn one_sided_name(
         &self,
         place: &Place,

@@ -14,21 +14,21 @@ use std::collections::BTreeMap;
 /// The properties that the rows of a part share.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PartKey {
-    /// Class of the module around the work.
+    /// Class of the module that encloses the work.
     pub(super) module: String,
-    /// The op, or the common node above unmatched work.
+    /// The op, or the common node above the work if the work is unmatched.
     pub(super) name: String,
     /// Shapes and types of the op on each side.
     pub(super) arguments: (String, String),
     pub(super) kind: PartKind,
 }
 
-/// How a part's work is matched between the sides.
+/// How the work in a part is matched between the sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum PartKind {
     /// The work is below a call that both traces have.
     Common,
-    /// The work is below calls that only one side has, which are below a call that both sides have.
+    /// The work is below calls that only one side has, and these calls are below a call that both sides have.
     Below,
     /// The work is in a compiled region, or in the calls that the region replaced.
     Region,
@@ -53,7 +53,8 @@ pub(super) struct BusyPart<'a> {
     /// Number of attribution rows in the part that have events.
     pub(super) count: PerSide<u64>,
     pub(super) kernels: PerSide<Kernels<'a>>,
-    /// Number of region calls on one side, and number of calls that the regions replaced on the other side.
+    /// Number of region calls on the side that has the regions, and number of calls that the regions replaced
+    /// on the other side.
     pub(super) facing: PerSide<u64>,
     /// Names of the calls that launched the work, with their counts.
     pub(super) ops: PerSide<BTreeMap<&'a str, u64>>,
@@ -140,7 +141,7 @@ impl<'a> BusyPart<'a> {
         Side::BOTH.into_iter().find(is_region).unwrap_or(Side::Candidate)
     }
 
-    /// Whether both sides ran the same kernels equally often per step.
+    /// Whether both sides ran the same kernels the same number of times per step.
     pub(super) fn has_same_kernels(&self, scale: Scale) -> bool {
         let (a, b) = (&self.kernels.baseline, &self.kernels.candidate);
         self.has_same_names()
@@ -195,8 +196,8 @@ fn key(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -
 /// Interned ids that determine a [`PartKey`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum PartIds {
-    /// Ids for work at common calls: the name, the shapes and types on each side, and the names of the
-    /// enclosing modules.
+    /// Ids for work at common calls: the op's name, the op's shapes and types on each side, and the names of
+    /// the enclosing modules.
     Common(RowNameIds, PerSide<[TextId; 2]>, PerSide<Option<TextId>>),
     /// Ids for work outside of common calls, including the id of the node.
     At(PartKind, Option<MergedId>, RowNameIds),
@@ -239,7 +240,7 @@ fn is_common(analysis: &Analysis, row: &Row) -> bool {
     call.is_some_and(|call| analysis.diff().relation(Side::Baseline, call).is_common())
 }
 
-/// The shapes and types of a row's op. Concrete values are omitted, because these values differ from step to
+/// The shapes and types of a row's op. Concrete argument values are omitted, because they differ from step to
 /// step.
 fn arguments(analysis: &Analysis, side: Side, row: &Row) -> String {
     let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
@@ -247,7 +248,7 @@ fn arguments(analysis: &Analysis, side: Side, row: &Row) -> String {
     format!("{} {}", text(dims), text(types)).trim().to_owned()
 }
 
-/// Whether the analysis measures host time; if so, busy time is host time.
+/// Whether the analysis measures host time instead of GPU time; if so, busy time is host time.
 pub(super) fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,

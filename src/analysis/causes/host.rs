@@ -2,8 +2,8 @@
 //! `div`, `cat` and `copy_` inside the data loader.
 //!
 //! A place groups all instances of a call path. Each place has its own idle time, and a sum that also
-//! includes the idle time of all places below. To decide which place is the cause, the search goes down from
-//! the root and compares these sums:
+//! includes the idle time of all places below it. To decide which place is the cause, the search descends
+//! from the root and compares these sums:
 //!
 //! ```text
 //! the sum is less than 4/5 of the differences below, which cancel out   descend into each part
@@ -26,7 +26,7 @@ pub(super) struct IdlePart {
     pub(super) place: Option<PlaceId>,
     pub(super) time: PerSide<Nanos>,
     pub(super) count: PerSide<u64>,
-    /// Idle time of the part in each additional run on each side.
+    /// Idle time of the part in every additional run on each side.
     pub(super) runs: PerSide<Vec<Nanos>>,
     /// Whether the part includes all places below the part's own place.
     is_whole: bool,
@@ -53,19 +53,19 @@ impl IdlePart {
     }
 }
 
-/// Idle time of a place: the place's own idle time, and the sum that includes all places below.
+/// Idle time of a place: the place's own idle time, and the sum that includes all places below it.
 #[derive(Debug, Clone, Default)]
 struct Amount {
     own: PerSide<Nanos>,
     own_count: PerSide<u64>,
     time: PerSide<Nanos>,
     count: PerSide<u64>,
-    /// Sum of the absolute differences of this place and all places below it.
+    /// Sum of the absolute differences in idle time over this place and all places below it.
     gross: i128,
     children: Vec<PlaceId>,
 }
 
-/// Divides idle time of one kind into parts that add up exactly to this idle time.
+/// Divides the idle time of one kind into parts that add up exactly to it.
 pub(super) fn roll_up(
     idle: &[IdleRow],
     kind: IdleKind,
@@ -133,7 +133,7 @@ fn add(
 }
 
 /// Computes the idle time of each place: the place's own idle time, and the sum that includes all places
-/// below.
+/// below it.
 fn amounts(owned: &[(PlaceId, &IdleRow)], places: &Places<'_>, scale: Scale) -> Vec<Amount> {
     let mut amounts = vec![Amount::default(); places.all().len()];
     for &(place, row) in owned {
@@ -250,8 +250,8 @@ fn name_owners(
     }
 }
 
-/// Whether this call is the cause: the differences below the call do not cancel out, and are not dominated by
-/// a few nested calls.
+/// Whether this call is the cause, that is, whether the differences below the call neither cancel out nor are
+/// dominated by a few nested calls.
 fn is_to_blame(amount: &Amount, amounts: &[Amount], few: usize, scale: Scale) -> bool {
     let sum = scale.difference(amount.time);
     if 5 * sum.abs() < 4 * amount.gross {

@@ -11,9 +11,9 @@ use crate::trace::Nanos;
 /// Small causes are merged only if there are at least this many.
 const MANY: usize = 3;
 
-/// For each reason whose small causes are merged: the share of all differences below which a cause counts as
-/// small, and the name of the merged cause. The share is larger for launch latency, which has the same reason
-/// at every call site.
+/// For each reason whose small causes are merged: the threshold below which a cause counts as small (as a
+/// share of the sum of all differences), and the name of the merged cause. The threshold is higher for launch
+/// latency, which has the same explanation at every call site.
 const MERGED: [(Reason, f64, &str); 5] = [
     (Reason::Host, 0.04, "host gaps between launches"),
     (Reason::Sync, 0.04, "waiting for the GPU"),
@@ -27,7 +27,7 @@ pub(super) fn small_ones(causes: &mut Vec<Cause>, scale: Scale) {
     let size = |cause: &Cause| scale.difference(cause.time).unsigned_abs() as f64;
     let all: f64 = causes.iter().map(size).sum();
     for (reason, share, name) in MERGED {
-        // Only idle time is merged; a cause with kernels consists of busy time and stays separate.
+        // Only idle time is merged; a cause with kernels consists of busy time and remains separate.
         let is_small = |cause: &Cause| {
             cause.reason == reason
                 && size(cause) < share * all

@@ -10,7 +10,7 @@
 //! add up exactly to the wall-time difference of the steps.
 //!
 //! If one trace has more steps, the causes cover only the steps that have a counterpart, because the time of
-//! a call in two steps cannot be compared with its time in five steps.
+//! a call over two steps cannot be compared with its time over five steps.
 
 mod by_step;
 mod cause;
@@ -77,8 +77,8 @@ impl Causes {
     }
 
     /// Number of steps that the causes cover on each side. If one side has more steps, only the steps with a
-    /// counterpart are covered; otherwise all steps are. The number is 1 if the windows are compared as a
-    /// whole.
+    /// counterpart are covered; otherwise, all steps are covered. The number is 1 if the windows are compared
+    /// as a whole.
     pub fn steps(&self) -> PerSide<u64> {
         self.scale.steps
     }

@@ -1,5 +1,5 @@
-//! Groups nodes of the merged tree into places. Nodes with the same call path form one place, across module
-//! instances, layers and steps.
+//! Groups nodes of the merged tree into places. Nodes with the same call path form a single place, across
+//! module instances, layers and steps.
 //!
 //! ```text
 //! train.py: step                      train.py: step
@@ -9,8 +9,8 @@
 //!     ├── aten::mm
 //!     └── >> trace1: aten::add
 //! ```
-//! All unmatched nodes below a common node share one place, whichever side they are on. If work on one side
-//! replaces work on the other side, this is therefore reported as a single finding. Matched calls with
+//! All unmatched nodes below a common node share one place, whichever side they are on. A replacement of work
+//! on one side by work on the other side is therefore reported as a single finding. Matched calls with
 //! different names have a place of their own.
 
 use crate::analysis::{Analysis, REPLACED};
@@ -20,7 +20,7 @@ use crate::trace::TextId;
 use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// Id of a place. Ids start at 0, without gaps, and a place has a larger id than the place above it.
+/// Id of a place. Ids are consecutive and start at 0; a place has a larger id than the place above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct PlaceId(pub(super) u32);
 
@@ -42,7 +42,7 @@ pub(super) struct OwnerIds {
     above: NameIds,
 }
 
-/// Nodes with the same key and the same enclosing place belong to one place.
+/// Nodes with the same key and the same enclosing place belong to the same place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Key<'a> {
     Thread(MergedId),
@@ -65,7 +65,7 @@ pub(super) struct Place {
     pub(super) is_common: bool,
 }
 
-/// Assigns nodes to places, and contains the places of all nodes looked up so far.
+/// Assigns nodes to places, and remembers the places of all nodes that have been looked up.
 pub(super) struct Places<'a> {
     analysis: &'a Analysis,
     places: Vec<Place>,
@@ -218,8 +218,8 @@ impl<'a> Places<'a> {
 }
 
 impl Analysis {
-    /// The nearest ancestor that is a common node in both trees. The result does not depend on which trace is
-    /// the baseline.
+    /// The nearest ancestor that is a common node in both trees. The result remains the same if the sides are
+    /// swapped.
     pub(super) fn common_above(&self, node: MergedId) -> Option<MergedId> {
         let diff = self.diff();
         let merged = diff.merged();
@@ -247,7 +247,7 @@ impl Analysis {
         path.take_while(|&at| !self.diff().relation(side, at).is_common()).last()
     }
 
-    /// The matched calls with different names at or above an unmatched node.
+    /// The matched calls with different names at or above an unmatched node, if there are any.
     fn renamed(&self, id: MergedId) -> Option<(CallId, CallId)> {
         let (diff, merged) = (self.diff(), self.diff().merged());
         let node = merged.node(id);
@@ -343,8 +343,8 @@ impl Analysis {
         }
     }
 
-    /// Class of the innermost module around a node, or both classes if the sides differ; empty if no module
-    /// encloses the node.
+    /// Class of the innermost module that encloses a node, or both classes if the sides differ; empty if no
+    /// module encloses the node.
     pub(super) fn module_class(&self, id: MergedId) -> String {
         let node = self.diff().merged().node(id);
         let class = |side: Side| {

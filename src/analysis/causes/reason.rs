@@ -5,12 +5,12 @@ use crate::analysis::IdleKind;
 /// Why a part of the wall time differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The same kernels run equally often, but take more time.
+    /// The same kernels run the same number of times, but take more time.
     KernelSlower,
-    /// The same kernels run equally often, but take less time.
+    /// The same kernels run the same number of times, but take less time.
     KernelFaster,
-    /// The times of most kernels that both sides run differ by the same ratio, perhaps because the device
-    /// clock differs.
+    /// The times of most kernels that both sides run differ by the same ratio, probably because the device
+    /// clocks differ.
     Clock,
     /// Different kernels run for the same op.
     KernelSwapped,
@@ -33,9 +33,9 @@ pub enum Reason {
     /// Synchronization: the device was idle because the host, which was waiting for earlier device work to
     /// finish, launched nothing.
     Sync,
-    /// The device waited for work that was being launched.
+    /// The host had launched work, but the device had not started this work yet.
     Latency,
-    /// The device waited although work was queued.
+    /// The device was idle although work was queued.
     Queue,
     /// The device was idle from the last GPU event until the window ended.
     Tail,

@@ -1,5 +1,5 @@
 //! Converts sums over different numbers of steps into per-step differences that can be compared and added
-//! without rounding.
+//! without rounding errors.
 
 use crate::analysis::Wall;
 use crate::side::{PerSide, Side};
@@ -24,7 +24,7 @@ impl Scale {
             - i128::from(time.baseline.0) * i128::from(self.steps.candidate)
     }
 
-    /// Number of units per nanosecond, chosen so that every per-step difference is a whole number of units.
+    /// Number of units in a nanosecond, chosen so that every per-step difference is a whole number of units.
     fn parts(self) -> i128 {
         (i128::from(self.steps.baseline) * i128::from(self.steps.candidate)).max(1)
     }

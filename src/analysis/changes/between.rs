@@ -5,8 +5,8 @@
 //! candidate  ─ aten::mul ──────────── aten::relu step
 //!                        └─ longer ─┘ before aten::relu
 //! ```
-//! If there are no Python stacks, a sleep or slow code between two ops is not recorded as a call, but the ops
-//! around the gap show where the time was spent.
+//! Without Python stacks, a sleep or slow code between two ops is not recorded as a call, but the ops before
+//! and after the gap show where the time was spent.
 
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;

@@ -26,13 +26,13 @@ use crate::tree::CallKind;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// A Python code change is cheap if it costs less than 1/`CHEAP` of the total cost of all changes.
+/// A Python code change counts as cheap if it costs less than 1/`CHEAP` of the total cost of all changes.
 const CHEAP: i128 = 200;
 
-/// The cost of each change and of unchanged code: exact differences, in the unit of [`Scale::difference`].
+/// The costs of each change and of unchanged code, as exact differences in the unit of [`Scale::difference`].
 #[derive(Debug, Default)]
 pub(super) struct Costs {
-    /// The differences in busy time and in idle time that each change causes.
+    /// For each change, the difference in busy time and the difference in idle time that it causes.
     pub(super) of_drafts: BTreeMap<usize, (i128, i128)>,
     /// The positions of the rows that belong to each change.
     pub(super) rows: BTreeMap<usize, Vec<usize>>,
@@ -43,9 +43,9 @@ pub(super) struct Costs {
     /// Difference in idle time at matched calls. Includes the part of the host gaps that the host time of
     /// these calls explains, and all launch latency, queueing delay, synchronization and final wait.
     pub(super) host_speed: i128,
-    /// Difference in host gaps between recorded calls, by thread.
+    /// Difference in the host gaps that occur between recorded calls, by thread.
     pub(super) between_calls: BTreeMap<MergedId, i128>,
-    /// Difference in host gaps at matched calls that the host time of these calls does not explain.
+    /// Difference in the host gaps at matched calls, beyond what the host time of these calls explains.
     pub(super) overlap: i128,
     /// Difference in the time that cannot be attributed to a call.
     pub(super) unexplained: i128,
@@ -88,7 +88,7 @@ impl Costs {
         costs
     }
 
-    /// Combines the cheap Python code changes into a single change.
+    /// Combines all cheap Python code changes into a single change.
     pub(super) fn combine_python(&mut self, drafts: &mut Drafts<'_>) {
         let all: i128 = self.of_drafts.values().map(|(busy, idle)| (busy + idle).abs()).sum();
         let cost =
@@ -99,8 +99,8 @@ impl Costs {
             .filter(|&at| drafts.resolve(at) == at && CHEAP * cost(&at) < all)
             .collect();
         cheap.sort_by_key(|at| (Reverse(cost(at)), *at));
-        // If versions differ, all cheap changes are combined with the environment change, because different
-        // versions of Python or of a library call different functions.
+        // If software versions differ, all cheap changes are combined with the environment change, because
+        // different versions of Python or a library call different functions.
         let environment = drafts.find(ChangeKind::Environment).first().copied();
         let Some((first, others)) = environment
             .map(|first| (first, cheap.as_slice()))
@@ -161,7 +161,7 @@ fn is_thread(analysis: &Analysis, owner: MergedId) -> bool {
     analysis.tree(side).kind(call) == CallKind::Thread
 }
 
-/// The part of a difference that another difference with the same sign explains.
+/// The part of a difference that another difference explains, provided that both have the same sign.
 fn common(difference: i128, by: i128) -> i128 {
     if difference.signum() == by.signum() {
         difference.signum() * difference.abs().min(by.abs())

@@ -1,4 +1,4 @@
-//! Groups facts and calls into drafts of changes.
+//! Groups facts and calls into drafts, from which the changes are made.
 
 use super::kind::ChangeKind;
 use super::place::{Position, either};
@@ -23,7 +23,7 @@ pub(super) struct Draft {
     pub(super) nodes: Vec<MergedId>,
     /// The calls of changes that are consequences of this change.
     pub(super) consequences: Vec<MergedId>,
-    /// The names that the sentence about the change mentions for each side, with counts.
+    /// The names that the sentence about the change mentions on each side, with counts.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
     /// Functions whose calls were added or removed.
     pub(super) functions: PerSide<BTreeMap<String, u64>>,
@@ -33,7 +33,7 @@ pub(super) struct Draft {
     pub(super) position: Position,
     /// Number of cheap Python code changes at other positions that were combined with this change.
     pub(super) other_positions: u64,
-    /// Whether the change includes calls in the forward pass; `has_backward` says this about the backward
+    /// Whether the change includes calls in the forward pass; `has_backward` is the same for the backward
     /// pass.
     pub(super) has_forward: bool,
     pub(super) has_backward: bool,
@@ -64,7 +64,7 @@ impl Draft {
     }
 }
 
-/// All drafts, and the draft to which each changed call was added.
+/// All drafts, and for each changed call the draft to which it was added.
 pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Analysis,
     list: Vec<Draft>,
@@ -90,7 +90,7 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// Returns the draft with the given kind and subject, and creates the draft if it does not exist yet.
+    /// Returns the draft with the given kind and subject, creating it if it does not exist yet.
     pub(super) fn draft(&mut self, kind: ChangeKind, subject: &str) -> usize {
         let next = self.list.len();
         let at = *self.index.entry((kind, subject.to_owned())).or_insert(next);
@@ -116,8 +116,8 @@ impl<'a> Drafts<'a> {
         at
     }
 
-    /// The forward op of the backward op at or above `node`. If there is no such backward op, the forward op
-    /// of the first backward op below `node`.
+    /// The forward op that belongs to the backward op at or above `node`, or to the first backward op below
+    /// `node` if there is none at or above it.
     pub(super) fn forward_of(&self, node: MergedId) -> Option<MergedId> {
         let found = autograd_node(self.analysis, node);
         let (side, backward) = found.unwrap_or_else(|| either(self.analysis, node));
@@ -126,7 +126,8 @@ impl<'a> Drafts<'a> {
         Some(self.analysis.diff().merged().of(side, *forward))
     }
 
-    /// Position of a node in the program. A node in the backward pass has the position of its forward op.
+    /// Position of a node in the program. For a node in the backward pass, this is the position of its
+    /// forward op.
     pub(super) fn position_at(&self, node: MergedId) -> Position {
         match autograd_node(self.analysis, node) {
             None => Position::at(self.analysis, node),
@@ -137,7 +138,7 @@ impl<'a> Drafts<'a> {
     }
 
     /// The draft of the nearest enclosing op that is unmatched or has different arguments. Differences inside
-    /// such an op are consequences of that op's change.
+    /// such an op are consequences of the op's change.
     pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let mut above = merged.parent(node);
@@ -169,8 +170,8 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// Adds a matched op to a draft. If the op is added to several drafts, it is a call site of each, but the
-    /// cost of the op is attributed to the first draft.
+    /// Adds a matched op to a draft. If the op is added to several drafts, it is a call site of each draft,
+    /// but its cost is attributed only to the first draft.
     pub(super) fn add_site(&mut self, at: usize, node: MergedId) {
         let of_site = &mut self.of_site[node.index()];
         if *of_site == NONE {
@@ -181,9 +182,9 @@ impl<'a> Drafts<'a> {
         self.list[at].nodes.push(node);
     }
 
-    /// The draft of the innermost module around a node, if this module is unmatched and has no submodules.
-    /// All calls in such a module are part of the module's change, even if some frames in the module are
-    /// matched.
+    /// The draft of the innermost module that encloses a node, if this module is unmatched and has no
+    /// submodules. All calls in such a module are part of the module's change, even if some frames in the
+    /// module are matched.
     pub(super) fn unmatched_module(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let (side, call) = either(self.analysis, node);
@@ -219,15 +220,15 @@ impl<'a> Drafts<'a> {
         None
     }
 
-    /// The graph change that includes a matched call because only one side replays the call from a graph.
+    /// The graph change that a matched call is part of, because only one side replays the call from a graph.
     pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
         let diff = self.analysis.diff();
         let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));
         is_replayed.then(|| self.find(ChangeKind::Graphs).first().copied()).flatten()
     }
 
-    /// The optimizer change that includes a matched call in the optimizer. The matched calls need not do the
-    /// same: one call may update one tensor, and the other several tensors.
+    /// The optimizer change that a matched call in the optimizer is part of. The matched calls may do
+    /// different amounts of work: one may update a single tensor, and the other several tensors.
     pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {
         let optimizer = self.find(ChangeKind::Optimizer).first().copied()?;
         is_in_optimizer(self.analysis, node).then_some(optimizer)
@@ -238,7 +239,7 @@ impl<'a> Drafts<'a> {
         (draft != NONE).then_some(draft as usize)
     }
 
-    /// Makes one draft a consequence of another, unless the draft already has a cause.
+    /// Makes a draft a consequence of another draft, unless it already has a cause.
     pub(super) fn fold(&mut self, consequence: usize, cause: usize) {
         let cause = self.resolve(cause);
         if consequence != cause && self.list[consequence].cause.is_none() {

@@ -13,7 +13,7 @@ use crate::tree::{CallId, CallKind};
 pub(super) struct Facts {
     /// Matched ops with different arguments.
     pub(super) arguments: Vec<(MergedId, Vec<Argument>)>,
-    /// Whether there is anything to compare: an op in a compared step, or a row with GPU events.
+    /// Whether there is anything to compare, that is, an op in a compared step or a row with GPU events.
     pub(super) has_work: bool,
     /// Whether both sides recorded the arguments of a matched op.
     pub(super) has_arguments: bool,
@@ -24,8 +24,7 @@ pub(super) struct Facts {
     /// GPU time in compared steps on both sides, in ns. `firm_time` is the part in firmly matched calls.
     gpu_time: i64,
     firm_time: i64,
-    /// Matched ops that are at a different position among the calls of the enclosing op or module on each
-    /// side.
+    /// Matched ops whose positions among the calls of the enclosing op or module differ between the sides.
     pub(super) moved: Vec<MergedId>,
     /// The outermost calls that are not matched to a call with the same name, except compiled regions and
     /// graphs that replaced calls.
@@ -50,7 +49,7 @@ impl Facts {
             {
                 facts.moved.push(id);
             }
-            // Views and allocations take no device time, and follow from the ops around them.
+            // Views and allocations take no device time, and whether they occur depends on nearby ops.
             let works = || {
                 analysis.measure() == Measure::HostSelfTime
                     || one.is_gpu_path(a)
@@ -123,7 +122,7 @@ impl Analysis {
 }
 
 /// Whether a GPU event, or the op or frame that launched it, is firmly matched. An op may launch different
-/// kernels on the two sides, so it is sufficient that the op is firmly matched.
+/// kernels on the two sides, so its kernels need not be matched themselves.
 fn is_firm(analysis: &Analysis, side: Side, event: CallId) -> bool {
     let tree = analysis.tree(side);
     let is_host = |&above: &CallId| matches!(tree.kind(above), CallKind::Op | CallKind::Frame);
@@ -169,8 +168,8 @@ fn roots(analysis: &Analysis) -> Vec<MergedId> {
     roots
 }
 
-/// Whether a node consists of matched frames that run the same function from the same file, but in a
-/// different folder on each side.
+/// Whether a node consists of two matched frames that run the same function from a file with the same name,
+/// but in a different folder on each side.
 fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {
@@ -182,7 +181,7 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
 }
 
 /// Whether the calls of a node are in compared steps, are not in regions, and are ops, frames, or launches
-/// outside of ops. Launches inside an op are compared by their kernels.
+/// outside of ops. Launches inside an op are not compared as calls; their kernels are compared instead.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);

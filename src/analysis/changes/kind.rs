@@ -25,8 +25,8 @@ pub enum ChangeKind {
     Layers,
     /// Ops were added, removed or replaced.
     Ops,
-    /// Ops on inputs with the same sizes and types have different argument values, or a different number of
-    /// tensors.
+    /// Ops whose inputs have the same sizes and types receive different argument values, or a different
+    /// number of tensors.
     Arguments,
     /// The optimizer or its implementation differs.
     Optimizer,
@@ -38,12 +38,12 @@ pub enum ChangeKind {
     InputPipeline,
     /// Collectives were added, removed or replaced.
     Collectives,
-    /// Python code without ops was added or removed.
+    /// Python code that calls no ops was added or removed.
     Python,
     /// Different kernels run for the same op with the same arguments.
     KernelSelection,
-    /// Device memory is requested from the driver in the compared steps, or the allocator reserves a
-    /// different amount.
+    /// The compared steps request device memory from the driver, or the allocator reserves a different amount
+    /// of memory.
     Allocator,
     /// Live memory grows from step to step.
     Leak,
@@ -122,7 +122,7 @@ impl ChangeKind {
         }
     }
 
-    /// Whether changes of this kind are read from the trace or inferred from kernel names.
+    /// Whether changes of this kind are read directly from the trace or inferred from kernel names.
     pub fn certainty(self) -> Certainty {
         if self == ChangeKind::MathMode { Certainty::Likely } else { Certainty::Certain }
     }
@@ -174,7 +174,7 @@ impl ChangeKind {
     }
 }
 
-/// Whether a change is known or inferred.
+/// Whether a change is known for certain or inferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
     /// The change is read from the trace.

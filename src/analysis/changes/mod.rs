@@ -57,7 +57,7 @@ pub struct Changes {
     firm_share: Option<f64>,
 }
 
-/// A program change: all facts of the same kind with the same value, and the consequences of these facts.
+/// A program change, which combines all facts of the same kind with the same value, and their consequences.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
@@ -83,8 +83,8 @@ pub struct Change {
 impl Change {
     /// What usually causes such a change; empty if there is no usual cause.
     pub(crate) fn usual(&self) -> &'static str {
-        // If a recording change has nodes, the recordings contain different layers, and there is no usual
-        // cause. All other recording changes come from profiler options.
+        // If a recording change has nodes, the recordings contain different layers, which has no usual cause.
+        // All other recording changes come from profiler options.
         if self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
             ""
         } else {
@@ -104,7 +104,7 @@ pub struct WithoutChange {
     pub cost: Nanos,
 }
 
-/// Removes duplicates, because a change may contain several rows of one op.
+/// Removes duplicates, because a change may contain several rows for one op.
 fn without_repeats<'a>(nodes: impl Iterator<Item = &'a MergedId>) -> Vec<MergedId> {
     let mut known = FxHashSet::default();
     nodes.copied().filter(|&node| known.insert(node)).collect()
@@ -196,7 +196,7 @@ impl Changes {
         self.has_work
     }
 
-    /// Whether both sides recorded the arguments of matched ops, so the arguments could be compared.
+    /// Whether both sides recorded the arguments of matched ops, so that the arguments could be compared.
     pub fn has_arguments(&self) -> bool {
         self.has_arguments
     }
@@ -233,8 +233,8 @@ impl Changes {
     }
 
     /// Difference per step, candidate − baseline, in the time that the device waits while the host is between
-    /// recorded calls. The host may then run Python code that was not recorded, sleep, or run the profiler
-    /// itself.
+    /// recorded calls. During that time, the host may run Python code that was not recorded, sleep, or run
+    /// the profiler itself.
     pub fn between_calls(&self) -> Nanos {
         self.between_calls
     }

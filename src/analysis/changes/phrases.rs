@@ -90,7 +90,7 @@ pub(super) fn within(draft: &Draft, side: Side, only: &BTreeMap<String, u64>) ->
 }
 
 /// Returns ` per step`, or an empty string if there is only one step. If the counts are sums over several
-/// steps, returns `suffix` instead.
+/// steps rather than counts per step, returns `suffix` instead.
 pub(super) fn per_step(scale: Scale, suffix: &str) -> String {
     if suffix.is_empty() && scale.steps.baseline.max(scale.steps.candidate) > 1 {
         " per step".to_owned()

@@ -22,7 +22,7 @@ impl Position {
         Position::of(tree, above)
     }
 
-    /// The position of a node itself, which may be a module or a frame.
+    /// The position of a node, including the node itself if it is a module or a frame.
     pub(super) fn at(analysis: &Analysis, node: MergedId) -> Position {
         let (side, call) = either(analysis, node);
         Position::of(analysis.tree(side), call)
@@ -78,7 +78,7 @@ pub(super) fn function(name: &str) -> Option<&str> {
     (path.ends_with(".py") && is_public).then_some(function)
 }
 
-/// Whether a path without a folder is a standard library module that profiled programs call.
+/// Whether a path without a folder is a module of the standard library that profiled programs often call.
 fn is_standard(path: &str) -> bool {
     const MODULES: [&str; 8] = [
         "contextlib.py",

@@ -29,8 +29,8 @@ const LOADING: [&str; 2] = ["enumerate(DataLoader)", "torch/utils/data/dataloade
 /// Substring in the names of frames that run a forward pass again in the backward pass.
 pub(super) const RECOMPUTING: &str = "torch/utils/checkpoint.py";
 
-/// Summary of an unmatched call and the calls below, excluding nested calls that have a counterpart with the
-/// same name.
+/// Summary of an unmatched call and the calls below it, excluding nested calls that have a counterpart with
+/// the same name.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Survey {
     /// Names of the outermost ops, in call order.
@@ -156,8 +156,8 @@ fn is_common(analysis: &Analysis, side: Side, call: CallId) -> bool {
 }
 
 impl Survey {
-    /// Whether the ops are nodes of the backward pass. One op that is not such a node is allowed, because it
-    /// may create the first gradient.
+    /// Whether the ops are nodes of the backward pass. One op may be something else, because it may create
+    /// the first gradient.
     pub(super) fn is_backward(&self) -> bool {
         self.backward > 0 && self.ops.len() - self.backward <= 1
     }
@@ -168,7 +168,7 @@ impl Survey {
     }
 }
 
-/// Class of the innermost module at or around a call, ignoring the wrapper module of `torch.compile`;
+/// Class of the innermost module that is or encloses a call, ignoring the wrapper module of `torch.compile`;
 /// empty if there is none.
 pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
     let class = |module: CallId| ModuleName::class_or_name(tree.name(module));
@@ -210,8 +210,8 @@ impl<'a> Modules<'a> {
         self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Whether both sides call modules of class `class` inside modules of class `around`, and the numbers of
-    /// calls to `class` differ both inside `around` and in total.
+    /// Whether both sides call modules of class `class` inside modules of class `around`, and the number of
+    /// calls to `class` differs between the sides, both inside `around` and in total.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
         let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
         let calls = [inside, self.calls(class)];
@@ -253,7 +253,7 @@ fn is_work(tree: &CallTree, call: CallId) -> bool {
     event.is_some_and(|event| tree.trace().category(event) == Category::CpuOp)
 }
 
-/// Whether a node is part of an optimizer step or resets gradients.
+/// Whether a node is part of an optimizer step or of a reset of the gradients.
 pub(super) fn is_in_optimizer(analysis: &Analysis, node: MergedId) -> bool {
     let (side, call) = either(analysis, node);
     let tree = analysis.tree(side);

@@ -204,7 +204,7 @@ fn after_space(words: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" {words}") }
 }
 
-/// Whether the change consists only in accumulating more gradients on one side.
+/// Whether the only change is that one side accumulates more gradients.
 fn counts_gradients(draft: &Draft) -> bool {
     let [one, two] = [&draft.names.baseline, &draft.names.candidate];
     one.is_empty() != two.is_empty()
@@ -400,7 +400,7 @@ fn optimizer(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
     }
 }
 
-/// How the optimizer updates its parameters: fused, foreach, or one tensor at a time.
+/// How the optimizer updates parameters: fused, foreach, or one tensor at a time.
 fn implementation(ops: &BTreeSet<&str>) -> Option<&'static str> {
     let has =
         |start: &str| ops.iter().any(|op| op.starts_with(start) && *op != "aten::_foreach_zero_");

@@ -5,7 +5,7 @@ use super::roofline::Efficiency;
 use super::trace::{OpEfficiency, TraceEfficiency};
 use serde::Serialize;
 
-/// Summary of the efficiency of one trace.
+/// Summary of one trace's efficiency.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EfficiencyInfo {
     /// The device whose peak rates were used; `None` if unknown.
@@ -36,14 +36,14 @@ pub struct FurthestOp {
     pub savable_us: Option<f64>,
     /// Floating-point operations in all calls, in units of 10^9.
     pub gflops: Option<f64>,
-    /// Bytes moved in all calls at least, in units of 10^6.
+    /// Minimum number of bytes moved in all calls, in units of 10^6.
     pub mbytes: Option<f64>,
     /// Achieved rate in 10^12 operations per second.
     pub tflops_per_s: Option<f64>,
     /// Achieved rate in 10^12 bytes per second.
     pub tb_per_s: Option<f64>,
-    /// What limits the op at the roofline: `compute` or `memory`. If the op took less time than the roofline
-    /// allows, the value is `cache_resident_or_model_too_high` and the rates are `None`.
+    /// What limits the op at the roofline: `compute` or `memory`. If the op took less time than its roofline
+    /// allows, the value is `cache_resident_or_model_too_high`, and the rates are `None`.
     pub bound: Option<&'static str>,
     /// Time at the roofline as a percentage of the measured time; `None` if the percentage exceeds 100.
     pub roofline_pct: Option<f64>,

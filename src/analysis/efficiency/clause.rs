@@ -3,8 +3,8 @@
 use super::roofline::{Bound, Efficiency};
 use crate::side::{PerSide, Side};
 
-/// Minimum relative difference at which work counts as changed. Smaller differences are treated as rounding
-/// errors.
+/// Minimum relative difference at which the amount of work counts as changed. Smaller differences are treated
+/// as rounding errors.
 const SAME_WORK: f64 = 0.01;
 
 /// Explains why a rate may exceed the device's peak.
@@ -15,9 +15,9 @@ const ABOVE_PEAK: &str = "data in a cache, or work overestimated";
 pub enum WorkChange {
     /// Both sides need the same number of operations and bytes, as far as these numbers are known.
     Same,
-    /// The candidate needs more operations or bytes, and not fewer of either.
+    /// The candidate needs more operations, more bytes, or both, and fewer of neither.
     More,
-    /// The candidate needs fewer operations or bytes, and not more of either.
+    /// The candidate needs fewer operations, fewer bytes, or both, and more of neither.
     Less,
     /// The candidate needs more operations and fewer bytes, or the reverse.
     Other,
@@ -41,7 +41,7 @@ pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Opt
     })
 }
 
-/// Compares two amounts: -1 for less, 0 for equal, 1 for more.
+/// Compares two amounts: -1 if the second is smaller, 0 if they are equal, 1 if it is larger.
 fn change(before: f64, after: f64) -> i8 {
     let least = SAME_WORK * before.abs().max(after.abs());
     if (after - before).abs() <= least {
@@ -81,7 +81,7 @@ pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     Some(format!("{} → {} {unit}{share}", short(before), short(after)))
 }
 
-/// Converts the rates to a unit that is 1000 times smaller if one of them would round to zero, as often
+/// Converts the rates to a unit that is 1000 times smaller if one of the rates would round to zero, as often
 /// happens on CPUs.
 fn readable(rates: [f64; 2], unit: &'static str) -> ([f64; 2], &'static str) {
     let rounds_to_zero = |rate: &f64| short(*rate) == "0.00";
@@ -92,7 +92,7 @@ fn readable(rates: [f64; 2], unit: &'static str) -> ([f64; 2], &'static str) {
     }
 }
 
-/// A clause that is used if a side's rate exceeds the peak: `2.1 TB/s → above peak (data in a cache, or work
+/// The clause used if a side's rate exceeds the peak: `2.1 TB/s → above peak (data in a cache, or work
 /// overestimated)`.
 fn above_peak(
     efficiency: &PerSide<Efficiency>,
@@ -110,8 +110,8 @@ fn above_peak(
     Some(format!("{before} → {after} ({ABOVE_PEAK})"))
 }
 
-/// Rounds for display: no decimals for numbers from 10, one decimal for numbers from 1, otherwise two
-/// decimals: `163`, `5.1`, `0.27`.
+/// Rounds a number for display: no decimals from 10 upward, one decimal from 1 to 10, and two decimals below
+/// 1: `163`, `5.1`, `0.27`.
 fn short(figure: f64) -> String {
     let decimals = match figure.abs() {
         large if large >= 10.0 => 0,

@@ -1,16 +1,16 @@
 //! Computes how many bytes the links between devices carry for the message of a communication kernel.
 //!
 //! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
-//! message divided by the time. *Bus* bandwidth is the algorithm bandwidth multiplied by the share of the
-//! message that each rank must send at least. For any number of ranks, bus bandwidth can therefore be
-//! compared with the speed of a link. Source: nccl-tests, PERFORMANCE.md.
+//! message divided by the time. *Bus* bandwidth is the algorithm bandwidth multiplied by the smallest share
+//! of the message that each rank must send. Bus bandwidth can therefore be compared with the speed of a link,
+//! whatever the number of ranks is. Source: nccl-tests, PERFORMANCE.md.
 //!
 //! ```text
 //! all_reduce                             2 · (n − 1) / n     size: the input
 //! all_gather, reduce_scatter, all_to_all     (n − 1) / n     size: the larger of input and output
 //! broadcast, reduce, send, recv, gather …              1     size: the larger of input and output
 //! ```
-//! The time of a communication kernel includes waiting for the other ranks.
+//! The time of a communication kernel includes the time spent waiting for other ranks.
 
 use super::dtype::Dtype;
 use crate::trace::{EventId, Trace};

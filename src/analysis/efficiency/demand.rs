@@ -17,7 +17,8 @@ pub enum Unit {
 pub struct Demand {
     /// Floating-point operations; a multiply-add counts as two.
     pub flops: f64,
-    /// Bytes that must be moved: inputs read once, outputs written once; `None` if a type is unknown.
+    /// Bytes that must be moved if each input is read once and each output is written once; `None` if a type
+    /// is unknown.
     pub bytes: Option<f64>,
     /// The kind of units that run the op.
     pub unit: Unit,
@@ -30,7 +31,7 @@ impl Demand {
         Demand { flops, bytes, unit: Unit::Matrix, precision: dtype.and_then(|d| d.precision) }
     }
 
-    /// Work on vector units, which compute with 32 bits if a type is narrower.
+    /// Work on vector units, which use 32 bits to compute with narrower types.
     pub(super) fn vector(flops: f64, bytes: Option<f64>, dtype: Option<Dtype>) -> Demand {
         let wide = dtype.is_some_and(|dtype| dtype.precision == Some(Precision::Fp64));
         let precision = if wide { Precision::Fp64 } else { Precision::Fp32 };

@@ -1,4 +1,4 @@
-//! Parses a type in a trace or a kernel name into its element size and precision.
+//! Parses the name of a type, from a trace or a kernel name, into an element size and a precision.
 
 /// A number format for which devices publish separate peak rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,7 +63,7 @@ pub(super) struct Dtype {
     pub(super) class: Class,
     /// Size of a stored element in bytes.
     pub(super) bytes: u8,
-    /// Precision for looking up peak rates; `None` for types without a peak rate on any unit.
+    /// Precision under which peak rates are looked up; `None` for types that have no peak rate on any unit.
     pub(super) precision: Option<Precision>,
     /// Number of values in a stored element: 2 if two 4-bit values share a byte.
     pub(super) values: u8,
@@ -104,7 +104,8 @@ impl Dtype {
         Some(Dtype::new(class, bytes, precision))
     }
 
-    /// The type with the given PyTorch scalar type number, as recorded for a `dtype` in `Concrete Inputs`.
+    /// The type with the given PyTorch scalar type number, which traces record for a `dtype` in `Concrete
+    /// Inputs`.
     pub(super) fn of_number(number: i64) -> Option<Dtype> {
         let name = match number {
             0 => "unsigned char",
@@ -167,7 +168,7 @@ impl Dtype {
 
 const FP4: Dtype = Dtype::new(Class::Float, 1, Some(Precision::Fp4));
 
-/// Position where `name` occurs as a whole template argument.
+/// Position at which `name` occurs as a complete template argument.
 fn first(arguments: &str, before: &str, name: &str) -> Option<usize> {
     let ends = |at: usize| arguments[at..].starts_with([',', '>']);
     arguments

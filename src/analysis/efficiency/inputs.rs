@@ -6,8 +6,8 @@
 //! Concrete Inputs  ["", "", "", "-1"]
 //!                  tensor    list        0-dim      value
 //! ```
-//! If a value is unreadable (a symbolic size, a list instead of a number), only the argument that contains
-//! the value is unknown. An efficiency model that needs an unreadable argument returns nothing.
+//! If a value is unreadable (such as a symbolic size, or a list instead of a number), only the argument that
+//! contains the value is unknown. An efficiency model that needs an unreadable argument returns nothing.
 
 use super::dtype::Dtype;
 use serde_json::Value;
@@ -22,13 +22,13 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
-    /// Number of elements, as a float because a product of sizes may exceed 64 bits.
+    /// Number of elements; a float, because the product of the sizes may exceed 64 bits.
     pub(super) fn elements(&self) -> f64 {
         product(&self.dims)
     }
 
-    /// Number of distinct tensor elements in memory. A broadcast dimension (stride 0) counts once.
-    /// Overlapping windows count at most as many elements as they span in memory.
+    /// Number of distinct tensor elements in memory. A broadcast dimension (stride 0) counts once. If windows
+    /// overlap, at most as many elements count as the windows span in memory.
     pub(super) fn distinct(&self) -> f64 {
         let Some(strides) = &self.strides else { return self.elements() };
         let pairs = || self.dims.iter().zip(strides);
@@ -49,7 +49,7 @@ impl Tensor {
         Some(self.elements() * f64::from(self.dtype?.bytes))
     }
 
-    /// A copy of the tensor, with the type `dtype` if the tensor's own type is unknown.
+    /// A copy of the tensor, to which the type `dtype` is assigned if the tensor's own type is unknown.
     pub(super) fn or_dtype(&self, dtype: Option<Dtype>) -> Tensor {
         Tensor { dtype: self.dtype.or(dtype), ..self.clone() }
     }
@@ -172,8 +172,8 @@ fn input(dims: &Value, dtype: Option<&Value>, strides: Option<&Value>) -> Input 
             .map(|(item, dims)| tensor(dims, at(dtype, item).as_ref(), at(strides, item).as_ref()));
         return tensors.collect::<Option<Vec<Tensor>>>().map_or(Input::Unknown, Input::List);
     }
-    // Unless the type is a tensor type, an empty list stands for a scalar or for a list of tensors that was
-    // not recorded. If the type is a tensor type, an empty list stands for a tensor without dimensions.
+    // For a tensor type, an empty list stands for a tensor without dimensions. For any other type, an empty
+    // list stands for a scalar or for a list of tensors that was not recorded.
     if list.is_empty() && Dtype::parse(name).is_none() {
         return if name == "TensorList" { Input::Unknown } else { Input::Value };
     }

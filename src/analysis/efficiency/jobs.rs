@@ -13,8 +13,8 @@
 //!         └── kernel
 //! ```
 //! If no modeled op is above a copy or a communication kernel, the copy or kernel is a job of its own, with
-//! the recorded number of bytes. Ops are found by [`CallTree::ancestors`]. For a kernel that a graph replays,
-//! the ancestors include the ops captured in the graph.
+//! the recorded number of bytes. Ops are found with [`CallTree::ancestors`]. If a graph replays a kernel, the
+//! kernel's ancestors include the ops captured in the graph.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -40,7 +40,7 @@ pub(super) enum Path {
     Network(f64),
 }
 
-/// The minimum work of one op, and the time that its events took.
+/// The minimum work of one op, and the time taken by its events.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Job {
     /// The op whose work the events do; the event itself if no op has a model.
@@ -108,8 +108,8 @@ impl Jobs {
     }
 }
 
-/// Whether a copy moves data between device and host. The decision is based on the names that the runtimes of
-/// both vendors use.
+/// Whether a copy moves data between device and host, according to the names that the runtimes of both
+/// vendors use.
 fn crosses_to_the_host(name: &str) -> bool {
     name.contains("HtoD") || name.contains("DtoH") || name.contains("Host")
 }
@@ -126,7 +126,7 @@ struct Finder<'a> {
     models: &'a Models,
     lengths: LengthsOf,
     known: FxHashMap<(TextId, ArgumentsId), Option<(Demand, Weight)>>,
-    /// The minimum work of op calls, if it depends on more than the arguments.
+    /// The minimum work of individual op calls, for ops whose work depends on more than their arguments.
     known_calls: FxHashMap<CallId, Option<(Demand, Weight)>>,
     /// For each op name, whether there is a model.
     names: FxHashMap<TextId, bool>,
@@ -141,7 +141,7 @@ struct Finder<'a> {
 struct Entered {
     /// Weight of the call, if the call is an op with known minimum work.
     weight: Option<Weight>,
-    /// Largest weight of an op between the call and the events below.
+    /// Largest weight of any op between the call and the events below it.
     heaviest_below: Option<Weight>,
     /// The nearest op with known minimum work at or above the call.
     nearest: Option<CallId>,
@@ -191,7 +191,7 @@ impl<'a> Finder<'a> {
         nearest
     }
 
-    /// The op whose work an event does, the minimum work of this op, and the memory or link through which the
+    /// The op whose work an event does, the op's minimum work, and the memory or link through which the op's
     /// bytes move.
     fn job(&mut self, event: CallId, nearest: Option<CallId>) -> Option<(CallId, Demand, Path)> {
         if let Some(transfer) = self.transfer(event) {
@@ -215,8 +215,8 @@ impl<'a> Finder<'a> {
         collectives::transfer(trace, self.tree.event(event)?)
     }
 
-    /// The bytes that an event without a modeled op moves. A copy reads and writes each byte, and a memset
-    /// only writes each byte.
+    /// The bytes moved by an event that has no modeled op: a copy reads and writes each byte, whereas a
+    /// memset only writes each byte.
     fn own_bytes(&self, event: CallId) -> Option<Demand> {
         let trace = self.tree.trace();
         let event = self.tree.event(event)?;

@@ -1,4 +1,4 @@
-//! Compares the minimum work of an op, in operations and bytes, with the op's time, using a roofline model.
+//! Compares the minimum work of an op (operations and bytes) with the time of the op, using a roofline model.
 //!
 //! ```text
 //! name, shapes, types ──models──▶ demand: operations, bytes

@@ -20,18 +20,19 @@ struct File {
     device: Vec<DevicePeaks>,
 }
 
-/// Peak rates of one kind of device.
+/// Peak rates of a kind of device.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DevicePeaks {
     /// Display name of the device.
     pub name: String,
-    /// Substrings that identify the device's name in a trace.
+    /// Substrings by which the device's name is recognized in a trace.
     names: Vec<String>,
-    /// Substrings in the names of other devices whose names also contain an entry of `names`.
+    /// Substrings that exclude a device: they occur in the names of other devices that also contain an entry
+    /// of `names`.
     #[serde(default)]
     except: Vec<String>,
-    /// Range of memory sizes, if several devices share a name.
+    /// Range of memory sizes, which distinguishes devices that share a name.
     memory_gib: Option<[f64; 2]>,
     /// Memory bandwidth, in 10^12 bytes per second.
     pub memory_tb_per_s: f64,
@@ -57,7 +58,7 @@ impl DevicePeaks {
         }
     }
 
-    /// Length of the longest matching entry in `names`; `None` if the device does not match.
+    /// Length of the longest entry in `names` that matches the device; `None` if no entry matches.
     fn fits(&self, device: &Device) -> Option<usize> {
         let gib = device.memory_bytes.map(|bytes| bytes as f64 / f64::from(1 << 30));
         let has_memory = match (self.memory_gib, gib) {
@@ -124,7 +125,7 @@ impl Peaks {
                 .iter()
                 .enumerate()
                 .filter_map(|(at, peaks)| Some((peaks.fits(device)?, at)));
-            // If several matches have the same length, the first device wins.
+            // If several devices have matches of the same length, the first of these devices wins.
             fitting.max_by_key(|&(length, at)| (length, std::cmp::Reverse(at))).map(|(_, at)| at)
         };
         let (own, others) = self.devices.split_at(self.own);

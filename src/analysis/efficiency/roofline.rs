@@ -1,4 +1,5 @@
-//! Computes rates, the bound, the time at the roofline, and the ratio of this time to the measured time.
+//! Computes the achieved rates, the bound, the time at the roofline, and the ratio of this time to the
+//! measured time.
 //!
 //! ```text
 //! TFLOP/s
@@ -33,7 +34,8 @@ impl Bound {
 }
 
 /// The work of a group of events, and how far the group is from the device's peak rates. The minimum work of
-/// an op is split among the op's events in proportion to their times, so the work adds up in any grouping.
+/// an op is split among the op's events in proportion to their times, so the total work is the same however
+/// events are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Efficiency {
     /// Total time of the group's events that have a model.
@@ -48,8 +50,8 @@ pub struct Efficiency {
     pub bytes: f64,
     /// Bytes that links to other devices must carry.
     pub bus_bytes: f64,
-    /// Number of modeled events for which the number of bytes is unknown; each event counts with its share of
-    /// the op.
+    /// Number of modeled ops for which the number of bytes is unknown; each event of such an op adds its
+    /// share of the op.
     unknown_bytes: f64,
     /// Time at the roofline in µs, separately for compute-bound and memory-bound events.
     compute_us: f64,
@@ -59,7 +61,7 @@ pub struct Efficiency {
 }
 
 impl Efficiency {
-    /// Adds an event that does work of `job` on a device with the given `peaks`.
+    /// Adds an event that does part of the work of `job` on a device with the given `peaks`.
     pub(super) fn add(&mut self, time: Nanos, job: Option<&Job>, peaks: Option<&DevicePeaks>) {
         self.time += time;
         self.events += 1;
@@ -109,7 +111,7 @@ impl Efficiency {
         self.roofed += time;
     }
 
-    /// Whether the group has measured time and models cover all of this time.
+    /// Whether the group has any measured time, and models cover all of it.
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
     }
@@ -140,8 +142,9 @@ impl Efficiency {
         Some(self.mbytes()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// Whether the events took less time than the roofline allows, because their data was in a cache or the
-    /// model overestimates the work. A rate above the roofline says nothing about the device.
+    /// Whether the events took less time than the roofline allows, either because their data was in a cache
+    /// or because the model overestimates their work. A rate above the roofline says nothing about the
+    /// device.
     pub fn is_above_peak(&self) -> bool {
         self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }
@@ -190,8 +193,8 @@ impl Efficiency {
     }
 }
 
-/// The share of an op's minimum work that is attributed to an event. Shares are proportional to the times of
-/// the op's events. If all times are zero, all events have the same share.
+/// The share of an op's minimum work that is attributed to an event. An event's share is proportional to its
+/// time; if all events of the op take no time, they have the same share.
 fn part(time: Nanos, job: &Job) -> f64 {
     match job.time {
         Nanos::ZERO => 1.0 / f64::from(job.events),
@@ -199,7 +202,7 @@ fn part(time: Nanos, job: &Job) -> f64 {
     }
 }
 
-/// The bound of an op's minimum work, and the minimum time for this work in µs.
+/// The resource that limits an op at the roofline, and the minimum time for the op's work in µs.
 fn roofline(demand: Demand, peaks: &DevicePeaks) -> Option<(Bound, f64)> {
     let memory = demand.bytes? / peaks.memory_tb_per_s / 1e6;
     let compute = match demand.flops {

@@ -36,8 +36,8 @@ struct Model {
 pub struct Models {
     models: Vec<Model>,
     by_name: FxHashMap<String, usize>,
-    /// Prefix and suffix of an op name, and the position of the model. The first model that matches
-    /// a name wins.
+    /// For each name with a `*`: the strings before and after the `*`, and the position of the model. If
+    /// several models match a name, the first one wins.
     patterns: Vec<(String, String, usize)>,
 }
 
@@ -107,7 +107,7 @@ impl Models {
         Ok(())
     }
 
-    /// Adds the models in `others` for names that have no model yet.
+    /// Adds those models in `others` whose names have no model yet.
     fn before(mut self, others: Models) -> Models {
         let offset = self.models.len();
         let known: Vec<String> =

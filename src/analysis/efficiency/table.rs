@@ -1,10 +1,10 @@
 //! Lists the ops of an [`Analysis`] by name and shapes on both sides, with the maximum possible saving for
 //! each op.
 //!
-//! An attribution row that models cover completely is grouped with rows that have the same name and shapes.
-//! Each such group contains both sides. If models cover only part of a row, such as a compiled region with
-//! its own kernels, the modeled ops in the row are grouped individually. Ops with the same name and shapes on
-//! both sides then share a group.
+//! An attribution row that models cover completely is grouped with the rows that have the same name and
+//! shapes, so the group contains the events of both sides. If models cover only part of a row, such as a
+//! compiled region with its own kernels, the modeled ops in the row are grouped individually. In that case,
+//! ops share a group if they have the same name and shapes, whichever side they are on.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
@@ -27,8 +27,8 @@ pub struct EfficiencyRow {
     pub count: PerSide<u64>,
     /// Work and time of the measured events.
     pub efficiency: PerSide<Efficiency>,
-    /// Measured events, which are needed to look up times in additional runs; empty if there are no
-    /// additional runs.
+    /// Measured events, from which times in additional runs are looked up; empty if there are no additional
+    /// runs.
     pub(crate) events: PerSide<Vec<CallId>>,
 }
 
@@ -67,7 +67,7 @@ impl Analysis {
             table.add(row);
         }
         let mut rows: Vec<EfficiencyRow> = table.groups.into_sorted().map(|(_, row)| row).collect();
-        // The sort is stable, so ties stay in the order of name, shapes and types.
+        // The sort is stable, so ties remain in the order of name, shapes and types.
         rows.sort_by(|a, b| {
             let saved =
                 |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us().unwrap_or(-1.0);

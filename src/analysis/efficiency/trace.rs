@@ -1,4 +1,4 @@
-//! Computes the efficiency of any group of events in a tree, and of each combination of op and shapes.
+//! Computes the efficiency of any group of events in a tree, and of each op with each set of shapes.
 
 use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};
@@ -78,8 +78,7 @@ impl TraceEfficiency {
         self.of_events(&self.measure.calls(&self.tree).collect::<Vec<_>>())
     }
 
-    /// Work and time of the events whose launch is in the trace. An event without a launch has no op above
-    /// it.
+    /// Work and time of the events whose launch is in the trace; all other events have no op above them.
     pub fn launched(&self) -> Efficiency {
         let is_launched = |&event: &CallId| match self.measure {
             Measure::GpuTime => self.tree.launch(event).is_some(),
@@ -102,7 +101,7 @@ impl TraceEfficiency {
             group.efficiency.add(self.measure.time(&self.tree, event), Some(job), self.peaks());
         }
         let mut ops: Vec<OpEfficiency> = groups.into_values().collect();
-        // The sort is stable, so ties stay in the order of name, shapes and types.
+        // The sort is stable, so ties remain in the order of name, shapes and types.
         ops.sort_by(|a, b| {
             let saved = |op: &OpEfficiency| op.efficiency.savable_us().unwrap_or(-1.0);
             let time = |op: &OpEfficiency| Reverse(op.efficiency.time);

@@ -1,5 +1,5 @@
-//! Finds matched ops that absorbed adjacent kernels: on one side, the op also does the work that separate
-//! kernels do on the other side.
+//! Finds matched ops that absorbed the kernels directly before or after them: on one side, the op also does
+//! the work that separate kernels do on the other side.
 //!
 //! ```text
 //! trace1                    trace2
@@ -21,7 +21,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Adjacent kernels below a node that only one side has.
+/// A run of consecutive kernels below a node that only one side has.
 #[derive(Debug)]
 pub(super) struct OneSided {
     pub(super) node: MergedId,
@@ -29,7 +29,7 @@ pub(super) struct OneSided {
     pub(super) kernels: Vec<CallId>,
 }
 
-/// The kernels of a matched pair of ops, including the absorbed kernels, and the resulting change.
+/// The kernels of a matched pair of ops, including any absorbed kernels, and the resulting change.
 pub(super) struct Absorbed {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
@@ -39,14 +39,15 @@ pub(super) struct Absorbed {
 /// Maximum number of ops that one op of the same name may absorb.
 const MOST: usize = 8;
 
-/// The runs of unmatched kernels directly before and directly after a matched pair of ops, as positions.
+/// The positions of the runs of unmatched kernels directly before and directly after a matched pair of ops.
 #[derive(Debug, Default, Clone, Copy)]
 struct Beside {
     before: Option<usize>,
     behind: Option<usize>,
 }
 
-/// Finds all matched ops that absorbed adjacent unmatched kernels. Each kernel is absorbed by at most one op.
+/// Finds all matched ops that absorbed unmatched kernels directly before or after them. Each kernel is
+/// absorbed by at most one op.
 pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     let mut beside: BTreeMap<(usize, Side), Beside> = BTreeMap::new();
     for (at, run) in runs.iter().enumerate() {
@@ -60,8 +61,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     }
     let mut used: BTreeSet<(Side, CallId)> = BTreeSet::new();
     let mut found = Vec::new();
-    // Shapes are tried before names: shapes explain all neighbors of a pair at once, while a name explains only
-    // the ops that the name mentions.
+    // Shapes are tried before names, because shapes explain all ops next to a pair at once, while a name
+    // explains only the ops that it mentions.
     for together in [true, false] {
         for (&(row, side), near) in &beside {
             let free = |at: Option<usize>| -> Vec<Leaf<'_>> {
@@ -89,8 +90,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     found
 }
 
-/// Compares the unmatched kernels that the two sides run between the same two matched pairs, at any depth. If
-/// there is evidence for a fusion, one side fused the kernels of the other side.
+/// Compares the unmatched kernels that the two sides run between the same two matched pairs, at any depth,
+/// and checks whether one side fused the kernels that the other side runs.
 fn facing(
     pieces: &Pieces<'_>,
     runs: &[OneSided],
@@ -124,11 +125,12 @@ fn facing(
     judged.collect()
 }
 
-/// The kernels of both sides, the change, and the absorbed kernels.
+/// The kernels on both sides, how the kernel count changed, and the absorbed kernels.
 type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
 
-/// Finds ops that have the same name as a matched pair and run directly before or after the pair. On one side, the
-/// shapes of these ops and of the pair's op must add up to the shapes of the pair's op on the other side.
+/// Finds ops that have the same name as a matched pair and run directly before or after the pair. The shapes
+/// of these ops and of the pair's op on the same side must add up to the shapes of the pair's op on the other
+/// side.
 fn by_shapes(
     pieces: &Pieces<'_>,
     (row, side): (usize, Side),
@@ -155,8 +157,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// Absorbs a run of ops if the row's names on the other side mention all of these ops and the row's names on this
-/// side mention none of them.
+/// Absorbs a run of ops if the names in the row mention all of these ops on the other side, but none of them
+/// on this side.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
@@ -192,13 +194,13 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     })
 }
 
-/// Whether the names on the other side mention the op, but the names on this side do not.
+/// Whether the names in the row mention the op on the other side, but not on this side.
 fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
     said(there) && !said(here)
 }
 
-/// The matched rows whose kernels launch directly before and directly after `kernels`.
+/// The matched rows whose kernels are launched directly before and directly after `kernels`.
 fn neighbours(pieces: &Pieces<'_>, side: Side, kernels: &[CallId]) -> [Option<usize>; 2] {
     let analysis = pieces.analysis;
     let tree = analysis.tree(side);

@@ -1,19 +1,21 @@
-//! Decides whether, at a node, one side fused work that the other side runs as several ops.
+//! Decides, for one node, whether a side fused work that the other side runs as several ops.
 //!
-//! The fused side must have fewer kernels and fewer ops (or launches without an op). Every op on the other side
-//! must be explained, and every op on the fused side must explain at least one op on the other side. An op is
-//! explained by one of these properties:
+//! The fused side must have fewer kernels and fewer ops (or launches without an op). Every op on the other
+//! side must be explained by an op on the fused side, and every op on the fused side must explain at least
+//! one op on the other side. An op is explained by one of these properties:
 //!
-//! - its name: all words of the op's name appear in the name of an op or kernel on the fused side. Compilers list
-//!   ops in kernel names this way (`aten::mul` ← `triton_poi_fused_add_mul_0`);
-//! - its category: the category on the fused side *replaces* the categories on the other side, all of which are
-//!   present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules;
-//! - its shapes: one op with the same name takes inputs that are shared or add up (`mm [8, 64] [64, 192]` ← three
-//!   `mm [8, 64] [64, 64]`);
+//! - its name: all words of the op's name appear in the name of an op or kernel on the fused side, as in
+//!   kernel names in which compilers list ops (`aten::mul` ← `triton_poi_fused_add_mul_0`);
+//! - its category: the category on the fused side *replaces* the categories on the other side, where all of
+//!   the replaced categories must be present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the
+//!   category rules;
+//! - its shapes: one op takes the combined inputs of several ops with the same name; each input is either
+//!   shared by all of these ops or as large as their inputs together (`mm [8, 64] [64, 192]` ← three `mm [8,
+//!   64] [64, 64]`);
 //! - its position: one op with one kernel replaces several ops, and the inputs of this one op are the
 //!   external inputs of the replaced ops.
 //!
-//! Copies need no explanation, because fusion is expected to remove copies.
+//! Copies need no explanation, because a fusion is expected to remove copies.
 
 use super::KernelChange;
 use super::leaves::Leaf;
@@ -46,7 +48,7 @@ impl FusionEvidence {
     }
 }
 
-/// The side with fewer kernels; the candidate if both sides have the same number.
+/// The side with fewer kernels; the candidate if both sides have the same number of kernels.
 pub(super) fn short_side(kernels: &PerSide<Vec<CallId>>) -> Side {
     if kernels.baseline.len() < kernels.candidate.len() { Side::Baseline } else { Side::Candidate }
 }
@@ -111,8 +113,8 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
-/// Whether the side with more kernels calls an op at most as often as the other side; true if the other side lacks
-/// the op. A call that keeps its name explains only one call on the other side.
+/// Whether the side with more kernels calls an op at most as often as the other side does, or the other side
+/// does not call the op at all. A call explains at most one call with the same name on the other side.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();
@@ -138,8 +140,9 @@ pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
-/// Whether the side with more kernels has all categories that `short` replaces, and only auxiliary work otherwise.
-/// For example, fused attention may absorb a scale and a dropout along with the matrix products and the softmax.
+/// Whether the side with more kernels has all categories that `short` replaces, and apart from them only
+/// auxiliary work. For example, fused attention may absorb a scale and a dropout along with the matrix
+/// products and the softmax.
 fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);

@@ -16,7 +16,7 @@ use std::rc::Rc;
 pub(super) struct Instance<'a> {
     pub(super) node: MergedId,
     pub(super) path: String,
-    /// Names of the ops that launch the kernels on each side, in order.
+    /// Names of the ops that launch the kernels on each side, in launch order.
     pub(super) ops: PerSide<Vec<&'a str>>,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
@@ -41,7 +41,8 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Directly below a thread, adjacent work may be unrelated, so different kernel counts prove nothing.
+        // Directly below a thread, consecutive work may be unrelated, so different kernel counts prove
+        // nothing.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
             let told_apart_by = if is_bare { short_names(analysis, &kernels) } else { Vec::new() };
@@ -97,7 +98,7 @@ fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
     Some(analysis.tree(side).kind(call))
 }
 
-/// A lowest common node, and the number of an interval between two common children of this node.
+/// A lowest common node, and the number of an interval between two of its common children.
 type Place = (MergedId, u32);
 
 /// The kernels in each interval, in launch order.
@@ -106,7 +107,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     let stretches = PerSide::from_fn(|side| stretches(pieces, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
-        // Kernels without a launch share only the root, so they have no structure to compare.
+        // Kernels without a launch have only the root in common, so there is no structure to compare.
         let Some(node) = row
             .lowest_common
             .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced))
@@ -121,7 +122,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
         }
     }
     for kernels in nodes.values_mut() {
-        // Call ids are in preorder, which is the launch order within a thread.
+        // Call ids follow preorder, which is the launch order within a thread.
         kernels.baseline.sort_unstable();
         kernels.candidate.sort_unstable();
     }
@@ -129,7 +130,7 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
 }
 
 /// For each call, the number of earlier siblings that have GPU work and a counterpart below the same node.
-/// The counterparts may be in a different order on the other side.
+/// The other side may call the counterparts in a different order.
 ///
 /// ```text
 /// forward
@@ -173,7 +174,7 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            // If only the other side has an op around the launch, that op determines the interval.
+            // If only the other side has an op that encloses the launch, that op determines the interval.
             let below = merged.node(below);
             let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
             return of(side).or_else(|| of(side.other())).unwrap_or(0);
@@ -217,8 +218,8 @@ impl Paths<'_> {
         path
     }
 
-    /// Name of a matched pair without details that vary between instances. Unmatched calls are not part of a path,
-    /// because they differ between instances.
+    /// Name of a matched pair without details that vary between instances. Unmatched calls are left out of
+    /// paths, because they differ between instances.
     fn name(&self, node: MergedId) -> Option<&str> {
         let diff = self.analysis.diff();
         if is_thread(self.analysis, node) {
@@ -226,7 +227,7 @@ impl Paths<'_> {
         }
         let (baseline, candidate) = match diff.merged().node(node) {
             MergedNode::Both(baseline, candidate) => (baseline, candidate),
-            // A compiled region also stands for the calls that the region replaced on the other side.
+            // A compiled region also represents the calls that it replaced on the other side.
             MergedNode::Only(side, call) => return Some(diff.plain_name(side, call)),
         };
         let names = [

@@ -1,8 +1,8 @@
-//! Finds nodes where one side needs fewer kernels than the other.
+//! Finds nodes at which one side runs fewer kernels than the other.
 //!
-//! Only structure counts. All kernels with the same lowest common node are compared, separately for each
-//! interval between two common children unless the node is an op. Copies and memsets are ignored, because
-//! they differ arbitrarily between libraries and between profilers.
+//! Only structure counts. All kernels with the same lowest common node are compared; unless the node is an
+//! op, the intervals between its common children are compared separately. Copies and memsets are ignored,
+//! because they differ arbitrarily between libraries and between profilers.
 //!
 //! ```text
 //! Block                       Block
@@ -10,8 +10,8 @@
 //! └── >> aten::add   2 kernels                                    fused in trace2
 //! ```
 //! A *fusion* is reported if both sides have the node, one side has fewer ops and fewer kernels there, and
-//! the ops on that side explain every op on the other side (see `explain`). At least two instances must
-//! agree. If the kernel counts differ but there is no fusion, a *change of the kernel count* is reported.
+//! the ops on that side explain every op on the other side (see `explain`). At least two instances must agree
+//! on the change. If the kernel counts differ for another reason, a *change of the kernel count* is reported.
 
 mod absorbed;
 mod explain;
@@ -32,7 +32,7 @@ use pieces::Pieces;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum number of agreeing instances for a fusion.
+/// Minimum number of agreeing instances required to report a fusion.
 const ENOUGH: usize = 2;
 
 /// How the number of kernels at a node changed.
@@ -44,7 +44,7 @@ pub enum KernelChange {
     Count,
 }
 
-/// Nodes that share a path and have the same change of the kernel count.
+/// Nodes that share a path and at which the kernel count changed in the same way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusionRow {
     /// The modules and ops between the thread and the node, followed by the node, all without instance
@@ -60,7 +60,7 @@ pub struct FusionRow {
     pub kernels: PerSide<BTreeMap<String, u64>>,
     /// Total kernel time over the agreeing instances.
     pub time: PerSide<Nanos>,
-    /// Number of nodes with this path that have kernels on both sides, launched by these ops.
+    /// Number of nodes with this path whose kernels on both sides are launched by these ops.
     pub instances: usize,
     /// Number of `instances` that have these kernel counts and this change.
     pub agreeing: usize,
@@ -69,13 +69,13 @@ pub struct FusionRow {
 }
 
 impl FusionRow {
-    /// Candidate − baseline of the kernel times.
+    /// Difference between the kernel times, candidate − baseline.
     pub fn difference(&self) -> Nanos {
         self.time.candidate - self.time.baseline
     }
 }
 
-/// The path and the launching ops on each side. All instances in a row share both.
+/// The path, and the launching ops on each side, both of which all instances in a row share.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 /// Instances agree if they share a [`Place`], the kernel counts and the change.

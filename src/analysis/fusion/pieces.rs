@@ -16,8 +16,8 @@ use crate::trace::{ByName, Category, Nanos};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
 
-/// The pieces of work on both sides. The lists of op pieces are empty if GPU time is compared, because every
-/// piece is a kernel in this case.
+/// The pieces of work on both sides. If GPU time is compared, the lists of op pieces are empty, because every
+/// piece is a kernel.
 pub(super) struct Pieces<'a> {
     pub(super) analysis: &'a Analysis,
     pub(super) leaves: Leaves<'a>,
@@ -78,8 +78,8 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
     std::iter::once(0).chain(counts).collect()
 }
 
-/// Marks the innermost ops that do specific work. Also marks the outermost ops that do auxiliary work, except
-/// ops that contain an op with specific work or are inside one.
+/// Marks the innermost ops that do specific work, and the outermost ops that do auxiliary work, except those
+/// that contain an op with specific work or are contained in one.
 fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
     let mut known = ByName::new(tree.trace());

@@ -5,12 +5,13 @@
 //! trace2    mm [a]   fused_add_mul    mm [b]   fused_mean_pow
 //! ```
 //! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two
-//! aligned pairs, these ops are aligned by op alone if both sides call them equally often. Each op between
-//! two aligned pairs is assigned to the first kernel that may contain the op, in order. A remaining op is
-//! assigned to a later kernel, since a compiler defers the ops that it fuses. If enough later kernels remain,
-//! one op is assigned to each of these kernels. A kernel without ops is joined to another kernel if the name
-//! of the kernel without ops contains an op of the other kernel. For example, a reduction in two steps has a
-//! small second kernel. Ops and kernels without a match by name stay unassigned, on both sides.
+//! aligned pairs, these ops are aligned by op alone if both sides call them the same number of times. Each op
+//! between two aligned pairs is assigned to the first kernel that may contain the op, in order. An op that
+//! remains is assigned to a later kernel, because a compiler defers the ops that it fuses. If enough later
+//! kernels remain, each of them is assigned at most one such op. A kernel to which no op was assigned is
+//! joined to another kernel if its name contains an op of that kernel. For example, a reduction in two steps
+//! has a small second kernel without ops of its own. Ops and kernels that cannot be matched by name remain
+//! unassigned, on both sides.
 
 use super::KernelChange;
 use super::explain::FusionEvidence;
@@ -22,8 +23,8 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Maximum product of the lengths of two lists to align. If the product is larger, the lists are matched
-/// greedily, in order.
+/// Maximum product of the lengths of two lists that are aligned. If the product is larger, the lists are
+/// matched greedily, in order.
 const LONGEST: usize = 4_000_000;
 
 /// A kernel of a region with the ops assigned to the kernel, or all unassigned kernels and ops of a region.
@@ -103,8 +104,8 @@ fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool 
 struct Assigned {
     /// For each replaced op, the position of its kernel.
     stands_for: Vec<Option<usize>>,
-    /// For each kernel, the position of the kernel to which the kernel is joined. A kernel that is not joined has
-    /// its own position.
+    /// For each kernel, the position of the kernel to which it is joined, or its own position if it is not
+    /// joined.
     belongs_to: Vec<usize>,
 }
 
@@ -160,9 +161,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Matches ops with the same name that the region still calls, but with different shapes (attention on fewer
-/// heads). The ops are matched in order if both sides have the same number of ops with this name, and the
-/// region calls no other ops in the gap.
+/// Matches replaced ops with ops of the same name that the region still calls, but on different shapes (such
+/// as attention with fewer heads). The ops are matched in order if both sides call this op the same number of
+/// times in the gap, and the region calls no other ops there.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -220,8 +221,7 @@ fn one_each(
     }
 }
 
-/// Joins each kernel that has no ops to a nearby kernel, if the name of the kernel without ops contains the
-/// ops of the nearby kernel.
+/// Joins each kernel that has no ops to a nearby kernel whose ops occur in its name.
 fn joined(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],

@@ -16,8 +16,7 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Unclassified time is reported if its share is at least this many percent. A smaller share would be shown
-/// as 0.00%.
+/// Minimum share of unclassified time that is reported, in percent. A smaller share would be shown as 0.00%.
 const LEAST_SHARE: f64 = 0.005;
 
 /// Panic message if a call of a tally has no slot.
@@ -39,7 +38,7 @@ pub struct CategoryRow {
 pub struct KernelRow {
     /// Name of the events.
     pub kernel: String,
-    /// The category, and the evidence on which it is based.
+    /// The category, and the evidence that determined it.
     pub category: EventCategory,
     /// Name of the nearest op above the events; empty if there is none.
     pub op: String,
@@ -89,7 +88,7 @@ impl Analysis {
                 tally,
             })
             .collect();
-        // The sort is stable, so rows with the same time stay in the order of name, op and category.
+        // The sort is stable, so rows with the same time remain in the order of name, op and category.
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         rows
     }
@@ -156,7 +155,7 @@ impl Analysis {
         most.map_or("", |(id, _)| self.options().categories.name(id))
     }
 
-    /// Every measured event exactly once, row by row, with the baseline first in each row.
+    /// All measured events, each exactly once, row by row; in each row, the baseline's events come first.
     pub(super) fn accounted(&self) -> impl Iterator<Item = (Side, CallId)> + '_ {
         self.rows().iter().flat_map(|row| {
             Side::BOTH

@@ -1,6 +1,5 @@
-//! Finds the kernels that both sides run below a matched op, with the same kernel name on both sides. Kernels
-//! with one name run the same code, so a difference in time comes from clocks, memory, the machine, or
-//! different shapes.
+//! Finds kernels that both sides run under the same name below a matched op. Kernels with the same name run
+//! the same code, so a difference in their times comes from clocks, memory, the machine, or different shapes.
 
 use super::most_time_first;
 use crate::analysis::shared_texts::SharedTexts;
@@ -10,7 +9,7 @@ use crate::trace::TextId;
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 
-/// All events of one kernel below matched ops that share a name and shapes.
+/// All events of a kernel below matched ops that share a name and shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernelRow {
     /// Name of the matched ops, or of the launch if there is no op.
@@ -35,7 +34,7 @@ impl SameKernelRow {
 pub struct SameKernels {
     /// The rows, sorted by descending total time of both sides.
     pub rows: Vec<SameKernelRow>,
-    /// All events that are in no row; the rows and these events add up to the totals.
+    /// All events that are in no row; the times of the rows and of these events add up to the totals.
     pub others: Tally,
 }
 
@@ -49,7 +48,7 @@ impl SameKernels {
 /// Key of a row: the numbers of the op name and of the kernel name, and the shapes on both sides.
 type Key = (u32, u32, PerSide<TextId>);
 
-/// An event of a row, with the number of the event's name.
+/// An event in a row, with the number assigned to the event's name.
 type Named = (u32, Side, CallId);
 
 impl Analysis {
@@ -85,7 +84,8 @@ impl Analysis {
                 }
             }
         }
-        // The second sort is stable, so rows with the same time stay in the order of their names and shapes.
+        // The second sort is stable, so rows with the same time remain in the order of their names and
+        // shapes.
         rows.sort_unstable_by(|a, b| a.texts().cmp(&b.texts()));
         rows.sort_by_cached_key(|row| most_time_first(&row.tally));
         SameKernels { rows, others }
@@ -99,7 +99,7 @@ impl Analysis {
                 row.events[side].iter().map(|&event| (texts.of_event(side, event), side, event)),
             );
         }
-        // The sort is stable, so events with the same name stay in order.
+        // The sort is stable, so events with the same name keep their relative order.
         events.sort_by_key(|event| event.0);
         events
     }

@@ -1,10 +1,10 @@
 //! Collects the distinct Python stacks from which measured events were launched.
 //!
-//! A stack is the Python stack at *launch* time on the launching thread. It contains the frames above the
-//! launch in the call tree, not what Python does while the GPU runs the kernel. Traces from 2021 have no
-//! frames; instead, they contain a string for each op that lists the frames, innermost first.
+//! A stack is the Python stack on the launching thread at *launch* time. It contains the frames above the
+//! launch in the call tree, not the frames that Python runs while the GPU runs the kernel. Traces from 2021
+//! have no frames; instead, each op has a string that lists the frames, innermost first.
 //!
-//! Stacks that differ only in object addresses and module instance numbers are treated as one.
+//! Stacks that differ only in object addresses and module instance numbers are treated as the same stack.
 
 use crate::analysis::Analysis;
 use crate::program::Measure;
@@ -14,7 +14,7 @@ use crate::tree::{CallId, CallKind, CallTree, Descent, ModuleName};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// A distinct Python stack, and the number of events launched below it.
+/// A distinct Python stack, and the number of events that were launched from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PythonStack {
     /// Number of events.
@@ -146,7 +146,7 @@ struct Known {
 }
 
 /// A frame name without module instance number and object address, so that stacks that differ only in these
-/// details are treated as one. Line numbers are kept because they identify the call site.
+/// details are treated as the same stack. Line numbers are kept because they identify the call site.
 fn lasting_name(name: &str) -> &str {
     if let Some(number) = ModuleName::of(name).and_then(|module| module.number) {
         return &name[..name.len() - number.len() - "_".len()];
@@ -154,7 +154,7 @@ fn lasting_name(name: &str) -> &str {
     name.split_once(" at 0x").map_or(name, |(what, _)| what)
 }
 
-/// The stack string that the nearest op recorded.
+/// The stack string that was recorded for the nearest op.
 fn recorded_text(tree: &CallTree, call: CallId) -> Option<TextId> {
     let stacks = tree.trace().call_stacks();
     std::iter::once(call)

@@ -1,4 +1,5 @@
-//! Matches the layers of the two sides, and computes the time of each layer and the ops of an average layer.
+//! Matches the layers of the two sides, and computes the time of each layer and the times of the ops in an
+//! average layer.
 
 mod ops;
 mod pairs;

@@ -1,8 +1,8 @@
 //! Computes `layer_ops.csv`: the ops of an average layer on both sides of an [`Analysis`].
 //!
 //! A line combines attribution rows that have the same name and the same index in their layer, such as the
-//! second `aten::addmm` of each layer. Each layer in each step is one sample of the line. For graph replays,
-//! a line combines kernels instead of rows, because a row contains a whole graph.
+//! second `aten::addmm` of each layer. Each layer contributes one sample to the line in each step. For graph
+//! replays, a line combines kernels instead of rows, because a row contains a whole graph.
 
 use super::{LayerPairs, PlacePair};
 use crate::analysis::Analysis;
@@ -16,13 +16,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One op of a layer, over all layers of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerOpRow {
-    /// A layer that stands for its layer stack, or work outside of layers.
+    /// The layer that represents its stack, or the work outside of layers.
     pub place: PlacePair,
     /// The phase of the op.
     pub phase: Phase,
     /// Position among the ops of the stack and phase, from 0.
     pub position: u32,
-    /// Name of the attribution rows or, in a graph, of the kernel.
+    /// Name of the attribution rows, or name of the kernel in a graph replay.
     pub name: String,
     /// Index among the ops with the same name in the layer, from 0; always 0 outside of layers.
     pub nth: u32,
@@ -39,8 +39,8 @@ pub struct Spread {
     pub of_layers: u64,
     /// Number of measured events of the op.
     pub events: u64,
-    /// Total time of the op over all layers. The totals of all table rows add up to the totals of
-    /// the analysis.
+    /// Total time of the op over all layers. Over all table rows, these times add up to the totals of the
+    /// analysis.
     pub total: Nanos,
     /// Sum of the squared times over all layers, in µs².
     squares: f64,
@@ -61,8 +61,8 @@ impl Spread {
     }
 }
 
-/// The layers to average, and their phase. The number is a position in [`LayerPairs::places`]: the position of the
-/// first layer in a stack, or of the work outside of layers.
+/// A group of layers to average, and their phase. The group is given by a position in [`LayerPairs::places`]:
+/// the position of the first layer in the stack, or of the work outside of layers.
 type Group = (usize, Phase);
 
 /// One layer in one step: the layer's position in [`LayerPairs::places`], and the step.
@@ -82,8 +82,8 @@ struct Cell {
 }
 
 impl Analysis {
-    /// The ops of an average layer of each stack and phase, in execution order, followed by the ops
-    /// outside of layers. The times of all lines add up to the totals on both sides.
+    /// The ops of an average layer in each stack and phase, in execution order, followed by the ops outside
+    /// of layers. The times of all lines add up to the totals on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
         let (mut names, mut pieces) = (Names::default(), Vec::new());
         let of_rows: Vec<Name> =
@@ -134,7 +134,7 @@ impl Analysis {
     }
 }
 
-/// Numbers assigned to the names of the pieces.
+/// Assigns numbers to the names of the pieces.
 #[derive(Debug, Default)]
 struct Names(FxHashMap<String, Name>);
 
@@ -164,7 +164,7 @@ impl Names {
     }
 }
 
-/// A measured event with the properties that determine the line to which it belongs.
+/// A measured event, with the properties that determine its line.
 #[derive(Debug)]
 struct Piece {
     group: Group,
@@ -174,18 +174,18 @@ struct Piece {
     time: Nanos,
 }
 
-/// How ops with the same name within a layer are distinguished.
+/// How ops that have the same name within a layer are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Within {
     /// Ops with the same name are distinguished by attribution row, which both sides share.
     Row(usize),
     /// Ops with the same name are distinguished by event, which exists on only one side.
     Graph(CallId),
-    /// Ops with the same name are not distinguished: outside of layers, each name has a single line.
+    /// Ops with the same name are not distinguished, because outside of layers each name has a single line.
     Nothing,
 }
 
-/// A unit of work with its name. The side is `None` for units that both sides share.
+/// A unit of work, and its name. The side is `None` for units that both sides share.
 type Unit = (Within, Option<Side>, Name);
 
 impl Piece {

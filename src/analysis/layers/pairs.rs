@@ -1,8 +1,8 @@
 //! Matches the layers of the two traces.
 //!
-//! Layers are matched greedily, beginning with the two layers that have the most matched calls between them.
-//! Two stacks may have no matched calls at all, for example graph replays on two platforms that share no
-//! kernel names. Such stacks are matched by class, and their layers by position.
+//! Layers are matched greedily, beginning with the two layers that have the most calls matched with each
+//! other. Two stacks may have no calls matched with each other, for example graph replays on two platforms
+//! without common kernel names. Such stacks are matched by class, and their layers by position.
 
 use crate::analysis::Analysis;
 use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
@@ -11,14 +11,14 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A layer that is matched between the two sides, or work outside of layers.
+/// A layer on both sides, or on one side if it has no counterpart; or work outside of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlacePair {
     /// The work before the first layer of a step.
     Pre,
     /// A layer; `None` on a side that has no counterpart.
     Layer {
-        /// Index of the pair of layer stacks that contains the layer.
+        /// Index of the pair of matched layer stacks to which the layer belongs.
         stack: u32,
         /// The matched layer on each side.
         layers: PerSide<Option<LayerId>>,
@@ -168,8 +168,8 @@ fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
     votes
 }
 
-/// Matched ids in the order of the baseline. An id that only the candidate has is inserted after its predecessor
-/// in the candidate.
+/// All ids in the order of the baseline, with ids that only the candidate has inserted after their
+/// predecessor in the candidate.
 type IdPairs = Vec<(Option<u32>, Option<u32>)>;
 
 fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {
@@ -214,8 +214,9 @@ fn pair_layers(
     in_order(&pairs, counts)
 }
 
-/// Matches ids greedily: repeatedly matches the two unmatched ids with the most matched calls between them. On a
-/// tie, the pair with the smallest shift in position wins, so swapping the sides gives the same result.
+/// Matches ids greedily: repeatedly matches the two unmatched ids that have the most calls matched with each
+/// other. Ties are broken in favor of the smallest shift in position, so swapping the sides gives the same
+/// result.
 fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
     let mut order: Vec<((u32, u32), u64)> =
         votes.iter().map(|(&pair, &count)| (pair, count)).collect();

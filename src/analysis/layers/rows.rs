@@ -7,12 +7,12 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Minimum distance of an outlier from the median of the same stack and phase, in scaled median deviations
-/// (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
+/// Minimum distance of an outlier from the median for its stack and phase, in scaled median absolute
+/// deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
-/// The distance of an outlier must also exceed 1/`NOTABLE_SHARE` of the median, because identical layers have
-/// almost no spread.
+/// The distance of an outlier must also exceed 1/`NOTABLE_SHARE` of the median, because the times of
+/// identical layers have almost no spread.
 const NOTABLE_SHARE: f64 = 20.0;
 
 /// The work in one layer, or outside of layers, in one phase.
@@ -28,7 +28,7 @@ pub struct LayerRow {
     pub time: PerSide<Nanos>,
     /// Whether the layer's time is an outlier among the layers of its stack and phase, on each side.
     pub outlier: PerSide<bool>,
-    /// The verdict on the time of the layer, with its evidence.
+    /// The verdict on the layer's time, with its evidence.
     pub judgement: Judgement,
 }
 

@@ -1,10 +1,10 @@
-//! Finds memory that grows from step to step, and the calls that keep it.
+//! Finds memory usage that grows from step to step, and the calls that keep the memory.
 //!
 //! A call leaks if it allocates blocks in each step that are still live when the last step ends, while the
 //! live bytes of the device grow in each step. Blocks that were allocated in the last step do not count,
-//! because a program may keep the results of a step until the next step. The memory of a program also grows
-//! if the program replaces a block by a larger block, as with a cache that is extended by concatenation. But
-//! such a program frees the block from the previous step, so none of the program's calls leaks.
+//! because a program may keep the results of a step until the next step. Memory usage also grows if a program
+//! replaces a block with a larger block, as when a cache is extended by concatenation. But such a program
+//! frees the previous step's block, so none of its calls leaks.
 
 use super::device::MemoryPlace;
 use super::usage::DeviceUsage;
@@ -17,10 +17,10 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum number of steps needed to show growth: two steps that keep memory, and one step after them.
+/// Minimum number of steps needed to show growth: two steps that keep memory, followed by another step.
 const FEWEST_STEPS: usize = 3;
 
-/// Finds the first node with each name. This node represents the calls with that name in all steps.
+/// Finds the first node with each name, which represents the calls with this name in all steps.
 struct FirstOfName<'a> {
     analysis: &'a Analysis,
     nodes: FxHashMap<(Side, TextId), MergedId>,
@@ -40,7 +40,7 @@ impl<'a> FirstOfName<'a> {
     }
 }
 
-/// A leak: memory of a device that grows in each step of one side.
+/// A leak: memory usage on a device that grows in each step of one side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Leak {
     pub(crate) place: MemoryPlace,
@@ -61,7 +61,7 @@ impl Analysis {
     /// be tracked.
     pub(crate) fn shows_leaks(&self, side: Side, place: MemoryPlace) -> bool {
         let steps = self.steps(side).spans();
-        // Steps that were detected by repetition may be layers. Layers keep their activations for the
+        // Steps that were detected by repetition may actually be layers, which keep their activations for the
         // backward pass.
         let is_recorded = steps.iter().all(|step| step.origin == StepOrigin::Recorded);
         let usage = self.memory(side).device(place);

@@ -26,8 +26,8 @@ pub struct LiveSet {
     /// The side that is at its peak.
     pub peak_of: Side,
     /// Name of the innermost matched op or frame in which this side reaches the peak. Empty if the peak is at
-    /// the start or outside of matched calls. In this case, the live memory of the other side is taken at
-    /// that side's own peak.
+    /// the start or outside of matched calls; in this case, the other side's live memory is determined at its
+    /// own peak.
     pub call: String,
     /// Total live bytes; `None` on a side without events for the device or without addresses.
     pub bytes: PerSide<Option<i64>>,
@@ -38,7 +38,7 @@ pub struct LiveSet {
 /// The live memory of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveRow {
-    /// Name of the innermost `nn.Module` around the allocations; empty outside of modules.
+    /// Name of the innermost `nn.Module` that encloses the allocations; empty outside of modules.
     pub module: String,
     /// The first node of the merged tree with this source; `None` outside of ops.
     pub node: Option<MergedId>,
@@ -52,7 +52,7 @@ pub struct LiveRow {
 type Moment = Option<usize>;
 
 impl Analysis {
-    /// For each device, the live set at the baseline's peak, then the live set at the candidate's peak.
+    /// Two live sets for each device: at the baseline's peak, then at the candidate's peak.
     pub fn live_sets(&self) -> Vec<LiveSet> {
         let places: BTreeSet<MemoryPlace> = Side::BOTH
             .into_iter()
@@ -63,8 +63,8 @@ impl Analysis {
         sets.filter_map(|(place, side)| self.live_set(place, None, side, &mut names)).collect()
     }
 
-    /// For each device and each step that both sides have, the live set at the baseline's peak in the step, then
-    /// the live set at the candidate's peak in the step.
+    /// Two live sets for each device and each step that both sides have: at the baseline's peak in the step,
+    /// then at the candidate's peak in the step.
     pub fn live_sets_of_steps(&self) -> impl Iterator<Item = LiveSet> {
         let places: BTreeSet<MemoryPlace> =
             self.memory(Side::Baseline).devices().map(|(place, _)| place).collect();
@@ -148,7 +148,7 @@ impl Analysis {
         Some(LiveSet { place, step, peak_of, call, bytes, rows })
     }
 
-    /// The innermost matched frame or op around an allocation.
+    /// The innermost matched frame or op that encloses an allocation.
     fn matched_call_at(&self, side: Side, usage: &DeviceUsage, at: usize) -> Option<CallId> {
         let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated).ok()?;
         let call = usage.blocks()[found].call?;
@@ -162,8 +162,8 @@ impl Analysis {
         })
     }
 
-    /// The moment during a call at which the most bytes are allocated; the end of the call if there are no events
-    /// during the call.
+    /// The moment during a call at which the most bytes are allocated, or the end of the call if no event
+    /// occurs during the call.
     fn highest_during(&self, side: Side, usage: &DeviceUsage, call: CallId) -> Moment {
         let tree = self.tree(side);
         let event = tree.event(call)?;

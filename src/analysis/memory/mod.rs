@@ -6,9 +6,9 @@
 //!        │          ─by (device, address)────────▶ blocks: allocated, freed
 //!        └─by thread and time────────────────────▶ innermost call of each allocation ─▶ matched op
 //! ```
-//! Only allocations are attributed to calls. Most frees are triggered by Python's reference counting, so the
-//! call that happens to run during a free is not the reason for the free. Allocated bytes are the sizes of
-//! blocks, which allocators round up.
+//! Only allocations are attributed to calls: most frees are triggered by Python's reference counting, so the
+//! call that happens to run during a free is not the reason for it. Allocated bytes are the sizes of blocks,
+//! which allocators round up.
 
 mod callers;
 mod device;

@@ -1,4 +1,4 @@
-//! Groups the memory blocks of both sides into rows by matched op and shapes.
+//! Groups the memory blocks on both sides into rows, by matched op and shapes.
 
 use super::device::MemoryPlace;
 use super::usage::{Block, DeviceUsage, root_op};
@@ -18,7 +18,7 @@ pub enum MemorySource {
     Op {
         /// Name of the op; both names separated by `|` if a matched op has different names on the two sides.
         name: String,
-        /// Name of the outermost op around the op, in the same format as `name`.
+        /// Name of the outermost op that encloses the op, in the same format as `name`.
         root: String,
         /// `Input Dims` of the op, baseline first; empty on a side without the op.
         shapes: [String; 2],
@@ -36,17 +36,17 @@ pub enum MemorySource {
 pub struct MemoryFigures {
     /// Number of allocations.
     pub allocations: u64,
-    /// Total number of bytes allocated by the source. Memory that is freed and allocated again counts twice.
+    /// Total number of bytes allocated by the source; memory that is freed and allocated again counts again.
     pub allocated: i64,
-    /// Allocated bytes that are freed before the outermost op around the allocation ends; `None` without
-    /// addresses.
+    /// Allocated bytes that are freed before the outermost op that encloses the allocation ends; `None` if
+    /// events have no addresses.
     pub temporary: Option<i64>,
-    /// Allocated bytes that are live when the op of the source ends: its results, and what is saved for the
-    /// backward pass. `None` without addresses or without an op.
+    /// Allocated bytes that are live when the source's op ends: the results of the op, and tensors saved for
+    /// the backward pass. `None` if events have no addresses, or if the source has no op.
     pub kept: Option<i64>,
-    /// Bytes that are live when the device is at its peak; `None` without addresses.
+    /// Bytes that are live when the device is at its peak; `None` if events have no addresses.
     pub at_peak: Option<i64>,
-    /// Bytes that are live after the last event; `None` without addresses.
+    /// Bytes that are live after the last event; `None` if events have no addresses.
     pub at_end: Option<i64>,
 }
 
@@ -187,7 +187,7 @@ impl Analysis {
 }
 
 impl MemoryFigures {
-    /// The byte counts for a source without allocations, on a device that has events.
+    /// The byte counts for a source that allocates nothing on a device, although the device has events.
     fn none(usage: &DeviceUsage) -> MemoryFigures {
         let zero = usage.has_addresses().then_some(0);
         MemoryFigures {

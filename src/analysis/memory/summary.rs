@@ -9,8 +9,8 @@ use serde::Serialize;
 pub struct MemorySummary {
     /// `gpu 0`, or `cpu`.
     pub device: String,
-    /// Maximum number of bytes allocated at one time. If it is unknown how many bytes were allocated before
-    /// the first event, these bytes are not included.
+    /// Maximum number of bytes allocated at one time. Bytes that were allocated before the first event are
+    /// included only if their number is known.
     pub peak_bytes: i64,
     /// Bytes that were allocated before the first event; `None` if unknown.
     pub before_bytes: Option<i64>,
@@ -18,12 +18,12 @@ pub struct MemorySummary {
     pub reserved_bytes: Option<i64>,
     /// Number of allocations.
     pub allocations: u64,
-    /// Total number of bytes allocated. Memory that is freed and allocated again counts twice.
+    /// Total number of bytes allocated; memory that is freed and allocated again counts again.
     pub allocated_bytes: i64,
 }
 
 impl MemorySummary {
-    /// The devices of a trace with memory events.
+    /// The devices for which a trace has memory events.
     pub fn of(tree: &CallTree) -> Vec<MemorySummary> {
         let usage = MemoryUsage::of(tree);
         let summary = |(place, usage): (super::MemoryPlace, &super::DeviceUsage)| MemorySummary {

@@ -32,7 +32,7 @@ pub struct MemorySpan {
     pub end: i64,
     /// Maximum number of bytes allocated at one time.
     pub peak: i64,
-    /// Name of the op in which the peak is reached; empty if the peak is at the start or outside of ops.
+    /// Name of the op in which usage reaches the peak; empty if the peak is at the start or outside of ops.
     pub peak_op: String,
     /// Bytes that the allocator has reserved at the end of the span; `None` if unknown, as on the host.
     pub reserved: Option<i64>,

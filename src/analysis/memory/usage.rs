@@ -17,8 +17,8 @@ pub struct MemoryUsage {
 
 /// The allocations and frees of one device.
 ///
-/// If the trace records `Total Allocated`, this is the number of allocated bytes. Otherwise, the number is
-/// the sum of `Bytes` since the first event, and excludes bytes that were live before that event.
+/// The number of allocated bytes is `Total Allocated` if the trace records it. Otherwise, it is the sum of
+/// `Bytes` since the first event, which excludes bytes that were live before that event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceUsage {
     /// Memory events sorted by time; events at the same time are sorted by `Ev Idx`.
@@ -47,7 +47,7 @@ pub struct Block {
     pub bytes: i64,
     /// The innermost call on the allocating thread at the time of the allocation.
     pub call: Option<CallId>,
-    /// Whether the block was freed before the outermost op around the allocation ended.
+    /// Whether the block was freed before the outermost op that encloses its allocation ended.
     pub is_temporary: bool,
 }
 
@@ -145,9 +145,8 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include memory that was live before the first event. The allocated bytes
-    /// of the host do not include such memory, because the profiler counts from 0 there; nor do they in
-    /// traces without `Total Allocated`.
+    /// Whether the allocated bytes include memory that was live before the first event. They never include it
+    /// on the host, where the profiler counts from 0, or in traces without `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host
@@ -180,14 +179,16 @@ impl DeviceUsage {
         self.events.iter().filter_map(of_gpu).max()
     }
 
-    /// The first event at which allocated bytes reach their maximum; `None` if the peak was before all events.
+    /// The first event at which the allocated bytes reach their maximum; `None` if they were at their maximum
+    /// before all events.
     pub fn peak_event(&self) -> Option<usize> {
         let highest = self.allocated.iter().copied().max().filter(|&most| most > self.before)?;
         self.allocated.iter().position(|&allocated| allocated == highest)
     }
 
-    /// The first event from `start` to before `end` at which allocated bytes reach their maximum in this span. If
-    /// no event exceeds the bytes at the start, the last event before the span; `None` if there is none.
+    /// The first event in `start..end` at which the allocated bytes reach their maximum in this span. If they
+    /// never exceed the bytes at the start, returns the last event before the span, or `None` if there is
+    /// none.
     pub(super) fn highest_event(&self, span: (Nanos, Nanos)) -> Option<usize> {
         let within = self.within(span);
         let highest = within.clone().max_by_key(|&at| (self.allocated[at], Reverse(at)));
@@ -200,7 +201,7 @@ impl DeviceUsage {
         self.peak_event().map_or(self.before, |at| self.allocated[at])
     }
 
-    /// Allocated bytes just before `time`, that is, excluding events at exactly that time.
+    /// Allocated bytes just before `time`; events at exactly that time are not included.
     pub fn allocated_at(&self, time: Nanos) -> i64 {
         let before = self.events.partition_point(|event| event.time < time);
         before.checked_sub(1).map_or(self.before, |at| self.allocated[at])

@@ -18,10 +18,9 @@ use crate::tree::CallId;
 
 /// Maximum difference between a replay and its recording, as a share of the step time.
 const TOLERANCE: f64 = 0.02;
-/// Maximum difference between a replay and its recording if GPU events on several streams depend on each
-/// other.
+/// Like [`TOLERANCE`], but for recordings in which GPU events on several streams depend on each other.
 const CROSSING_TOLERANCE: f64 = 0.05;
-/// Maximum share of GPU time without a launch in the trace.
+/// Maximum share of GPU time in events whose launch is not in the trace.
 const UNLAUNCHED: f64 = 0.5;
 /// The code of the note which says that the sides run different programs.
 const OTHER_PROGRAM: &str = "DIFFERENT_ARCHITECTURE";
@@ -40,7 +39,8 @@ pub struct Effect {
     pub last: Nanos,
 }
 
-/// How well the replay of a side reproduces the recording, in times per step.
+/// The step times in the recording and in the replay of a side, which show how well the replay reproduces the
+/// recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Check {
     /// The step time in the recording.
@@ -92,13 +92,13 @@ impl Limit {
 pub struct PathRange {
     /// The time of each part of the critical path, with GPU work as recorded.
     pub time: [Nanos; PathPart::ALL.len()],
-    /// The smallest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
+    /// The shortest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
     pub least: [Nanos; PathPart::ALL.len()],
-    /// The largest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
+    /// The longest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
     pub most: [Nanos; PathPart::ALL.len()],
 }
 
-/// The dependency graphs of both sides. A check has shown that their replays reproduce the recordings.
+/// The dependency graphs of both sides, whose replays have been checked against the recordings.
 #[derive(Debug)]
 pub struct Replays {
     recorded: PerSide<Recorded>,
@@ -114,7 +114,7 @@ impl Replays {
     /// Builds the graphs of both sides and checks their replays.
     ///
     /// # Errors
-    /// The side that cannot be replayed (`None` if the comparison itself is the reason), and the reason.
+    /// Which side cannot be replayed (`None` if the problem concerns the comparison itself), and why.
     pub fn of(analysis: &Analysis) -> Result<Replays, (Option<Side>, Reason)> {
         if analysis.comparability().both.get(OTHER_PROGRAM).is_some() {
             return Err((None, Reason::NotComparable));
@@ -152,8 +152,8 @@ impl Replays {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
     }
 
-    /// The effect of taking the items for which `is_taken` is true from the other side, with the GPU events
-    /// that these items launch.
+    /// The effect of replacing the items for which `is_taken` is true, and the GPU events that these items
+    /// launch, with their counterparts on the other side.
     pub fn effect_of(&self, diff: &TraceDiff, is_taken: impl Fn(Side, &Item) -> bool) -> Effect {
         let change = |side: Side, item: &Item| is_taken(side, item).then_some(0);
         let items: PerSide<Vec<ItemChange>> = PerSide::from_fn(|side| {
@@ -165,8 +165,9 @@ impl Replays {
         self.effect(&mix, &Taken { changes: vec![true], host: false, works: false })
     }
 
-    /// Replays the baseline's graph with the candidate's durations, for comparison with the candidate's recorded
-    /// step time. The two step times agree if the programs have the same structure.
+    /// Replays the baseline's graph with the candidate's durations, for comparison with the candidate's
+    /// recorded step time. The replayed and the recorded step time agree if the programs have the same
+    /// structure.
     pub fn transferred(&self, analysis: &Analysis) -> Check {
         let end = self.mix(analysis).transferred().play().end;
         let steps = self.steps.candidate;
@@ -192,7 +193,7 @@ impl Replays {
 
 impl Recorded {
     /// Checks that the replay reproduces the time of the whole window and of each step. If there are several
-    /// steps, the first step is not checked, because it may wait for earlier work.
+    /// steps, the first step is not checked on its own, because it may wait for earlier work.
     ///
     /// # Errors
     /// Most GPU work has no launch in the trace, or the replay differs too much from the recording.
@@ -228,8 +229,8 @@ pub struct Effects {
     pub of_changes: Vec<Effect>,
     /// The effect of all changes together.
     pub joint: Effect,
-    /// The effect of differences in the host times of matched calls, which are due to noise or a
-    /// different host.
+    /// The effect of different host times at matched calls. Such differences are due to noise or a different
+    /// host.
     pub host: Effect,
     /// The effect of different kernel durations at matched calls that run the same kernels. Such differences
     /// are due to noise, clocks or a different device.

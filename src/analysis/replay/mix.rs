@@ -1,5 +1,5 @@
-//! Builds a dependency graph that combines parts of both sides: one side's graph, in which some parts are
-//! replaced by the corresponding parts of the other side.
+//! Builds a dependency graph from one side's graph, by replacing some parts with the corresponding parts of
+//! the other side.
 //!
 //! ```text
 //! matched points, in order   ──┬────────┬─────────────────┬────
@@ -7,9 +7,10 @@
 //! candidate between them       │  gap   │ gap  op b  gap  │
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
-//! Both host lines are divided into segments at the starts and ends of matched calls, as far as these are in
-//! the same order on both sides. To take a change from the other side means to take the segments that contain
-//! the change's calls, and the GPU events in the change's rows at matched launches.
+//! Both host lines are divided into segments at the starts and ends of matched calls, provided that these
+//! points are in the same order on both sides. If a change is taken from the other side, the segments that
+//! contain the change's calls are taken from there, and so are the GPU events in the change's rows at matched
+//! launches.
 
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
@@ -40,8 +41,8 @@ impl Taken {
     }
 }
 
-/// The changes to which an item belongs: the change of the item's point, and the change of the host time before
-/// this point.
+/// The changes to which an item belongs: the change that includes the item's point, and the change that
+/// includes the host time before this point.
 pub(super) type ItemChange = (Option<u32>, Option<u32>);
 
 /// Two graphs, divided into segments at matched points.
@@ -63,8 +64,8 @@ struct Segment {
     is_anchored: bool,
 }
 
-/// A segment of both graphs between two matched points. Most segments contain only host time that
-/// belongs to no change.
+/// One segment, or a run of consecutive segments that contain only host time that belongs to no change, as
+/// most segments do.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     /// Host time outside of runtime calls, and host time in runtime calls.
@@ -180,7 +181,7 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds the host times and points of those items whose change is wanted.
+    /// Adds the host times and points of the items that belong to a wanted change.
     fn put(
         &self,
         side: Side,
@@ -200,8 +201,8 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds a matched point. For each GPU event launched there, the event's change determines whether the
-    /// event is taken from this side or from the other side.
+    /// Adds a matched point. Each GPU event that is launched at the point is taken from this side or from the
+    /// other side, depending on the change to which the event belongs.
     fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
         let start = program.works.len() as u32;
         let range = |item: Item| match item.action {
@@ -281,7 +282,7 @@ impl<'r> Mix<'r> {
         program
     }
 
-    /// Sets the typical latencies and gaps of a GPU event to those of the candidate.
+    /// Replaces the typical latencies and gaps of a GPU event with the candidate's typical values.
     fn retune(&self, work: &mut PlayWork<'r>) {
         work.typical = &self.sides.candidate.typical;
         work.is_apart = !self.sides.baseline.is_crossing;

@@ -12,7 +12,7 @@ pub(super) struct Owners<'a> {
     analysis: &'a Analysis,
     of_node: Vec<Option<u32>>,
     of_row: Vec<Option<u32>>,
-    /// The change from separate launches to a captured graph (or back), if there is one.
+    /// The change that replaces separate launches with a captured graph (or the reverse), if there is one.
     graphs: Option<u32>,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Owners<'a> {
         }
         let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
         let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
-        // Calls inside an op or inside an unmatched call are part of the enclosing call's change.
+        // Calls inside an op or inside an unmatched call belong to the enclosing call's change.
         let mut of_node = vec![None; merged.len()];
         for (id, node) in merged.nodes() {
             let own = claimed[id.index()]
@@ -64,7 +64,7 @@ impl<'a> Owners<'a> {
 
     /// Whether the start and end of a call become points of the graph, because the call launches work, waits
     /// for the GPU, or is part of a change. For all other calls, only the host time matters, and this time
-    /// stays in the host line.
+    /// remains in the host line without such points.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
         let is_known = match tree.kind(call) {
@@ -82,9 +82,9 @@ impl<'a> Owners<'a> {
         self.of_node[self.analysis.diff().merged().of(side, call).index()]
     }
 
-    /// The change to which a call's host time belongs. The host time of a matched call belongs to no change
-    /// unless host time is measured, or a graph replays the call on one side, so that the call takes no host
-    /// time there.
+    /// The change to which a call's host time belongs. The host time of a matched call belongs to a change
+    /// only if host time is measured, or if a graph replays the call on one side, where the call therefore
+    /// takes no host time.
     fn host(&self, side: Side, call: CallId) -> Option<u32> {
         match (self.analysis.diff().partner(side, call), self.analysis.measure()) {
             (None, _) => self.call(side, call),
@@ -113,8 +113,8 @@ impl<'a> Owners<'a> {
         items.iter().map(of).collect()
     }
 
-    /// The change to which each GPU event belongs: the change of the event's row or, if there is none, the change
-    /// of the event's launch.
+    /// The change to which each GPU event belongs: the change that includes the event's row or, if there is
+    /// none, the change that includes the event's launch.
     pub(super) fn works(&self, side: Side, works: &[Work]) -> Vec<Option<u32>> {
         let of = |work: &Work| {
             let row = self.analysis.row_index(side, work.call);

@@ -20,7 +20,8 @@ pub enum Point {
 pub enum Action {
     /// The point has no effect on the GPU.
     Nothing,
-    /// GPU events are launched; the two numbers are a range of positions in `Recorded::works`.
+    /// GPU events are launched; the two numbers are the start and end of a range of positions in
+    /// `Recorded::works`.
     Launch(u32, u32),
     /// The host waits; the number is a position in `Recorded::waits`.
     Wait(u32),
@@ -31,7 +32,7 @@ pub enum Action {
 pub struct Item {
     /// The point.
     pub point: Point,
-    /// Host time since the previous point in ns, excluding time in which the host waited for the GPU.
+    /// Host time since the previous point, in ns, excluding time during which the host waited for the GPU.
     pub time: i64,
     /// The innermost call that was open before the point; the root of the thread if no call was open.
     pub owner: Option<CallId>,
@@ -54,8 +55,8 @@ pub struct Work {
     pub stream: usize,
     /// The kind of the event, which determines the gap before it.
     pub kind: WorkKind,
-    /// Time in ns from the launch until an idle device starts the event. `None` if the launch is not in the trace;
-    /// then only the event's position in the stream is known.
+    /// Time in ns from the launch until an idle device starts the event. `None` if the launch is not in the
+    /// trace, so that only the event's position in the stream is known.
     pub latency: Option<i64>,
     /// The event on a different stream that this event waits for, inferred from the recorded times.
     pub waits: Option<Behind>,
@@ -89,7 +90,7 @@ impl WorkKind {
     }
 }
 
-/// A GPU event, identified by its stream and by its distance from the most recently launched event on that stream.
+/// A GPU event, identified by its stream and by the number of events launched later on that stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behind {
     /// The stream.
@@ -114,8 +115,8 @@ pub struct Wait {
 pub struct Replayed {
     /// Time at which all work was done.
     pub end: i64,
-    /// Time at which each step was done: the host had finished the step, and all GPU work launched until then was
-    /// done.
+    /// Time at which each step was done, that is, the host had finished the step and all GPU work launched
+    /// until then was done.
     pub steps: Vec<i64>,
 }
 

@@ -14,8 +14,8 @@ pub enum PathPart {
     Launch,
     /// Time in kernels, copies and memsets.
     Work,
-    /// Time between two events on a stream, and, if one stream waits for another, the time from the end of
-    /// the awaited event until the waiting stream continues.
+    /// Time between two consecutive events on a stream, and time from the end of an event until a different
+    /// stream that waits for the event continues.
     Gap,
     /// Time from the end of the awaited events until a waiting host call returns.
     Sync,

@@ -30,7 +30,7 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
-    /// Whether the gap before the event counts only as far as no other stream runs an event during the gap.
+    /// Whether the gap before the event counts only while no other stream runs an event.
     pub(super) is_apart: bool,
 }
 
@@ -159,8 +159,7 @@ impl<'r> Program<'r> {
         self.play_with(&mut |_| {})
     }
 
-    /// Replays the program. Calls `seen` with each part, and with the reason why the part started when it
-    /// did.
+    /// Replays the program. Calls `seen` with each part, and with what determined when the part started.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
         let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];
@@ -244,7 +243,7 @@ fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>])
 /// What determined when a GPU event started; times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// The event's launch, which happened `latency` earlier.
+    /// The event's launch, `latency` before the event started.
     Launch { latency: i64 },
     /// The end of the previous event on the same stream; `None` if that event was launched before
     /// the window.
@@ -260,7 +259,7 @@ pub(super) enum Seen {
     Host { time: i64, in_call: bool },
     /// A GPU event ran.
     Work { at: u32, start: i64, end: i64, bound: Bound },
-    /// The host waited for a GPU event, and continued `latency` after the end of the event.
+    /// The host waited for a GPU event, and continued `latency` after the event ended.
     Waited { work: u32, latency: i64 },
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The reason why effects cannot be computed by replay.
+/// Why effects cannot be computed by replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Reason {
@@ -14,7 +14,7 @@ pub enum Reason {
     Threads,
     /// Some GPU events start before their launch.
     Clocks,
-    /// Most GPU work has no launch in the trace, so it is unknown how this work depends on the host.
+    /// The launch of most GPU work is not in the trace, so it is unknown how this work depends on the host.
     Launches,
     /// The recording is truncated or damaged.
     Damaged,

@@ -8,8 +8,8 @@
 //! ```
 //! Threads that take turns, such as the main thread and the autograd thread, share one line. Host gaps and
 //! GPU event durations are as recorded. Latencies and gaps between kernels are typical values for the trace.
-//! If a replay used the recorded value of each latency and gap, the replay would agree with the recording
-//! even if the model were wrong.
+//! If a replay used the recorded value of each individual latency and gap, the replay would agree with the
+//! recording even if the model were wrong.
 
 use super::parts::{
     Action, Behind, CLOCK, Draft, Item, Point, Replayed, Wait, Waiting, Work, WorkKind, span,
@@ -41,7 +41,7 @@ pub struct Recorded {
     pub measured: Replayed,
     /// Whether GPU events on several streams depend on each other.
     pub is_crossing: bool,
-    /// Share of the GPU time in the window that has no launch in the trace.
+    /// Share of the GPU time in the window that is spent in events whose launch is not in the trace.
     pub unlaunched: f64,
 }
 
@@ -49,12 +49,12 @@ impl Recorded {
     /// Builds the graph for the steps of a trace, or for the whole trace if the trace has no steps.
     ///
     /// # Errors
-    /// The reason why the trace cannot be replayed.
+    /// Why the trace cannot be replayed.
     pub fn of(tree: &CallTree, steps: &Steps) -> Result<Recorded, Reason> {
         Recorded::with_points(tree, steps, &|_| true)
     }
 
-    /// Like [`Recorded::of`], but without points for the starts and ends of unwanted calls. The host time of
+    /// Like [`Recorded::of`], but the starts and ends of unwanted calls are not points. The host time of
     /// these calls is kept.
     pub(super) fn with_points(
         tree: &CallTree,
@@ -93,7 +93,8 @@ struct Builder<'t> {
     drafts: Vec<Draft>,
     streams: Vec<i64>,
     before: Vec<i64>,
-    /// Pairs of consecutive GPU events on a stream, if the launch of the second event is not in the trace.
+    /// Pairs of consecutive GPU events on a stream in which the launch of the second event is not in the
+    /// trace.
     followers: Vec<(CallId, CallId)>,
     unlaunched: f64,
 }
@@ -121,8 +122,8 @@ impl<'t> Builder<'t> {
         Some((stream.device, stream.number))
     }
 
-    /// Assigns all GPU events to streams, and finds the events that were launched before the window or have
-    /// no launch in the trace.
+    /// Assigns all GPU events to streams, and finds the events that were launched before the window or whose
+    /// launch is not in the trace.
     fn find_streams(&mut self) -> Result<(), Reason> {
         let tree = self.tree;
         let mut works: Vec<(i64, CallId, i64, bool)> = Vec::new();
@@ -251,8 +252,8 @@ impl<'t> Builder<'t> {
         })
     }
 
-    /// Adds the GPU events that a call launches, and the events that follow them on the same streams and have
-    /// no launch in the trace.
+    /// Adds the GPU events that a call launches, and the events that follow on the same streams and whose
+    /// launch is not in the trace.
     fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
         let mut gpu: Vec<CallId> = match tree.kind(call) {

@@ -12,17 +12,17 @@ pub struct Typical {
     latency: i64,
     /// Median time from the end of the awaited events until a waiting call returns, by API.
     returns: BTreeMap<u32, i64>,
-    /// Mean time between two consecutive events on a stream, by the kinds of the two events. Only counts if
-    /// the second event was launched early enough.
+    /// Mean time between two consecutive events on a stream, by the kinds of the two events. A pair counts
+    /// only if its second event was launched early enough.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Mean part of the gap between two consecutive events during which no other stream runs an event.
+    /// Mean time in a gap between two consecutive events during which no other stream runs an event.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
     /// Mean time from the end of an event until a waiting event of a different stream starts.
     crossings: [i64; 2],
 }
 
-/// A launch counts as early if the launch time plus the latency is at least this many ns before the end of
-/// the previous event.
+/// A launch counts as early enough if its time plus the launch latency is at least this many ns before the
+/// end of the previous event on the stream.
 const EARLY: i64 = 1_000;
 /// Maximum gap in ns between two events. A longer gap is assumed to be a wait for something that the trace
 /// does not show.
@@ -45,7 +45,7 @@ impl Typical {
         self.gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical part of the gap between two events during which no other stream runs an event.
+    /// Typical time in a gap between two events during which no other stream runs an event.
     pub(super) fn idle_gap(&self, before: WorkKind, after: WorkKind) -> i64 {
         self.idle_gaps[before.0 as usize][after.0 as usize]
     }
@@ -68,8 +68,8 @@ impl Typical {
         self.returns.get(&api).copied().unwrap_or(0)
     }
 
-    /// Computes the typical latencies and gaps of a trace, and subtracts the time in which the host waited
-    /// from the host times.
+    /// Computes the typical latencies and gaps of a trace, and subtracts from the host times the time during
+    /// which the host waited.
     pub(super) fn of(
         drafts: &[Draft],
         busy_before: i64,
@@ -131,7 +131,8 @@ impl Typical {
         draft.launch.map_or(i64::MIN, |(launch, api)| launch + self.latency(api))
     }
 
-    /// Finds waits for other streams that the recorded times suggest, and the mean latency of such a wait.
+    /// Finds the waits for other streams that the recorded times suggest, and the mean latency of these
+    /// waits.
     fn find_crossings(
         &mut self,
         drafts: &[Draft],
@@ -162,7 +163,7 @@ impl Typical {
         waits
     }
 
-    /// Mean gaps by the kinds of both events. The function `part` returns the part of each gap that counts.
+    /// Mean gaps by the kinds of the two events. The function `part` returns the part of a gap that counts.
     fn mean_gaps(
         &self,
         drafts: &[Draft],
@@ -219,8 +220,8 @@ fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
 }
 
 /// The event on a different stream for which a given event apparently waited: the given event could have
-/// started earlier, but started right after the other event ended. A graph's first event on a stream waits
-/// for an earlier event of the graph, however long ago the earlier event ended.
+/// started earlier, but started right after the other event ended. A graph's first event on a stream is
+/// assumed to wait for an earlier event of the graph, however long ago that earlier event ended.
 fn other_streams(
     drafts: &[Draft],
     by_end: &[(i64, usize)],

@@ -1,4 +1,4 @@
-//! Computes the step time of each side in a scenario that a user describes with queries and factors.
+//! Computes the step time of each side in a what-if scenario that a user describes with queries and factors.
 
 use super::effects::Replays;
 use super::scenario::Scenario;

@@ -1,8 +1,8 @@
-//! Aligns additional runs on a side with the median run, and determines the time of the median run's events in
-//! each additional run.
+//! Aligns the additional runs on a side with the median run, and determines how long the median run's events
+//! take in each additional run.
 //!
 //! The rows of a report describe the median runs. The time of each measured event in an additional run is
-//! assigned to the event's counterpart in the median run. If there is no counterpart, the time is assigned to
+//! assigned to the event's counterpart in the median run, if there is one. Otherwise, the time is assigned to
 //! the row of the lowest common op. If the median run has no such row, the time is added up separately.
 
 mod per_step;
@@ -27,7 +27,7 @@ pub struct Run {
     /// The file name of the run.
     pub name: String,
     shared: SharedSteps,
-    /// Counts of the events that the run recorded, and of missing events.
+    /// Counts of the events that the run recorded, and of the events that are missing from it.
     pub evidence: Evidence,
     /// Time of events for which the median run has no row.
     pub elsewhere: Nanos,
@@ -41,7 +41,8 @@ pub struct Run {
     idle: IdleTimes,
 }
 
-/// Idle time by kind, part and owner. The owner is a call of the median run, or `None` if unknown.
+/// Idle time by kind, part and owner. The owner is a call of the median run, or `None` if the owner is
+/// unknown.
 type IdleTimes = BTreeMap<(IdleKind, Part, Option<CallId>), Nanos>;
 
 impl Run {
@@ -69,13 +70,13 @@ impl Run {
         run
     }
 
-    /// Number of points at which the call tree of this run differs from that of the median run.
+    /// Number of points at which this run's call tree differs from the median run's call tree.
     pub fn variable(&self) -> usize {
         self.variation.points
     }
 
-    /// Idle time of the compared steps in this run: kind, owner and duration. The owner is a call of the median
-    /// run.
+    /// Idle time in the compared steps of this run: its kind, owner and duration. The owner is a call of the
+    /// median run.
     pub(super) fn idle(&self) -> impl Iterator<Item = (IdleKind, Option<CallId>, Nanos)> + '_ {
         let compared = self.idle.iter().filter(|((_, part, _), _)| *part == Part::Window);
         compared.map(|(&(kind, _, call), &time)| (kind, call, time))
@@ -135,7 +136,8 @@ pub struct StepMeans {
     pub busy_us: f64,
     /// Time per step during which the device waited.
     pub idle_us: f64,
-    /// Total measured time of the work that the step launched; concurrent kernels each count in full.
+    /// Total measured time of the work that the step launched; each of several concurrent kernels counts in
+    /// full.
     pub time_us: f64,
 }
 
@@ -197,12 +199,13 @@ impl RunFigures {
 /// spread are noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RunNoise {
-    /// Measured time per step over the runs.
+    /// The measured time per step, as median and spread over the runs.
     pub time: RunFigures,
-    /// Wall time (busy + idle) per step over the runs; `None` if some runs have steps and others do not.
+    /// The wall time (busy + idle) per step, as median and spread over the runs; `None` if some runs have
+    /// steps and others do not.
     pub wall: Option<RunFigures>,
-    /// Number of points at which a run's call tree differs from that of the median run; the maximum over all
-    /// runs.
+    /// Maximum over all runs of the number of points at which the run's call tree differs from the call tree
+    /// of the median run.
     pub variable: usize,
 }
 
@@ -268,7 +271,8 @@ impl Analysis {
         self.has_one_basis(side).then(all)
     }
 
-    /// Whether the runs on a side are comparable: either all runs are compared by steps, or none.
+    /// Whether the runs on a side are comparable, that is, whether either all of them or none of them are
+    /// compared by steps.
     fn has_one_basis(&self, side: Side) -> bool {
         self.runs[side].iter().all(|run| run.means.0 == self.wall().basis())
     }
@@ -306,8 +310,8 @@ impl Analysis {
             .collect()
     }
 
-    /// Idle time per step of an idle row in each run, in µs, in the order of the runs. The value is 0 for a run
-    /// without this idle time. Returns `None` if some runs have steps and others do not.
+    /// Idle time per step that an idle row has in each run, in µs, in the order of the runs. The value is 0
+    /// for a run without this idle time. Returns `None` if some runs have steps and others do not.
     pub fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
         let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
         let key = match owner {
@@ -321,8 +325,8 @@ impl Analysis {
         self.idle_per_step(side, StepScope::of_part(row.part), row.time[side], &further)
     }
 
-    /// Idle time per step of a cause in each run, in µs, in the order of the runs. Returns `None` if the
-    /// cause is GPU work, or if some runs have steps and others do not.
+    /// Idle time per step that a cause has in each run, in µs, in the order of the runs. Returns `None` if
+    /// the cause is GPU work, or if some runs have steps and others do not.
     pub fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
         let further = &cause.idle_of_runs[side];
         let is_idle = further.len() == self.runs[side].len();
@@ -343,7 +347,7 @@ impl Analysis {
         self.has_one_basis(side).then(times).filter(|times| !times.is_empty())
     }
 
-    /// Time per step of a cause's GPU work in each run, in µs, in the order of the runs.
+    /// Time per step that a cause's GPU work takes in each run, in µs, in the order of the runs.
     pub fn busy_cause_of_runs(&self, side: Side, cause: &Cause) -> Vec<f64> {
         let events = self.events_of_rows(&cause.rows, side);
         self.times_of_runs(side, &events, StepScope::Compared)
@@ -354,8 +358,8 @@ impl Analysis {
         rows.iter().flat_map(|&row| &self.rows()[row].events[side]).copied().collect()
     }
 
-    /// Time per step of the median run's events in each run, in µs, in the order of the runs. A run
-    /// without steps in `scope` is skipped.
+    /// Time per step that the given events of the median run take in each run, in µs, in the order of the
+    /// runs. A run without steps in `scope` is skipped.
     pub(super) fn times_of_runs(
         &self,
         side: Side,

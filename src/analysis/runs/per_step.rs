@@ -1,7 +1,8 @@
 //! Chooses the number of steps by which a run's time is divided.
 //!
-//! Runs may differ in their number of steps, between the sides and within a side. If only some steps are compared,
-//! the time in these steps is divided by the number of compared steps in the run, not by the number of all steps.
+//! The number of steps may differ between runs, even between runs on the same side. If only some steps are
+//! compared, the time in these steps is divided by the number of compared steps in the run, not by the number
+//! of all steps.
 
 use crate::analysis::Analysis;
 use crate::analysis::wall::Part;
@@ -31,7 +32,7 @@ impl StepScope {
     }
 }
 
-/// Step counts of a run, by how the steps match the steps of the median run.
+/// Numbers of steps in a run, by how these steps match the steps of the median run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedSteps {
     /// Number of steps that match a step of the median run.

@@ -12,8 +12,8 @@ use std::collections::HashSet;
 pub(super) struct Variation {
     /// Outermost calls of the median run that the second run lacks.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the second run has. Each is given by the lowest common call above it, as a
-    /// call of the median run, and by its name.
+    /// Outermost calls that only the second run has. Each of them is identified by its name and by the lowest
+    /// common call above it, as a call of the median run.
     extra: HashSet<(Option<CallId>, String)>,
     /// Number of points at which the two runs differ.
     pub(super) points: usize,
@@ -37,7 +37,7 @@ impl Variation {
         variation
     }
 
-    /// Whether the second run lacks the given call of the median run or an enclosing call.
+    /// Whether the second run lacks the given call of the median run or one of its enclosing calls.
     fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))
@@ -51,8 +51,9 @@ fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Opti
 }
 
 impl Analysis {
-    /// Whether a difference between the sides also occurs among the runs on one side: a run on the same side
-    /// lacks the call, or a run on the other side has a call with the same name at this point.
+    /// Whether a difference between the sides also occurs among the runs on one side: either a run on the
+    /// side that has the call lacks it, or a run on the other side has a call with the same name at this
+    /// point.
     pub fn varies_among_runs(&self, difference: &Difference) -> bool {
         let node = self.diff().merged().node(difference.node);
         let has_call = |side: &Side| node.call(*side).is_some();
@@ -67,8 +68,8 @@ impl Analysis {
         })
     }
 
-    /// The differences between the sides, except differences that also occur among the runs on one side, and
-    /// the number of these exceptions.
+    /// The differences between the sides, excluding differences that also occur among the runs on one side,
+    /// and the number of excluded differences.
     pub fn settled_differences(&self) -> (Vec<Difference>, usize) {
         let all = self.diff().differences();
         let count = all.len();

@@ -1,4 +1,4 @@
-//! Lists which steps of an inference engine are compared and why, and computes the times of each class of
+//! Lists which steps of an inference engine are compared and why, and computes the times for each class of
 //! batches.
 
 use super::{Figures, StepName, StepPlace};
@@ -16,7 +16,7 @@ pub enum StepEvidence {
     BatchClass,
     /// The two steps have the most similar calls.
     Calls,
-    /// The two steps have the same position among the steps.
+    /// The two steps have the same position among the steps of their traces.
     Position,
 }
 
@@ -32,7 +32,7 @@ impl StepEvidence {
     }
 }
 
-/// Two steps that are compared, or a step without a counterpart.
+/// A pair of steps that are compared, or a step without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepPairRow {
     /// The step on each side; `None` on a side that has no counterpart.
@@ -48,7 +48,7 @@ pub struct StepPairRow {
 pub struct BatchClassRow {
     /// The phase and size of the batches in the class.
     pub class: BatchClass,
-    /// Number of steps with this class in each trace.
+    /// Number of steps with batches of this class in each trace.
     pub steps: PerSide<u64>,
     /// Times and counts of the compared steps in this class.
     pub figures: PerSide<Figures>,
@@ -71,8 +71,8 @@ impl Analysis {
         .collect()
     }
 
-    /// All classes of batches in either trace, by phase and size, with the times of the compared steps. Empty
-    /// unless the engine annotated the batches.
+    /// All classes of batches that occur in either trace, by phase and size, with the times of the compared
+    /// steps. Empty unless the engine annotated the batches.
     pub fn batch_class_rows(&self) -> Vec<BatchClassRow> {
         let mut rows: BTreeMap<BatchClass, BatchClassRow> = BTreeMap::new();
         for row in self.step_rows() {

@@ -24,17 +24,17 @@ pub struct Figures {
     pub launches: u64,
     /// Total time of the group's events. The times of all groups add up to the totals.
     pub time: Nanos,
-    /// Time that is covered by the group's events, but not by any earlier event. The busy times of all groups
-    /// add up to the union of all events.
+    /// Time that is covered by the group's events, but not by any event that started earlier. The busy times
+    /// of all groups add up to the length of the union of all events.
     pub busy: Nanos,
     /// Time of the gaps that end with an event of this group. For the group of the last event, this includes
     /// the time after that event.
     pub idle: Nanos,
-    /// Part of `time` in copies and memsets.
+    /// Part of `time` that is spent in copies and memsets.
     pub copies: Nanos,
-    /// Part of `time` in communication kernels.
+    /// Part of `time` that is spent in communication kernels.
     pub communication: Nanos,
-    /// Time in which communication ran but no other kernel.
+    /// Time during which communication kernels ran, but no other kernel.
     pub exposed_communication: Nanos,
     /// Tokens of the batches, if annotations record them.
     pub tokens: Option<u64>,
@@ -87,7 +87,7 @@ pub struct StepRow {
 pub struct StepName {
     /// Position of the step among the steps of its trace.
     pub id: StepId,
-    /// Text of the step's annotation, or a name such as `repeat 0`.
+    /// The name of the step's annotation, or a name such as `repeat 0`.
     pub name: String,
     /// The phase of the step, if all of its batches are in the same phase.
     pub phase: Option<Phase>,
@@ -106,7 +106,7 @@ pub struct PhaseRow {
 
 impl Analysis {
     /// The steps of both sides, followed by the work outside of steps. The times of all rows add up to the
-    /// totals on both sides. If one side has more steps, matched steps share a row. Otherwise, steps at the
+    /// totals on both sides. Matched steps share a row if one side has more steps; otherwise, steps at the
     /// same position share a row.
     pub fn step_rows(&self) -> Vec<StepRow> {
         self.cached.step_rows.get_or_init(|| self.find_step_rows()).clone()
@@ -241,7 +241,7 @@ pub(crate) fn group_figures(
         let activity = activity(tree, communication, call);
         figures[at].add(activity, measure.time(tree, call));
         let launch = launch_of(tree, measure, call).map(|launch| (at, launch));
-        // Consecutive events of one graph launch count as a single launch.
+        // Consecutive events that one graph launch started count as a single launch.
         if launch != launches.last().copied() {
             launches.extend(launch);
         }
@@ -266,7 +266,7 @@ pub(crate) fn group_figures(
     figures
 }
 
-/// Work that the user did not select, but that the device ran from `begin` to `end`, as a separate group.
+/// Work that the device ran from `begin` to `end` but that the user did not select, as a separate group.
 fn unselected(
     tree: &CallTree,
     begin: Nanos,

@@ -1,4 +1,4 @@
-//! Measures how much GPU work of a step runs concurrently: work on several streams, and computation during
+//! Measures how much of a step's GPU work runs concurrently: work on several streams, and computation during
 //! communication.
 
 use super::{Activity, activity};
@@ -23,13 +23,13 @@ pub struct OverlapRow {
 pub struct Overlap {
     /// Number of streams on which the events run.
     pub streams: u64,
-    /// Time in which at least one event runs.
+    /// Time during which at least one event runs.
     pub busy: Nanos,
-    /// Part of `busy` in which events on at least two streams run.
+    /// Part of `busy` during which events run on at least two streams.
     pub concurrent: Nanos,
-    /// Time in which a communication kernel runs.
+    /// Time during which a communication kernel runs.
     pub communication: Nanos,
-    /// Part of `communication` in which a compute kernel also runs.
+    /// Part of `communication` during which a compute kernel also runs.
     pub overlapped_communication: Nanos,
 }
 

@@ -1,4 +1,4 @@
-//! Determines which steps on each side are compared, if not all steps are compared.
+//! Determines which steps on each side are compared, unless all steps are compared.
 
 use crate::analysis::Analysis;
 use crate::program::StepId;

@@ -37,7 +37,7 @@ pub(super) struct Occupied {
 pub(super) struct Share {
     pub(super) busy: Nanos,
     pub(super) idle: Nanos,
-    /// Time in which communication runs, but no computation does.
+    /// Time during which communication runs, but no computation does.
     pub(super) exposed: Nanos,
 }
 
@@ -89,7 +89,7 @@ fn union<'a>(events: impl Iterator<Item = &'a Occupied>) -> Vec<(Nanos, Nanos)> 
     spans
 }
 
-/// The length of time in `start..end` that the disjoint spans cover.
+/// The part of the time from `start` to `end` that the disjoint spans cover.
 fn covered(spans: &[(Nanos, Nanos)], start: Nanos, end: Nanos) -> Nanos {
     let first = spans.partition_point(|span| span.1 <= start);
     spans[first..]

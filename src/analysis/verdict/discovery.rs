@@ -1,6 +1,7 @@
-//! Controls the false discovery rate: corrects the probabilities of many tests for the number of tests.
+//! Controls the false discovery rate: adjusts the probabilities of many tests to account for the number of
+//! tests.
 //!
-//! By chance, about five in a hundred unchanged call sites have p < 0.05. If `found` call sites have a
+//! Of a hundred unchanged call sites, about five have p < 0.05 by chance. If `found` call sites have a
 //! probability of at most p, the share of false findings among them is about p · tests / found (Benjamini and
 //! Hochberg, *Controlling the false discovery rate*, Journal of the Royal Statistical Society B 57 (1995)
 //! 289–300).
@@ -32,7 +33,7 @@ impl Discoveries {
 
     /// The smallest false discovery rate at which a test with the given probability counts as a finding. A
     /// test outside the family is rated on the same scale as the tests in the family, so the same probability
-    /// always has the same rate.
+    /// always corresponds to the same rate.
     pub(super) fn rate(&self, p: f64) -> f64 {
         let up_to = self.probabilities.partition_point(|&other| other <= p);
         let own = p * self.probabilities.len().max(1) as f64 / up_to.max(1) as f64;

@@ -2,9 +2,10 @@
 //! before the call sites are tested.
 //!
 //! A call site consists of the rows that share a name, shapes, types and a module instance. Without repeats,
-//! rows in all instances of a module class form one call site. Backward work is assigned to the module of the
-//! forward op. A row that only one side has is treated as an additional call of the same op: it joins the
-//! call site whose rows have the same properties on that side. Steps without a counterpart are not samples.
+//! rows in all instances of a module class form one call site. Work in the backward pass is assigned to the
+//! module of the forward op. A row that only one side has is treated as an additional call of the same op: it
+//! is added to the call site whose rows have the same properties on that side. Steps without a counterpart
+//! are not samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};

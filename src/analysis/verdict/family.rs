@@ -1,10 +1,10 @@
-//! Builds a scale of evidence from the samples of many call sites. The scale can then be applied to any
-//! samples to form a [`Judgement`].
+//! Builds a scale of evidence from the samples of many call sites. Any samples can then be tested on this
+//! scale, which yields a [`Judgement`].
 //!
-//! A sample is the time in one repeat, which is a step or a run. Times are compared by their logarithms, since
-//! noise grows with the time. The test statistic is the difference of the means divided by a spread, which is
-//! moderated by the spreads of all call sites (see `moderation`). The resulting probability is corrected for the
-//! number of call sites (see `discovery`).
+//! A sample is the time in one repeat, which is a step or a run. The logarithms of the times are compared,
+//! because noise grows with the time. The test statistic is the difference of the means divided by a spread,
+//! which is moderated by the spreads of all call sites (see `moderation`). The resulting probability is
+//! corrected for the number of call sites (see `discovery`).
 //!
 //! ```text
 //! the difference is below a threshold                          similar
@@ -15,7 +15,8 @@
 //! rate or, if the work changed, at that probability
 //! otherwise, or if the clock does not resolve the difference   within noise
 //! ```
-//! A test result depends only on the samples, so a group of events has bit-identical results in all tables.
+//! The result of a test depends only on the samples, so all tables show bit-identical results for the same
+//! group of events.
 
 use super::discovery::Discoveries;
 use super::distributions::two_tails;
@@ -37,11 +38,11 @@ pub struct Question {
     /// Whether the repeats are runs or steps.
     pub of: Repeats,
     /// The smallest difference that the clock resolves, in µs: one tick per event in a repeat. Times are
-    /// rounded to ticks. If the program is unchanged, the rounding is the same in all repeats.
+    /// rounded to ticks. If the program is unchanged, the times in all repeats are rounded in the same way.
     pub resolution_us: f64,
 }
 
-/// Tolerance in µs for rounding errors in the means of whole ticks.
+/// Tolerance, in µs, for rounding errors in means of whole ticks.
 const BELOW_A_NANOSECOND: f64 = 5e-4;
 
 /// The scale of evidence that all call sites of a comparison form together.
@@ -54,7 +55,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// Forms the scale from call sites that together contain each event of the comparison once.
+    /// Forms the scale from call sites that together contain each event of the comparison exactly once.
     pub fn of<'q>(places: impl IntoIterator<Item = &'q Question>) -> Family {
         let places: Vec<&Question> = places.into_iter().collect();
         let contrasts: Vec<Contrast> = places.iter().filter_map(|place| place.contrast()).collect();
@@ -72,9 +73,9 @@ impl Family {
         let contrast = question.contrast();
         let p = contrast.map(|contrast| contrast.probability(&self.prior, self.of));
         let q = p.map(|p| self.discoveries.rate(p));
-        // One call site among hundreds has a small p by chance. The correction does not apply if the work of
-        // the call site is known to have changed, because the call site was then not picked from hundreds
-        // because of its p.
+        // One call site among hundreds may have a small p by chance, so p is corrected. No correction is
+        // needed if the work of the call site is known to have changed, because such a call site was not
+        // selected for its small p.
         let chance = match question.work {
             Work::Same => q,
             Work::Changed | Work::OneSided => p,
@@ -114,7 +115,7 @@ impl Question {
         (self.of != Repeats::OtherOptions).then(|| Contrast::of(&self.samples)).flatten()
     }
 
-    /// Whether both sides have repeats that count, and the time in at least one repeat is not zero.
+    /// Whether both sides have repeats that count, at least one of which has a nonzero time.
     fn has_repeats(&self) -> bool {
         self.of != Repeats::OtherOptions
             && Side::BOTH.into_iter().all(|side| self.samples[side].len() > 1)
@@ -154,7 +155,8 @@ impl Question {
     }
 }
 
-/// Whether all repeats of one side exceed all repeats of the other side; ranges that touch do not count.
+/// Whether the times of all repeats on one side exceed the times of all repeats on the other side; equal
+/// times do not count.
 fn are_apart(samples: &PerSide<Vec<f64>>) -> bool {
     let least = |side: Side| samples[side].iter().copied().fold(f64::INFINITY, f64::min);
     let most = |side: Side| samples[side].iter().copied().fold(0.0, f64::max);
@@ -166,7 +168,7 @@ fn are_apart(samples: &PerSide<Vec<f64>>) -> bool {
 struct Contrast {
     /// Mean of the candidate minus mean of the baseline.
     difference: f64,
-    /// Mean over all samples, and variance within the sides.
+    /// Mean over all samples, and variance of the samples around the mean of their side.
     spread: Spread,
     /// Variance of the difference, in units of the variance of one sample.
     share: f64,
@@ -175,8 +177,8 @@ struct Contrast {
 }
 
 /// Minimum number of runs per side required to borrow degrees of freedom from other call sites. With only two
-/// runs per side, about one call site in a hundred seems free of noise by chance, because the calls in a run
-/// share the state of the machine.
+/// runs per side, about one call site in a hundred seems to be free of noise by chance, because all calls in
+/// a run share the state of the machine.
 const ENOUGH_RUNS: usize = 3;
 
 impl Contrast {

@@ -9,8 +9,8 @@ use crate::tree::CallId;
 
 impl Analysis {
     /// Tests groups of measured events. The function `group` maps each measured call to a group number below
-    /// `count`. The call sites form the scale of evidence, so a group with the same events as a call site gets the
-    /// same verdict as the call site.
+    /// `count`. The scale of evidence is formed by the call sites, so a group with the same events as a call
+    /// site gets the same verdict as that call site.
     pub fn judge_groups(
         &self,
         count: usize,

@@ -8,10 +8,10 @@ use crate::trace::Nanos;
 /// Differences below this share of the total are tested but not reported, to keep reports short.
 const TOLD_SHARE: f64 = 0.001;
 
-/// The minimum difference that counts, and the required certainty of a verdict.
+/// The minimum difference that counts, and how certain a verdict must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
-    /// The minimum relative difference: 0.02 means that one time is 2% longer than the other.
+    /// The minimum relative difference: 0.02 requires one time to be 2% longer than the other.
     pub relative: f64,
     /// The minimum time difference per repeat. If `None`, tests have no absolute threshold, and
     /// [`Thresholds::least`] uses a share of the total.
@@ -53,7 +53,7 @@ pub enum Verdict {
     Slower,
     /// The candidate takes less time, and the repeats support this difference.
     Faster,
-    /// The time difference is below the thresholds.
+    /// The time difference is below a threshold.
     Similar,
     /// The time difference is above the thresholds, but the repeats do not support the difference.
     WithinNoise,
@@ -86,7 +86,7 @@ impl Verdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Work {
     #[default]
-    /// The ops, arguments and kernels are the same, and so are the kernel counts per step.
+    /// The ops, arguments, kernels and kernel counts per step are the same on both sides.
     Same,
     /// The arguments or kernels differ.
     Changed,
@@ -105,7 +105,7 @@ impl Work {
     }
 }
 
-/// The kind of repeated measurement that the verdict on a call site is based on.
+/// The kind of repeats on which the verdict for a call site is based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Repeats {
     /// The repeats are runs, because both sides have several runs.
@@ -113,10 +113,10 @@ pub enum Repeats {
     #[default]
     /// The repeats are steps, because both traces have at least two steps.
     Steps,
-    /// There are no repeats: the time of a single step may be chance.
+    /// There are no repeats, so a time may be due to chance.
     None,
-    /// Repeats exist but do not count, because the two sides were recorded with different options and the
-    /// times include the overhead of these options.
+    /// Repeats exist but do not count, because the two sides were recorded with different options, whose
+    /// overhead is included in the times.
     OtherOptions,
 }
 
@@ -130,9 +130,9 @@ impl Repeats {
         }
     }
 
-    /// The noise that a verdict is based on, as shown in tables: `between_runs`, `within_one_run`, `none`, or
-    /// `other_options` if the difference includes profiling overhead. The steps of a run share the state of the
-    /// machine, so the spread between steps does not predict the time in another run.
+    /// The noise against which a verdict was tested, as shown in tables: `between_runs`, `within_one_run`,
+    /// `none`, or `other_options` if the difference includes profiling overhead. The steps of a run share the
+    /// state of the machine, so the spread between steps does not predict the time in another run.
     pub fn basis(self) -> &'static str {
         match self {
             Repeats::Runs => "between_runs",
@@ -156,16 +156,16 @@ pub struct Judgement {
     pub mean_us: PerSide<f64>,
     /// Median time over the repeats, in µs.
     pub median_us: PerSide<f64>,
-    /// Median absolute deviation over the repeats in µs, scaled to a standard deviation.
+    /// Median absolute deviation over the repeats in µs, scaled to estimate the standard deviation.
     pub deviation_us: PerSide<f64>,
     /// The largest difference between two repeats, in µs.
     pub spread_us: PerSide<f64>,
     /// Hodges–Lehmann shift, candidate − baseline, in µs; `None` if a side has no samples.
     pub shift_us: Option<f64>,
-    /// p-value of the moderated t test; `None` if the test was not applied because there are no repeats or the
-    /// time in a repeat is zero.
+    /// p-value of the moderated t test; `None` if the test was not applied, either because there are no
+    /// repeats or because the time in a repeat is zero.
     pub p: Option<f64>,
-    /// The false discovery rate over all call sites if tests with this `p` count as findings.
+    /// The false discovery rate over all call sites if all tests with at most this `p` count as findings.
     pub q: Option<f64>,
     /// Whether the difference exceeds the rounding of the clock: one tick per event.
     pub is_resolved: bool,

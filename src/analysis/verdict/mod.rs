@@ -1,4 +1,5 @@
-//! Tests which times changed in an [`Analysis`](super::Analysis), based on the noise between repeats.
+//! Tests which times in an [`Analysis`](super::Analysis) changed by more than the noise between repeats
+//! explains.
 //!
 //! Measured events are grouped into call sites with samples (`drafts`). The samples form a scale of evidence
 //! (`family`), on which every table tests its groups of events.

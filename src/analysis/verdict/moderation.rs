@@ -2,13 +2,13 @@
 //! account.
 //!
 //! If there are three repeats per side, the spread of one call site is known only to within a factor of two,
-//! and a test based only on that spread finds nothing. All call sites together show the usual spread, and how
-//! far the spreads of individual call sites depart from it. Each variance is therefore drawn toward the usual
-//! variance, as if the usual variance had been measured in additional repeats. This is an empirical Bayes
-//! method after Smyth, *Linear models and empirical Bayes methods for assessing differential expression in
-//! microarray experiments*, Statistical Applications in Genetics and Molecular Biology 3 (2004) 3. The times
-//! of short kernels have a larger relative spread than the times of long kernels, so the usual variance is a
-//! function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
+//! and a test based only on that spread finds nothing. All call sites together show what spread is usual, and
+//! how far the spreads of individual call sites depart from it. Each variance is therefore drawn toward the
+//! usual variance, as if additional repeats with the usual variance had been measured. This is an empirical
+//! Bayes method after Smyth, *Linear models and empirical Bayes methods for assessing differential expression
+//! in microarray experiments*, Statistical Applications in Genetics and Molecular Biology 3 (2004)
+//! 3. The times of short kernels have a larger relative spread than the times of long kernels, so the usual
+//! variance is a function of the time (Law and others, *voom*, Genome Biology 15 (2014) R29: "limma-trend").
 //!
 //! ```text
 //! s²  variance of a call site, d degrees of freedom  log s² = log s0²(time) + noise of d + noise of d0
@@ -19,15 +19,15 @@
 use super::distributions::{digamma, inverse_trigamma, trigamma};
 use super::trend::Trend;
 
-/// Lower limit for variances, as a share of the median variance. The coarse clock leaves some call sites without
-/// any spread, and the logarithm of a zero spread would outweigh all other call sites.
+/// Lower limit for variances, as a share of the median variance. With a coarse clock, some call sites have no
+/// spread at all, and the logarithm of a zero spread would outweigh all other call sites.
 const LEAST_SHARE: f64 = 1e-5;
 
 /// Absolute lower limit for variances: the square of a relative difference of 1 in 100,000. No clock resolves
 /// such a difference.
 const LEAST: f64 = 1e-10;
 
-/// Minimum number of call sites from which the usual spread is estimated.
+/// Minimum number of call sites required to estimate the usual spread.
 const FEWEST: usize = 3;
 
 /// Statistics of the log times of a call site.
@@ -51,8 +51,8 @@ pub(super) struct Prior {
     /// Weight of the usual variance, as a number of degrees of freedom; infinite if all call sites have the
     /// same spread.
     degrees: f64,
-    /// Total degrees of freedom of all call sites; an upper limit for the degrees of freedom of a moderated
-    /// spread.
+    /// Total degrees of freedom of all call sites, which is an upper limit for the degrees of freedom of a
+    /// moderated spread.
     most: f64,
     least: f64,
 }
@@ -94,8 +94,8 @@ impl Prior {
     }
 
     /// Like [`Prior::moderate`], but the result has at least the usual variance. A machine may stall in some
-    /// runs but not in others. If the few runs on a side agree at a call site, this therefore says little
-    /// about the next run.
+    /// runs but not in others, so even if the few runs on a side agree at a call site, this says little about
+    /// the next run.
     pub(super) fn moderate_runs(&self, spread: &Spread) -> Spread {
         let moderated = self.moderate(spread);
         let usual = self
@@ -120,7 +120,8 @@ fn least_variance(spreads: &[Spread]) -> f64 {
     (LEAST_SHARE * crate::analysis::robust::median(&variances)).max(LEAST)
 }
 
-/// Scatter of the log variances around the trend, beyond the scatter that their few degrees of freedom explain.
+/// Scatter of the log variances around the trend, beyond the scatter that is due to their few degrees of
+/// freedom.
 fn excess(spreads: &[Spread], usual: &Trend, least: f64) -> f64 {
     let count = spreads.len() as f64;
     let distance = |spread: &Spread| {

@@ -27,12 +27,12 @@ pub struct Verdicts {
     pub step: Option<Judgement>,
     /// All call sites with their verdicts, largest difference first.
     pub sites: Vec<Site>,
-    /// For each row, whether both sides did the same work at the row's call site.
+    /// Whether both sides did the same work at the call site of each row.
     pub(super) works: Vec<Work>,
 }
 
 impl Verdicts {
-    /// The call sites with a change that is supported by the repeats and large enough to be reported, largest
+    /// The call sites whose change is supported by the repeats and large enough to be reported, largest
     /// difference first.
     pub fn changes(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| {
@@ -42,7 +42,7 @@ impl Verdicts {
     }
 
     /// The call sites where the sides did different work, regardless of the times, largest difference first.
-    /// Changed work can be found without repeats.
+    /// Unlike a changed time, changed work can be detected without repeats.
     pub fn other_work(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| site.work != Work::Same)
     }
@@ -66,8 +66,8 @@ impl Analysis {
         let mut sites: Vec<Site> =
             drafts.into_iter().map(|draft| draft.judged(&family, thresholds)).collect();
         sites.sort_by_key(|site| {
-            // Compare whole picoseconds, because means that should be equal may differ slightly in floating
-            // point.
+            // Compare whole picoseconds, because the floating-point means of the same times may differ
+            // slightly.
             let judged = (1e6 * site.judgement.difference_us()).round() as i64;
             (Reverse(judged), Reverse(site.time.difference().abs()), site.first_row())
         });
@@ -82,7 +82,7 @@ impl Analysis {
         Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
     }
 
-    /// The step times of all runs, in the form of a call site to test.
+    /// The step times of all runs, in the form in which the times of a call site are tested.
     fn step_question(&self) -> Option<Question> {
         let samples = Side::BOTH.map(|side| self.walls_of_runs(side).filter(|runs| runs.len() > 1));
         let [Some(baseline), Some(candidate)] = samples else { return None };
@@ -98,8 +98,8 @@ impl Analysis {
         })
     }
 
-    /// Whether the sides were recorded with different options. Profiler options cost host time: if only one side
-    /// records `profile_memory`, that side takes longer to run the same program.
+    /// Whether the sides were recorded with different options. Profiler options cost host time: if only one
+    /// side is recorded with `profile_memory`, that side takes longer to run the same program.
     pub(super) fn has_other_options(&self) -> bool {
         self.comparability().both.get("DIFFERENT_OPTIONS").is_some()
     }

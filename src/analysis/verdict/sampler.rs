@@ -1,5 +1,5 @@
-//! Forms the samples of a group of measured events: the time of the events in each repeat. If there are no
-//! steps to compare, forms the total time of the events.
+//! Forms the samples of a group of measured events, that is, the time of the events in each repeat, or their
+//! total time if there are no steps to compare.
 
 use super::family::Question;
 use super::judgement::{Repeats, Work};
@@ -49,7 +49,7 @@ impl<'a> Sampler<'a> {
     }
 
     /// The samples of a group of events, one per repeat. If a repeat contains none of the events, the sample
-    /// is 0 µs. Work outside of steps is not in any sample, and steps without a counterpart are skipped.
+    /// is 0 µs. Neither work outside of steps nor work in steps without a counterpart is in any sample.
     /// `works` says for each row whether the work changed; rows beyond the end of `works` count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
         let counted = PerSide::from_fn(|side| {
@@ -68,8 +68,8 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Maximum error in µs that clock rounding causes in the time of the events in a repeat: one tick per event.
-    /// The error is 0 if times are finer than a microsecond.
+    /// Maximum error, in µs, that the rounding of the clock causes in the time of the events in a repeat: one
+    /// tick per event. The error is 0 if times are finer than a microsecond.
     fn resolution(&self, events: &PerSide<Vec<CallId>>) -> f64 {
         let Some(tick) = self.analysis.coarse_tick() else { return 0.0 };
         let of_side = |side: Side| {
@@ -148,15 +148,15 @@ struct Sums {
     time: Nanos,
 }
 
-/// Mean of the candidate minus mean of the baseline. If a side has no samples, the mean is taken as 0.
+/// Mean of the candidate minus mean of the baseline. The mean of a side without samples counts as 0.
 fn difference_of_means(samples: &PerSide<&[f64]>) -> f64 {
     let mean = |side: Side| samples[side].iter().sum::<f64>() / samples[side].len().max(1) as f64;
     mean(Side::Candidate) - mean(Side::Baseline)
 }
 
-/// Whether changed work explains a difference. The changed work must account for at least half of the
-/// difference, in the same direction. Without this condition, a small change of the work could turn unrelated
-/// noise into a verdict.
+/// Whether changed work explains a difference: the time of the changed work must account for at least half of
+/// the difference, in the same direction. Without this condition, a small change in the work could turn
+/// unrelated noise into a verdict.
 fn explains(part: f64, whole: f64) -> bool {
     part * whole > 0.0 && 2.0 * part.abs() >= whole.abs()
 }

@@ -1,16 +1,16 @@
 //! Fits a smooth curve to points. The curve models how the spread of a call site's times depends on the
 //! length of these times.
 //!
-//! At each of several positions, a straight line is fitted to the nearest half of the points; closer points have
-//! larger weights (Cleveland, *Robust locally weighted regression and smoothing scatterplots*, Journal of the
-//! American Statistical Association 74 (1979) 829–836, without its second pass). The curve is linear between the
-//! positions and constant beyond the outermost positions.
+//! At each of several positions, a straight line is fitted to the nearest half of the points, with larger
+//! weights for closer points (Cleveland, *Robust locally weighted regression and smoothing scatterplots*,
+//! Journal of the American Statistical Association 74 (1979) 829–836, without its second pass). The curve is
+//! linear between the positions and constant beyond the outermost positions.
 
 /// Share of the points to which each line is fitted. This share makes the curve about as flexible as a spline
 /// with four parameters.
 const SHARE: f64 = 0.5;
 
-/// Minimum number of points for a curve; with fewer points, the curve is constant at their mean.
+/// Minimum number of points required to fit lines; with fewer points, the curve is constant at their mean.
 const FEWEST: usize = 10;
 
 /// Maximum number of positions at which lines are fitted.
@@ -53,7 +53,7 @@ impl Trend {
     }
 }
 
-/// A line fitted around one point.
+/// A straight line fitted to the points near one point.
 struct Line {
     x: f64,
     y: f64,
@@ -66,7 +66,7 @@ impl Line {
         let x = sorted[at].0;
         let nearest = nearest(sorted, at);
         let widest = nearest.iter().map(|point| (point.0 - x).abs()).fold(0.0, f64::max);
-        // Sums of the weights, and of weight · distance^k · y^l.
+        // The sums of the weights and of the products weight · distance^k · y^l.
         let (mut w, mut wd, mut wdd, mut wy, mut wdy) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for &(px, y) in nearest {
             let distance = px - x;

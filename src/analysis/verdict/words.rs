@@ -1,4 +1,4 @@
-//! Describes a [`Judgement`] in words: what was tested, and what the result is.
+//! Describes in words what a [`Judgement`] tested, and what the result is.
 
 use super::judgement::{Judgement, Repeats, Verdict};
 use crate::side::PerSide;
@@ -14,8 +14,8 @@ impl Judgement {
             Repeats::Steps => (" within one run", "; run-to-run noise unknown"),
             Repeats::Runs | Repeats::None | Repeats::OtherOptions => ("", ""),
         };
-        // The headline shows medians over the runs. If the result is not significant, the stated direction must
-        // agree with these medians.
+        // If the result is not significant, the stated direction must agree with the headline, which shows
+        // medians over the runs.
         let is_of_runs = self.of == Repeats::Runs && self.verdict == Verdict::WithinNoise;
         let shown = if is_of_runs { self.median_us } else { self.mean_us };
         let direction = if shown.candidate > shown.baseline {
@@ -50,8 +50,8 @@ impl Judgement {
         self.few_words().map_or_else(String::new, |words| format!("; {words}"))
     }
 
-    /// The false discovery rate that supports a change, such as `, q 0.002`. If the work changed, no
-    /// correction is needed, so the uncorrected probability is shown instead.
+    /// The false discovery rate that supports a change, such as `, q 0.002`, or the uncorrected probability
+    /// if the work changed, because no correction is needed in that case.
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),
@@ -67,7 +67,7 @@ impl Judgement {
     }
 }
 
-/// Maximum false discovery rate that supports a change.
+/// Maximum false discovery rate at which a change counts as supported.
 const USUAL_RATE: f64 = 0.05;
 
 /// Smallest probability that is shown as a number; smaller probabilities are shown as `< 0.001`.

@@ -1,4 +1,4 @@
-//! Finds the times at which gaps are cut if only some of the steps are compared.
+//! Finds the times at which gaps are split if only some of the steps are compared.
 //!
 //! ```text
 //! host   ├─ step 1, compared ──────┤ ├─ step 2, left out ─────┤
@@ -7,8 +7,8 @@
 //!                 └─ of step 1 ───┘└─ of 2 ┘
 //! ```
 //! A gap is attributed to the work that ends the gap. If that work is in a step that is not compared, the gap
-//! is cut at the end of the preceding compared step. The time before the cut is attributed to the compared
-//! step, because the device would have waited in any case.
+//! is split at the end of the preceding compared step. The time before this point is attributed to the
+//! compared step, because the device would have waited in any case.
 
 use super::part::Part;
 use crate::analysis::Analysis;
@@ -50,8 +50,8 @@ impl Boundaries {
         Boundaries(boundaries.collect())
     }
 
-    /// Cuts a gap that starts at `from` and ends with work in `part` that was launched at `launched`. Returns
-    /// the time of the cut, and the part to which the time before the cut is attributed.
+    /// Splits a gap that starts at `from` and ends with work in `part` that was launched at `launched`.
+    /// Returns the time at which the gap is split, and the part to which the earlier piece is attributed.
     pub(super) fn cut(&self, from: Nanos, launched: Nanos, part: Part) -> Option<(Nanos, Part)> {
         let is_inside = |b: &&Boundary| from < b.at && b.at <= launched && b.after == part;
         self.0.iter().rev().find(is_inside).map(|boundary| (boundary.at, boundary.before))

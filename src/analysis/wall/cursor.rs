@@ -1,4 +1,4 @@
-//! Finds the innermost call of a host thread at each moment of a series of time spans.
+//! Finds the innermost open call on a host thread at each moment in a series of time spans.
 //!
 //! ```text
 //! ├─ a ───────────────┤
@@ -17,8 +17,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub(super) struct StackCursor<'t> {
     tree: &'t CallTree,
     now: Nanos,
-    /// The next host call in preorder that has not started, with its start time. GPU events are skipped because
-    /// they take no host time.
+    /// The next host call in preorder that has not started yet, with its start time. GPU events are skipped
+    /// because they take no host time.
     next: CallId,
     begins: Nanos,
     end: CallId,
@@ -77,8 +77,8 @@ impl<'t> StackCursor<'t> {
         self.begins = event.map_or(Nanos(i64::MAX), |event| self.tree.trace().start(event));
     }
 
-    /// Puts a call on the stack. First removes all calls that are not ancestors of this call, even if they
-    /// have a later recorded end.
+    /// Pushes a call onto the stack, after removing all calls that are not ancestors of this call, even if
+    /// they have a later recorded end.
     fn enter(&mut self, call: CallId) {
         let parent = self.tree.parent(call);
         while self.open.len() > 1 && self.open.last().map(|&(top, _)| top) != parent {

@@ -7,8 +7,8 @@
 //!            └─ busy: a ─┘└ b ─┘└busy: c─┘
 //! ```
 //! If ops run on two threads at the same moment, the moment counts once, for the outermost op that covered
-//! the moment first. Time outside of all ops is attributed to the host, call by call on the thread of the op
-//! that follows.
+//! the moment first. Time outside of all ops is attributed to the host calls on the thread of the op that
+//! follows.
 
 use super::boundaries::Boundaries;
 use super::part::Part;
@@ -17,8 +17,8 @@ use super::window::Window;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The outermost ops, sorted by start. The function `part` returns the part of the wall time to which the
-/// time of an op is attributed.
+/// The outermost ops, sorted by start time. The function `part` returns the part of the wall time to which an
+/// op's time is attributed.
 fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied> {
     let mut ops = Vec::new();
     let mut next = 0;
@@ -104,8 +104,8 @@ impl<L: Ledger> Walk<'_, '_, L> {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
                 Some(op) => ledger.busy(Some(op), part, time),
-                // The end of an op and the end of a gap come from two clocks, so `until` may be slightly
-                // later than the end of the op.
+                // The end of an op and the end of a gap come from different clocks, so `until` may be
+                // slightly later than the end of the op.
                 None => {
                     let (kind, owner) = (IdleKind::Host, Some(call));
                     ledger.idle(Idle { kind, part, owner, gap, time, before: None });

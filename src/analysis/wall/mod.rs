@@ -1,18 +1,18 @@
-//! Splits the wall time of each side into busy, idle, before and alone, which add up exactly to the
-//! nanosecond, and attributes the busy and idle time.
+//! Splits the wall time of each side into busy, idle, before and alone, which add up to the nanosecond, and
+//! attributes the busy time and the idle time.
 //!
 //! A moment of the window is *busy* if a measured event was running. A busy moment is attributed to the row
 //! of the event that covered the moment first. All other moments are *idle* and are attributed to an
 //! [`IdleRow`] by the rule in `sweep.rs`.
 //!
 //! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy if any
-//! device runs anything on any stream. A gap is a time in which all devices wait. A gap is attributed to the
-//! event that ends the gap, regardless of the device. If two devices run at the same time, the moment counts
-//! once, for the event that started first.
+//! device runs anything on any stream. A gap is a time span during which all devices wait. A gap is
+//! attributed to the event that ends the gap, regardless of the device. If two devices run at the same
+//! moment, the moment counts once, for the event that started first.
 //!
 //! **Selections.** A device is not idle while it runs work from steps or phases that were not selected. The
-//! time of unselected work, and of the gaps before such work, is neither busy nor idle time but *before*,
-//! like the time of work that was launched before the window.
+//! time of unselected work, and of the gaps before it, counts as *before*, like work that was launched before
+//! the window; it is neither busy nor idle time.
 //!
 //! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle time; their time
 //! is *alone*.
@@ -66,9 +66,9 @@ pub struct Wall {
 /// Wall-time totals for one side. Busy and idle time cover only the compared steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct WallTotals {
-    /// Length of the window; busy + idle + before + alone.
+    /// Length of the window, which is the sum of busy, idle, before and alone.
     pub wall: Nanos,
-    /// Time in which work of the compared steps ran.
+    /// Time during which work from the compared steps was running.
     pub busy: Nanos,
     /// Time of the gaps that end with an event of the compared steps.
     pub idle: Nanos,
@@ -237,15 +237,15 @@ impl Analysis {
         self.wall().pairs.is_some() && with_work.all(|side| self.is_row_alone(row, side))
     }
 
-    /// Whether the call of a row on the given side is in a step without a counterpart.
+    /// Whether a row's call on the given side is in a step without a counterpart.
     pub(super) fn is_row_alone(&self, row: &Row, side: Side) -> bool {
         let pairs = self.wall().pairs.as_ref().zip(row.calls[side]);
         pairs.is_some_and(|(pairs, call)| pairs.leaves_out(self, side, call))
     }
 }
 
-/// The measured events on a side and the work that was not selected, sorted by start. For an event launched
-/// in the window, the function `within` returns the part of the wall time to which the event's time is
+/// The measured events on a side and the work that was not selected, sorted by start. The function `within`
+/// returns, for an event launched in the window, the part of the wall time to which the event's time is
 /// attributed.
 fn occupied(
     of: Recorded<'_>,

@@ -4,13 +4,13 @@
 /// window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// The work was launched in a compared step of the window. Times per step cover only this part.
+    /// The work was launched in a compared step of the window. Only this part is included in times per step.
     Window,
-    /// The work was launched in the window, but in a step without a counterpart, because the traces have different
-    /// numbers of steps. Causes do not cover this part.
+    /// The work was launched in the window, but in a step without a counterpart, because the traces have
+    /// different numbers of steps. The causes do not include this part.
     Alone,
-    /// The work was launched before the window, or outside of the selected steps and phase, and is
-    /// reported separately.
+    /// The work was launched before the window, or outside of the selected steps or phase, so it is reported
+    /// separately.
     Before,
 }
 

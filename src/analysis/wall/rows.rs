@@ -16,7 +16,7 @@ const NONE: u32 = u32::MAX;
 /// Idle time with one owner, kind and part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdleRow {
-    /// The reason why the device was idle.
+    /// Why the device was idle.
     pub kind: IdleKind,
     /// The part of the trace in which the work that ended the gaps was launched.
     pub part: Part,
@@ -25,14 +25,15 @@ pub struct IdleRow {
     pub owner: Option<MergedId>,
     /// The nearest node at or above the owner that both traces have; `None` if there is none.
     pub lowest_common: Option<MergedId>,
-    /// The step that contains the owner, by position; preferably the baseline step.
+    /// Position of the step that contains the owner: the baseline step if there is one, otherwise the
+    /// candidate step.
     pub step: Option<StepId>,
     /// Total duration of the gap pieces in the row.
     pub time: PerSide<Nanos>,
     /// Number of gaps.
     pub count: PerSide<u64>,
-    /// For `sync`: the GPU event that the host waited for in the longest gap, that is, the last event before
-    /// this gap.
+    /// For `sync`: the GPU event that the host waited for in the longest gap, which is the last event before
+    /// that gap.
     pub waited_for: PerSide<Option<CallId>>,
 }
 
@@ -47,14 +48,14 @@ impl IdleRow {
 pub(super) struct Collector<'a> {
     analysis: &'a Analysis,
     side: Side,
-    /// For each part, in the order of [`Part::ALL`], the busy time of each row of the analysis.
+    /// The busy time of each row of the analysis, for each part in the order of [`Part::ALL`].
     busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
     unselected: PerSide<Nanos>,
     rows: Vec<IdleRow>,
     /// For each owner node, the idle row added most recently, or `NONE`. The final entry is for rows without an
     /// owner.
     last_of: Vec<u32>,
-    /// For each idle row, the previous idle row with the same owner.
+    /// For each idle row, the idle row with the same owner that was added before it.
     before: Vec<u32>,
     /// For each idle row, the gap that was counted most recently.
     last_gap: Vec<u32>,
@@ -63,7 +64,7 @@ pub(super) struct Collector<'a> {
 }
 
 pub(super) struct Collected {
-    /// For each part, in the order of [`Part::ALL`], the busy time of each row of the analysis.
+    /// The busy time of each row of the analysis, for each part in the order of [`Part::ALL`].
     pub(super) busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
     pub(super) unselected: PerSide<Nanos>,
     pub(super) idle: Vec<IdleRow>,
@@ -145,7 +146,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// Permutes `items` in place: the item at position `order[i]` moves to position `i`.
+/// Permutes `items` in place, so that the item at position `order[i]` moves to position `i`.
 fn put_in_order<T>(items: &mut [T], mut order: Vec<u32>) {
     for at in 0..items.len() {
         // Follow the permutation cycle that contains `at`.

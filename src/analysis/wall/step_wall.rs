@@ -1,8 +1,8 @@
 //! Computes the wall time per step for a single trace, without a comparison.
 //!
-//! All outputs use this step time: the `diff` headline, `step_wall` in `gate`, and the ranking of the runs on
-//! a side. The step time is the mean over the steps. In [`Wall`](super::Wall), the busy + idle time per step
-//! has the same value.
+//! This step time is used everywhere: in the `diff` headline, for `step_wall` in `gate`, and to rank the runs
+//! on a side. The step time is the mean over the steps. The busy + idle time per step in
+//! [`Wall`](super::Wall) has the same value.
 
 use super::window::{Recorded, WallBasis, Window, everything_that_ran, window};
 use crate::program::{Measure, Program};

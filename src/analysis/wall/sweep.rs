@@ -1,4 +1,4 @@
-//! Attributes each moment of the window on one side, in a sweep over the events in the order of their start
+//! Attributes each moment of the window on one side, by sweeping over the events in the order of their start
 //! times.
 //!
 //! ```text
@@ -6,9 +6,9 @@
 //! GPU     ├─ k ──┤                ├─ k ──┤         │ window
 //!         └─busy─┘└ host: a┘└lat.─┘└busy─┘└─ tail ─┘
 //! ```
-//! A gap is attributed to the event that ends the gap. The time until the launch of that event is host time
-//! and is attributed call by call. The time after the launch is launch latency. If the event was launched
-//! before the gap began, the event was queued while the device waited.
+//! A gap is attributed to the event that ends the gap. The time until that event is launched is host time,
+//! which is attributed to the calls that run during it. The time after the launch is launch latency. If the
+//! event was launched before the gap began, the event was queued while the device waited.
 
 use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
@@ -18,12 +18,12 @@ use crate::program::is_synchronisation;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
-/// The reason why a device was idle.
+/// Why the device was idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleKind {
     /// The host had not yet launched the event that ended the gap, because the host was busy in the owner.
     Host,
-    /// The owner waited for the GPU, although the GPU had nothing to do because the host had launched nothing.
+    /// The owner waited for the GPU, but the GPU had nothing to do, because the host had launched nothing.
     Sync,
     /// Launch latency: the time from the launch of the event that ended the gap to the start of this event.
     Latency,
@@ -84,8 +84,8 @@ pub(super) struct Idle {
 
 /// Receives the result of a sweep.
 pub(super) trait Ledger {
-    /// Receives an amount of time within the window that `event` was the first to cover; `event` is `None`
-    /// for work that was not selected.
+    /// Receives the length of a time span in the window that no event before `event` covered; `event` is
+    /// `None` for work that was not selected.
     fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
     /// Receives the next piece of a gap, with its kind and owner.
     fn idle(&mut self, piece: Idle);
@@ -178,8 +178,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });
         }
         self.skewed += u64::from(launched > event.start);
-        // The host and GPU clocks may differ, so an event may start before its launch. Such an event has no
-        // launch latency.
+        // An event may seem to start before its launch, because the host and GPU clocks may differ. Such an
+        // event has no launch latency.
         let launched = launched.min(until);
         self.host(from, launched, launch, piece);
         if until > launched {

@@ -6,14 +6,14 @@
 //!            └────────── window ────────────────┘
 //! ```
 //! The window starts with the first step. The window ends at the end of the last step, or at the end of the
-//! last GPU event that was launched in a step, whichever is later. Thus a step includes the work that the GPU
-//! finishes after the host. If a side has no steps, the window spans from the first measured event to the
-//! last.
+//! last GPU event that was launched in a step, whichever is later. A step therefore includes work that the
+//! GPU finishes after the host has finished the step. If a side has no steps, the window spans from the first
+//! measured event to the last.
 //!
-//! The launch of a GPU event decides whether the event was launched *before* the window. If the launch is not
-//! in the trace, the order on the stream decides. An event counts as launched before the window if it runs
-//! before the first event on the same stream that was launched in the window. If no event on the stream was
-//! launched in the window, the first event on any stream that was launched in the window decides.
+//! Whether a GPU event was launched *before* the window depends on the time of its launch. If the launch is
+//! not in the trace, the order on the stream is used instead: the event counts as launched before the window
+//! if it runs before the first event on the same stream that was launched in the window. If no event on the
+//! stream was launched in the window, the first event on any stream that was launched in the window is used.
 
 use crate::analysis::Analysis;
 use crate::program::{Measure, Steps};
@@ -50,7 +50,7 @@ impl Window {
         self.end - self.start
     }
 
-    /// Whether a time span, which may be empty, overlaps the window.
+    /// Whether a time span overlaps the window; the time span may be empty.
     pub(in crate::analysis) fn overlaps(&self, start: Nanos, end: Nanos) -> bool {
         start < self.end && (end > self.start || start == self.start)
     }
@@ -159,7 +159,7 @@ impl Launched<'_> {
     }
 }
 
-/// A span of the timeline in which a device ran something.
+/// A time span during which a device ran something.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ran {
     pub(super) start: Nanos,
@@ -195,7 +195,7 @@ pub(super) fn everything_that_ran(of: Recorded<'_>, window: Window, basis: WallB
     all
 }
 
-/// Whether each event was launched before the window; the events must be sorted by start.
+/// Whether each event was launched before the window. The events must be sorted by start.
 fn launched_before(
     of: Recorded<'_>,
     window: Window,

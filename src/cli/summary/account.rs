@@ -1,5 +1,5 @@
-//! Formats each side's time as a sum of terms that is exact to the nanosecond. The terms of a side are on one line
-//! or, if the lines would be too wide, on one line each.
+//! Formats each side's time as a sum of terms that is exact to the nanosecond. The terms of a side share a line or, if
+//! that line would be too wide, get a line each.
 
 use super::super::columns::pad;
 use tracetree::report::Width;

@@ -1,7 +1,7 @@
 //! Formats the result of a comparison as text for a terminal of a given width.
 //!
 //! The screen shows the two inputs, a one-sentence result, and each side's time as a sum that can be checked by eye.
-//! The largest differences follow, with the ops that replaced each other.
+//! The largest differences follow, including which ops were replaced by which other ops.
 
 mod account;
 mod screen;

@@ -8,7 +8,7 @@ use tracetree::report::{Layer, Line, Narrative};
 /// Maximum number of lines on the screen.
 const LINES: usize = 24;
 
-/// The amount of detail written.
+/// How much of the narrative is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// As much as fits on one screen.
@@ -28,7 +28,7 @@ struct Limits {
     others: usize,
 }
 
-/// The limits to try, from the most detailed to the shortest screen.
+/// The limits to try in order, from the most detailed screen to the shortest.
 const SHORTER: [Limits; 6] = [
     Limits { changes: 6, details: 3, others: 5 },
     Limits { changes: 6, details: 2, others: 4 },

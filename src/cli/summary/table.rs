@@ -1,5 +1,5 @@
-//! Formats the largest differences as lines of a table. If a name does not fit its column, it gets
-//! a separate line above its figures.
+//! Formats the largest differences as lines of a table. A name that does not fit into its column gets a separate line
+//! above its figures.
 
 use super::super::columns::{fit, pad};
 use anstyle::{AnsiColor, Style};
@@ -10,7 +10,7 @@ use tracetree::report::{LargeDifference, Unit, one_line, times};
 const TITLE: &str = "largest differences";
 /// Minimum line width at which the kernel count columns are shown.
 const WITH_KERNELS: usize = 96;
-/// Minimum width of the name column. On a narrower terminal, names go above their figures.
+/// Minimum width of the name column. If less width is available, names are written above their figures.
 const LEAST_NAME: usize = 24;
 /// Indentation of figures that are written below their name.
 const INDENT: usize = 4;

@@ -1,9 +1,9 @@
 //! Splits the pending pairs into independent pieces that several cores align in parallel.
 //!
-//! Aligning the children of a pair reads and writes only the matches of calls inside the two subtrees. So the
-//! order in which two pairs are aligned matters only if one pair is inside the other: the contents of an
-//! expanded wrapper are matched before the wrapper itself. Each piece keeps its pairs in order, so the result
-//! does not depend on the number of cores.
+//! Aligning the children of a pair reads and writes only the matches of calls inside the two subtrees. The order in
+//! which two pairs are aligned therefore matters only if one pair is inside the other, as when the contents of an
+//! expanded wrapper are matched before the wrapper itself. Each piece keeps its pairs in their original order, so the
+//! result does not depend on the number of cores.
 //!
 //! ```text
 //! trace1   a    b    c        trace2   A    C    B      pairs aA, bB and cC, two of which cross:
@@ -36,8 +36,8 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Aligns the pending pairs one by one and hands independent pieces to other threads of the rayon scope.
-    /// No piece waits for another piece, so the stack does not grow with the depth of a trace.
+    /// Aligns the pending pairs one by one and hands independent pieces to other threads in the rayon scope. No piece
+    /// waits for another piece, so the stack does not grow with the depth of a trace.
     fn descend_within<'s>(&mut self, scope: &Scope<'s>)
     where
         'a: 's,
@@ -84,7 +84,7 @@ impl<'a> Aligner<'a> {
 }
 
 /// Splits the pending pairs into pieces of at least `least` calls. On both sides, every pair of a piece precedes every
-/// pair of the next piece. The pairs of a piece keep their order.
+/// pair of the next piece. The pairs in each piece keep their relative order.
 fn cut(mut waiting: Vec<Waiting>, least: u32) -> Vec<Vec<Waiting>> {
     waiting.sort_by_key(|waiting| waiting.spans.baseline.start);
     let starts = waiting.iter().rev().map(|waiting| waiting.spans.candidate.start);

@@ -11,8 +11,7 @@ pub(super) trait Compare {
     fn equal(&mut self, a: usize, b: usize) -> bool;
     /// The score for aligning two elements opposite each other; 0 if there is no evidence for a match.
     fn score(&mut self, a: usize, b: usize) -> i64;
-    /// A cheap upper bound of [`Compare::score`], found without comparing the contents of the
-    /// elements.
+    /// A cheap upper bound on [`Compare::score`], computed without comparing the contents of the elements.
     fn most(&mut self, _a: usize, _b: usize) -> i64 {
         i64::MAX / 4
     }
@@ -21,17 +20,16 @@ pub(super) trait Compare {
     fn scores(&mut self, a: usize, b: usize) -> bool {
         self.score(a, b) > 0
     }
-    /// Whether either element belongs to a run of layers that is longer on one side. At the end of such a
-    /// run, two elements are not matched only because they are identical.
+    /// Whether either element belongs to a run of layers that is longer on one side. At the end of such a run, being
+    /// identical is not enough for two elements to be matched.
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }
-    /// Whether two elements that are aligned opposite each other are a match. A call and the
-    /// wrapper around it are not a match, but they must be aligned opposite each other so that the
-    /// gap includes both.
+    /// Whether two elements that are aligned opposite each other are a match. A call and its wrapper are not a match,
+    /// but they must be aligned opposite each other so that the gap includes both.
     fn is_pair(&self, a: usize, b: usize) -> bool;
-    /// Whether two identical elements also have the same exact names, including volatile parts. If an
-    /// inserted run could be at several positions, exact names decide between these positions.
+    /// Whether two identical elements also have the same exact names, including volatile parts. If an inserted run
+    /// could be at several positions, exact names determine which of these positions is chosen.
     fn same_to_the_letter(&mut self, _a: usize, _b: usize) -> bool {
         true
     }
@@ -44,8 +42,8 @@ pub(super) trait Compare {
     fn is_a_thread(&self, _side: Side, _first: usize, _length: usize) -> bool {
         false
     }
-    /// The tokens of the elements in one range per side, for the plain alignment of long lists. If several kinds of
-    /// tokens may be suitable, the list has an entry for each kind.
+    /// Returns the tokens of the elements in one range on each side, which the plain alignment of long lists needs. If
+    /// several kinds of tokens may be suitable, the list has an entry for each kind.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens>;
 }
 

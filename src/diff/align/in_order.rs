@@ -1,10 +1,10 @@
 //! Swaps crossed matches between equal siblings, so that equal siblings are matched in order.
 //!
 //! ```text
-//! trace1  y  x₁ x₂ x₃ z  x₄         One x that moved from the end to the front explains these lists as
-//! trace2  x₁ y  x₂ x₃ x₄ z          well as y and z that each swapped places with an adjacent x.
+//! trace1  y  x₁ x₂ x₃ z  x₄         Either one x moved from the end to the front, or y and z
+//! trace2  x₁ y  x₂ x₃ x₄ z          each swapped places with an adjacent x.
 //! ```
-//! The alignment of siblings picks the first explanation, which shifts the matches of all calls named x by one. Equal
+//! The alignment of siblings assumes that a single x moved, which shifts the matches of all calls named x by one. Equal
 //! calls differ only in their order, so their counterparts are swapped until equal calls are matched in order. There
 //! are two exceptions: calls that moved together stay together, and one moved call must not be reported as three.
 
@@ -17,10 +17,10 @@ use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A hash of a call's key and arguments (or of its whole subtree) and the call's exact name.
+/// A hash of a call's key and arguments (or of its whole subtree), together with the call's exact name.
 type Kind<'a> = (u64, &'a str);
-/// The properties that all pairs of a group share: the nearest matched ancestor on each side, and
-/// the kind of the calls.
+/// The properties that all pairs in a group share: the nearest matched ancestor on each side, and the kind of the
+/// calls.
 type Equal<'a> = (Option<CallId>, Option<CallId>, Kind<'a>);
 
 impl Aligner<'_> {
@@ -77,9 +77,9 @@ impl Aligner<'_> {
             let groups = self
                 .groups(&row, |a, b| both_are(exact(Side::Baseline, a), exact(Side::Candidate, b)));
             row.keep_in_order(&groups, |_, _| 0, of_one_op);
-            // Identical calls on one side share the same number of tokens with any counterpart, so they may
-            // swap counterparts too. The contents of expanded variants are already matched, so pairs with
-            // children qualify only if they are still pending.
+            // Identical calls on one side share the same number of tokens with any counterpart, so such calls may also
+            // swap counterparts. The contents of expanded variants are already matched, so a pair with children
+            // qualifies only if the pair is still pending.
             let waiting: FxHashSet<u32> = self.pending[first..].iter().map(|&(a, _)| a).collect();
             let is_open = |a: u32, b: u32| self.have_children(a, b) && !waiting.contains(&a);
             for side in Side::BOTH {
@@ -181,7 +181,7 @@ struct Row<'a> {
     candidate: Vec<u32>,
     /// For each pair, the position of its candidate call in `candidate`.
     to: Vec<usize>,
-    /// The pairs that did not move: position in `pairs` and position in `candidate`.
+    /// The pairs that did not move, each as its position in `pairs` and its position in `candidate`.
     in_place: BTreeMap<usize, usize>,
     /// Positions of the unmatched pairs.
     alone: BTreeSet<usize>,
@@ -251,8 +251,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Splits a group into the smallest subgroups whose matches do not cross each other. Subgroups
-    /// with a single pair are dropped.
+    /// Splits a group into the smallest possible subgroups such that matches from different subgroups do not cross.
+    /// Subgroups with a single pair are dropped.
     fn crossing(&self, group: &[usize]) -> Vec<Vec<usize>> {
         let mut sorted: Vec<usize> = group.iter().map(|&at| self.to[at]).collect();
         sorted.sort_unstable();
@@ -328,8 +328,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Number of adjacent pairs of calls, starting at or directly before `calls`, whose
-    /// counterparts are adjacent in the same order.
+    /// Number of pairs of adjacent calls, starting at or directly before one of `calls`, for which the two counterparts
+    /// are also adjacent and in the same order.
     fn beside(&self, calls: &[(usize, usize)]) -> usize {
         let ends = calls.iter().flat_map(|&(at, _)| [Some(at), at.checked_sub(1)]);
         let ends: BTreeSet<usize> = ends.flatten().collect();

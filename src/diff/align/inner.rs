@@ -1,5 +1,5 @@
-//! Compares properties other than the name that identify a call: its first arguments, and nested calls with the same
-//! name.
+//! Compares two properties other than the name that help identify a call: its first arguments, and nested calls with
+//! the same name.
 
 use crate::diff::outline::Outline;
 use crate::diff::weights::WRAPPERS;

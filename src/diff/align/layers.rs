@@ -14,7 +14,7 @@ use crate::diff::weights::{LAYER_CELLS, LAYERS};
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 
-/// For each side, the positions of the elements that have a given key.
+/// On each side, the positions of the elements that have a given key.
 pub(super) type Row = PerSide<Vec<usize>>;
 
 /// Finds the runs of layers that are longer on one side. `layers` contains the positions and keys of the elements that

@@ -17,17 +17,16 @@ const OF_PARTNERS: [Relation; 3] = [Relation::Same, Relation::Renamed, Relation:
 #[derive(Debug)]
 pub(super) struct Links {
     partners: PerSide<Vec<AtomicU32>>,
-    /// Indexes into [`OF_PARTNERS`]; meaningless for unmatched calls.
+    /// The relation of each call, as a position in [`OF_PARTNERS`]; meaningless for unmatched calls.
     relations: PerSide<Vec<AtomicU8>>,
-    /// The passes that matched the calls, as positions in [`Pass::ALL`]; meaningless for unmatched
-    /// calls.
+    /// The pass that matched each call, as a position in [`Pass::ALL`]; meaningless for unmatched calls.
     passes: PerSide<Vec<AtomicU8>>,
     cut_blocks: AtomicU64,
     cut_threads: AtomicU64,
 }
 
 impl Links {
-    /// Creates a matching without matches for the given number of calls per side.
+    /// Creates a store without matches for the given number of calls on each side.
     pub(super) fn new(calls: PerSide<usize>) -> Links {
         Links {
             partners: calls.map(|calls| (0..calls).map(|_| AtomicU32::new(NONE)).collect()),

@@ -1,13 +1,12 @@
-//! Matches the calls of two outlines: threads first, then the calls on them, down to the GPU
-//! events.
+//! Matches the calls of two outlines: threads first, then the calls on the matched threads, down to the GPU events.
 //!
 //! The children of each matched pair are two sequences. These sequences are aligned (`sequence`,
 //! `score`, `runs`, `slide`), and the remaining unmatched calls go through the passes of [`Pass`].
 //! A gap is a run of unmatched calls between two matches.
 //!
-//! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on
-//! a stack, so no function recurses over the depth of a trace. A call is *free* while it has no
-//! counterpart. `docs/development/alignment.md` explains the whole algorithm.
+//! Identical subtrees are matched in one step. Pairs whose children are still to be aligned wait on a stack, so the
+//! recursion depth does not grow with the depth of a trace. A call is *free* while it has no counterpart.
+//! `docs/development/alignment.md` explains the whole algorithm.
 
 mod apart;
 mod compare;
@@ -305,7 +304,7 @@ impl<'a> Aligner<'a> {
         })
     }
 
-    /// Matches the siblings that keep their order; returns the runs of unmatched calls between the
+    /// Matches the siblings that are in the same order on both sides; returns the runs of unmatched calls between the
     /// matches.
     fn align_siblings(&mut self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
         // Order is evidence only for GPU events from the same launch.
@@ -417,11 +416,10 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// Matches the launches in a gap, separately for each kind of launch. If both sides have the same number
-    /// of launches, they are matched in order. If one side has a single launch and the opposite side has
-    /// several, as when a matrix product is split, the single launch is matched with the launch of the
-    /// longest kernel. The matched calls around the gap are enough evidence for these matches, so kernel
-    /// names do not matter.
+    /// Matches the launches in a gap, separately for each kind of launch. If both sides have the same number of
+    /// launches, the launches are matched in order. If one side has a single launch and the opposite side has several,
+    /// as when a matrix product is split, the single launch is matched with the launch of the longest kernel. The
+    /// matched calls around the gap are enough evidence for these matches, so kernel names do not matter.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {

@@ -33,14 +33,15 @@ struct Lost {
 /// How similar and how close two calls must be to be matched as moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
-    /// Adjacent calls: first identical subtrees, then calls with the same key that share at least half of
-    /// their contents.
+    /// Calls with at most one sibling between them: first identical subtrees, then calls with the same key that share
+    /// at least half of their contents.
     Beside,
     /// Identical subtrees near each other, then subtrees near each other that differ only in kernel names.
     EqualNear,
     /// Calls near each other that have the same key and share at least half of their contents.
     SimilarNear,
-    /// Adjacent calls with the same key and arguments, one of which lost its contents.
+    /// Calls with at most one sibling between them that have the same key and arguments, if one of the two calls lost
+    /// its contents.
     Emptied,
     /// Unique identical subtrees at any distance, then unique calls with the same key that share half of
     /// their contents. In a short list, identical subtrees need not be unique, because no distance in the
@@ -49,7 +50,7 @@ pub(super) enum Likeness {
 }
 
 impl Aligner<'_> {
-    /// Stores the number of siblings of each unmatched call in a crowded gap.
+    /// For each unmatched call in a crowded gap, stores the number of siblings in the gap.
     pub(super) fn note_crowds(&mut self, gaps: &[PerSide<Vec<u32>>]) {
         self.crowds = PerSide::default();
         if gaps.iter().all(|gap| gap.baseline.len().max(gap.candidate.len()) < CROWD) {
@@ -327,7 +328,8 @@ impl Aligner<'_> {
             .collect()
     }
 
-    /// Matches adjacent calls with the same key and arguments, regardless of their contents.
+    /// Matches calls that have the same key and arguments and at most one sibling between them, regardless of their
+    /// contents.
     fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
         let own = |me: &Self, side: Side, call: u32| own_token(me.outlines[side], call);
         for (mine, theirs) in self.groups_by(lost, own) {
@@ -469,7 +471,7 @@ impl Aligner<'_> {
     }
 
     /// Whether at most one sibling lies between two positions. The size of the sibling in between does not matter: a
-    /// call that swapped places with a whole forward pass is still next to that pass.
+    /// call that swapped places with a whole forward pass still counts as being next to that pass.
     fn stand_beside(&self, one: u32, two: u32) -> bool {
         let baseline = self.outlines.baseline;
         let behind = baseline.position(self.scope.baseline.end);

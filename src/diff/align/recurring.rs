@@ -41,8 +41,8 @@ pub(super) struct Recurring {
 }
 
 impl Recurring {
-    /// Makes the matches of finished pairs available for copying: pairs in `open` below which no pair is
-    /// pending. `waiting` is the number of pending pairs.
+    /// Makes the matches below finished pairs available for copying. A pair in `open` is finished once no pair below it
+    /// is pending. `waiting` is the number of pending pairs.
     pub(super) fn close(&mut self, waiting: usize) {
         while let Some(done) = self.open.pop_if(|open| waiting < open.waiting) {
             self.models.insert(done.kind, Some(done.pair));

@@ -60,8 +60,8 @@ impl<'s, 'a> Renames<'s, 'a> {
         Renames { outlines, bags, words, runs }
     }
 
-    /// How strongly contents, arguments and names support a rename; 0 if none supports it. If
-    /// `in_row` is set, the positions of the calls support a rename as well.
+    /// How strongly contents, arguments and names support a rename; 0 if none of them supports the rename. If `in_row`
+    /// is set, the positions of the calls support a rename as well.
     pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
@@ -112,8 +112,8 @@ impl<'s, 'a> Renames<'s, 'a> {
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)
     }
 
-    /// A hash of a call's contents and arguments without its name. A call and its renamed counterpart have
-    /// the same hash.
+    /// A hash of a call's contents and arguments, but not of its name. A call and its renamed counterpart have the same
+    /// hash.
     fn body(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         let mut body = u64::from(outline.arguments[call as usize]);

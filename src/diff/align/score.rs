@@ -50,7 +50,7 @@ struct Element {
     exact: u64,
     /// Hash of the call's exact name.
     name: u64,
-    /// Number of tokens of the element with its whole subtree.
+    /// Number of tokens in the element, including its whole subtree.
     tokens: i64,
     is_run: bool,
     is_gpu: bool,
@@ -229,7 +229,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
             return AFFINITY * self.shared(i, j);
         }
         let (a, b) = (one.call, two.call);
-        // Two elements that both have identical counterparts elsewhere have swapped places.
+        // If two elements both have identical counterparts elsewhere, the elements have swapped places.
         let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
             return if one.key == two.key {
@@ -259,7 +259,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         if settled { worth / SETTLED } else { worth }
     }
 
-    /// An upper bound of [`Siblings::plain`].
+    /// An upper bound on [`Siblings::plain`].
     fn plain_most(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         let common = one.tokens.min(two.tokens);
@@ -268,7 +268,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
         let same_key = one.key == two.key;
         if one.is_gpu && two.is_gpu {
-            // Two GPU events of one launch may match without sharing a token.
+            // Two GPU events from the same launch may match without sharing a token.
             return if same_key { 2 * TOKEN + NAME } else { TOKEN / 4 };
         }
         if same_key && one.exact == two.exact {
@@ -286,8 +286,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// How far the score of two layers in one run is below the score of an identical pair. Both layers may
-    /// lack the same tokens, so only the larger amount counts.
+    /// How far the score of two layers in one run is below the score of an identical pair. Both layers may lack the
+    /// same tokens, so only the larger of the two missing amounts counts.
     fn lacks(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         match (one.lacks, two.lacks) {
@@ -351,8 +351,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 // guess than leaving both unmatched.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
-            // A launch without an enclosing op on one side is aligned with the op around the launch on the opposite
-            // side.
+            // A launch without an enclosing op on one side is aligned with the op that encloses the launch on the
+            // opposite side.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
             (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
             _ => 0,

@@ -1,5 +1,5 @@
-//! Matches two sequences of siblings so that the matches keep their order and have the highest possible total
-//! score.
+//! Matches two sequences of siblings so that the matches are in the same order on both sides and have the highest
+//! possible total score.
 //!
 //! Identical elements at both ends of the sequences are matched first. The elements in between are matched by
 //! dynamic programming over a corridor, which is a subset of the cells of the score table. For short lists
@@ -14,8 +14,9 @@
 //!  a₃        ░  ░  ╲  ░
 //! ```
 //!
-//! The corridor corrects the errors of a plain alignment. A plain alignment only counts equal tokens, so in a run of
-//! identical siblings it may leave the wrong sibling unmatched, far from the sibling that changed.
+//! Searching the whole corridor corrects such errors of the plain alignment. A plain alignment only counts equal
+//! tokens, so in a run of identical siblings it may leave the wrong sibling unmatched, far from the sibling that
+//! changed.
 
 use super::compare::{Compare, Tokens};
 use super::plain::plain_alignment;
@@ -334,8 +335,8 @@ mod tests {
             let mut misled = Misled { numbers: (numbers.clone(), numbers), kinds: vec![tokens] };
             align(&mut misled).pairs.len() as u64
         };
-        // Shorter lists get a wider corridor: several layers wide, then one layer wide, then hardly
-        // wider than the path.
+        // As lists get longer, the corridor narrows: first several layers wide, then one layer wide, then hardly wider
+        // than the path.
         assert_eq!(found(1_000, HALF_WIDEST as u64 - 2), 1_000);
         assert_eq!(found(8_000, HALF_WIDTH as u64 - 2), 8_000);
         assert!(found(8_000, HALF_WIDEST as u64 - 2) < 50);

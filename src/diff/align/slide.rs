@@ -1,4 +1,5 @@
-//! Moves each gap that exists on only one side to the position where the surrounding elements agree best.
+//! Moves each gap that exists on only one side to the position where the elements around the gap agree best with their
+//! counterparts.
 //!
 //! ```text
 //!  a  1 2 3          the inserted step may be 2 3' or 3' 3, where 3' equals 3 except for details that
@@ -24,7 +25,7 @@ use crate::side::Side;
 /// Matched positions of two lists, with a sentinel at each end. Positions count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
-    /// All holes, at their positions before any of them slides.
+    /// All holes, at the positions that they have before any hole slides.
     holes: Vec<Hole>,
 }
 
@@ -37,10 +38,9 @@ struct Hole {
 }
 
 impl Hole {
-    /// Whether two holes contain the same elements, like the holes at the old and the new position of a moved
-    /// block. Only the first and last elements of the holes are compared. If more elements were removed or
-    /// inserted next to the moved block, the shorter hole only has to match the beginning or the end of the
-    /// longer hole.
+    /// Whether two holes contain the same elements, as do the holes at the old and the new position of a moved block.
+    /// Only the first and last elements of the holes are compared. If more elements were removed or inserted next to
+    /// the moved block, the shorter hole only has to match the beginning or the end of the longer hole.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
         let (mine, theirs) = match self.side {
             Side::Baseline => (self, other),
@@ -59,7 +59,7 @@ impl Hole {
     }
 }
 
-/// Slides each gap that exists on only one side along the identical elements next to it. Two positions are
+/// Slides each gap that exists on only one side along the identical elements next to the gap. Two positions are
 /// compared by the following criteria, in this order:
 /// 1. more of the matched elements have the same exact names;
 /// 2. the gap joins a second gap on the same side;
@@ -152,9 +152,9 @@ type Pair = (usize, usize);
 
 /// A pair that a gap may slide over.
 struct Slid {
-    /// The pair while the gap is still in front of it.
+    /// The elements of the pair while the gap is still in front of the pair.
     now: Pair,
-    /// The pair once the gap has slid over it.
+    /// The elements of the pair once the gap has slid over it.
     then: Pair,
     /// The first element of the gap after it slides, on the side that has the gap.
     first: Pair,

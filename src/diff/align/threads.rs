@@ -1,8 +1,8 @@
 //! Matches the threads of both sides by their contents, not by their numbers.
 //!
-//! Threads can swap roles between runs, and the work of one thread can be split over two. The threads with the most in
-//! common are matched first. Counterparts for the calls of an unmatched thread are then searched among the unmatched
-//! calls on the opposite side.
+//! Threads can swap roles between runs, and the work of one thread can be split over two threads. The threads with the
+//! most in common are matched first. The unmatched calls on the opposite side are then searched for counterparts of the
+//! calls on each unmatched thread.
 //!
 //! Comparing thousands of threads with each other would be too slow. If there are many threads, identical
 //! threads are matched in order first. Each remaining thread is then only compared with the threads that
@@ -82,7 +82,7 @@ pub(super) fn lone_threads(
 #[derive(Debug, Clone, Copy)]
 struct Root {
     call: u32,
-    /// Position of the thread among the roots of its side.
+    /// Position of the thread among the roots on its side.
     at: usize,
     /// Whether the thread has an op or a frame. A thread that has neither ops nor frames is never treated as unrelated
     /// to another thread.
@@ -241,7 +241,7 @@ impl Threads<'_, '_> {
     }
 
     /// Whether both threads make a runtime call of the same kind without GPU work. A runtime call that both threads
-    /// make counts only if there is no better evidence.
+    /// make counts as evidence only if there is no better evidence.
     fn ask_the_same(&self, a: u32, b: u32) -> bool {
         let queries = PerSide::new(a, b);
         let queries = PerSide::from_fn(|side| {
@@ -282,7 +282,7 @@ impl Aligner<'_> {
         self.tell_what_moved_out();
     }
 
-    /// Searches for counterparts of the calls on unmatched threads among the unmatched calls on the other side, largest
+    /// Searches the unmatched calls on the opposite side for counterparts of the calls on unmatched threads, largest
     /// thread first. The number of visited calls is limited, so that the search does not dominate the run time.
     fn rescue_split_threads(&mut self, side: Side) {
         let outlines = self.outlines;
@@ -318,7 +318,7 @@ impl Aligner<'_> {
 
     /// The unmatched calls, at any depth, of the opposite thread that has the most in common with `root`. Calls at any
     /// depth are needed because half of a loop may run on a different thread. The number of visited calls is deducted
-    /// from `left`. If `left` is used up, returns `None` and sets it to 0.
+    /// from `left`. If `left` is used up, returns `None` and sets `left` to 0.
     fn best_left_over(
         &mut self,
         side: Side,

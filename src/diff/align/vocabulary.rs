@@ -17,8 +17,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The words in the names of the ops and frames of both trees. Each distinct name is split into
-/// words once.
+/// The words that occur in the names of ops and frames in either tree. Each distinct name is split into words once.
 #[derive(Debug)]
 pub(in crate::diff) struct Vocabulary {
     words: Vec<String>,

@@ -1,8 +1,8 @@
 //! Assigns replaced calls to regions if several regions are between the same two matched pairs.
 //!
-//! The regions keep their order, so each region gets a run of consecutive calls. The runs are chosen so that
-//! the kernels of each region name as many ops in its run as possible. On a tie, the lengths of the runs are
-//! chosen to be as close as possible to proportional to the amounts of work in the regions.
+//! The regions keep their order, so each region is assigned a run of consecutive calls. The runs are chosen so that the
+//! kernels of each region name as many ops in its run as possible. On a tie, the runs are chosen so that their lengths
+//! are as nearly proportional as possible to the amounts of work in the regions.
 
 use super::names::{is_fused, named_ops};
 use super::{Finder, WRAPPER};
@@ -65,8 +65,7 @@ impl Finder<'_> {
         unnamed * WRAPPER < ops.len()
     }
 
-    /// For each call, the number of its launches whose ops the region names minus the number of all other
-    /// launches.
+    /// For each call, the number of its launches whose ops the region names minus the number of its other launches.
     fn explained(&self, side: Side, region: CallId, calls: &[CallId]) -> Vec<i64> {
         let named = self.named(side, region);
         let of_call = |&call: &CallId| {

@@ -7,9 +7,9 @@
 //! softmax                    softmax                     the matched call with work after the region
 //! ```
 //! A region replaced the unmatched calls between its nearest matched neighbors with GPU work, below the same matched
-//! pair. If several regions have the same neighbors, the names of their kernels decide which calls each region replaced
-//! (`divide`). A backward region replaced the backward steps of the forward ops that its forward region replaced,
-//! regardless of where these steps are (`backward`).
+//! pair. If several regions have the same neighbors, the names of their kernels determine which calls each region
+//! replaced (`divide`). A backward region replaced the backward steps of the forward ops that its forward region
+//! replaced, regardless of where these steps are (`backward`).
 //!
 //! Calls inside a region have no counterparts. A region runs its work in its own order, so a
 //! similar call elsewhere is not its counterpart.

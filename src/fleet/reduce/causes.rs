@@ -25,7 +25,7 @@ type Key<'s> = (&'s Arc<str>, &'s Arc<str>, &'s Arc<str>);
 
 /// The changes of all ranks, sorted by the number of ranks that share them, then by cost.
 pub(super) fn changes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<ChangeRow> {
-    // By kind and place, then by sentence.
+    // Grouped by kind and call site, then by sentence.
     let mut found: BTreeMap<(&Arc<str>, &Arc<str>), BTreeMap<&str, Vec<(usize, Nanos)>>> =
         BTreeMap::new();
     for (at, one) in whole.iter().enumerate() {

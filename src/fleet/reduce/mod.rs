@@ -41,7 +41,7 @@ use std::sync::Arc;
 /// only once.
 const AT_ONCE: usize = 256;
 
-/// Pairs that an engine could not process, by key: a code and a message.
+/// The pairs that an engine could not process: a code and a message for each key.
 pub type Lost = BTreeMap<String, (String, String)>;
 
 /// Reads the pairs that an engine could not process: a JSON object of `key: [code, message]`.
@@ -75,10 +75,10 @@ impl Compared<'_> {
 }
 
 impl Fleet {
-    /// Combines the shards in `folder`. A pair without a shard counts as failed, with the code and message of
-    /// its entry in `lost` or, if there is no entry, with the code `NO_SHARD`. A pair whose shard cannot be
-    /// read counts as failed with the code `SHARD_UNREADABLE`. An entry `SHARD_NOT_VISIBLE` in `lost` belongs to a
-    /// pair that was compared, and counts only if its shard is missing. Temporary files of killed workers are removed.
+    /// Combines the shards in `folder`. A pair without a shard counts as failed, with the code and message of its entry
+    /// in `lost` or, if there is no entry, with the code `NO_SHARD`. A pair whose shard cannot be read counts as failed
+    /// with the code `SHARD_UNREADABLE`. An entry `SHARD_NOT_VISIBLE` in `lost` belongs to a pair that was compared;
+    /// the entry counts only if the pair's shard is missing. Temporary files of killed workers are removed.
     ///
     /// # Errors
     /// Fails if the shards cannot be listed, or if none of 256 consecutive shards can be read.
@@ -117,7 +117,7 @@ impl Fleet {
         Ok(added_up(plan, pairs, &compared, notes))
     }
 
-    /// How many pairs and traces were planned, compared, failed and unmatched.
+    /// How many pairs and traces were planned, and how many of them were compared, failed, or remained unmatched.
     pub fn counts(&self) -> Counts {
         let count = |status: &str| self.pairs.iter().filter(|pair| pair.status == status).count();
         Counts {
@@ -129,7 +129,7 @@ impl Fleet {
     }
 }
 
-/// Number of planned pairs and traces, by outcome: `ok + failed + unmatched = planned`.
+/// Numbers of planned pairs and traces, by outcome: `ok + failed + unmatched = planned`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// Pairs plus unmatched traces.
@@ -143,13 +143,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The share of planned pairs and traces that was compared, 0 to 1.
+    /// The share of planned pairs and traces that were compared, from 0 to 1.
     pub fn coverage(&self) -> f64 {
         self.ok as f64 / self.planned.max(1) as f64
     }
 }
 
-/// The shard of a pair. If the pair has no usable shard, returns a failed shard with the reason.
+/// The shard of a pair. If the pair has no usable shard, returns a failed shard that says why.
 fn read(
     pair: &PlannedPair,
     folder: &Path,
@@ -197,7 +197,7 @@ fn other_shards(plan: &Plan, folder: &Path, listed: &BTreeSet<&OsStr>) -> Option
     })
 }
 
-/// Stores strings that occur in many shards only once.
+/// Deduplicates strings: a string that occurs in many shards is stored only once.
 #[derive(Default)]
 struct Texts(BTreeSet<Arc<str>>);
 
@@ -240,7 +240,7 @@ fn names(ranks: &[&PlannedPair]) -> String {
     ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-/// A short text for some of the ranks.
+/// A short string that names some of the ranks.
 fn short_names(ranks: &[&PlannedPair], all: &[&PlannedPair]) -> String {
     let numbers = |pairs: &[&PlannedPair]| -> BTreeSet<u64> {
         pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect()

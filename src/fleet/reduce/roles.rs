@@ -38,7 +38,8 @@ impl Role {
         }
     }
 
-    /// The ops that all `odd` members run in the candidate and none of the others, and vice versa.
+    /// The ops that all `odd` members and no other members run in the candidate, and the ops that all other members and
+    /// no `odd` members run.
     fn odd_ops(&self, whole: &[&Compared<'_>], odd: &[usize]) -> String {
         let ops = |at: usize| -> BTreeSet<&str> {
             let parts = whole[at].facts.parts.iter();
@@ -74,7 +75,7 @@ pub(super) fn list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     names(&members.iter().map(|&at| whole[at].pair).collect::<Vec<_>>())
 }
 
-/// The pattern of the ranks of these members.
+/// A short string that names the ranks of these members.
 pub(super) fn short_list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     let all: Vec<&PlannedPair> = whole.iter().map(|one| one.pair).collect();
     short_names(&members.iter().map(|&at| all[at]).collect::<Vec<_>>(), &all)

@@ -1,23 +1,25 @@
-//! Sentences about the same change on several ranks → one sentence: `1201–1204 instead of 401 aten::item calls per step`.
+//! Merges sentences about the same change on several ranks into one sentence: `1201–1204 instead of 401 aten::item
+//! calls per step`.
 //!
 //! Counts differ slightly between ranks, for example because of their batches. Sentences are merged if they differ
 //! only in numbers, and each number differs by at most a tenth.
 
-/// Maximum difference of merged numbers, as a share of the larger one.
+/// Maximum difference between two merged numbers, as a share of the larger number.
 const NEAR: f64 = 0.1;
 
 /// A part of a sentence.
 #[derive(PartialEq)]
 enum Piece<'t> {
     Text(&'t str),
-    /// A number that is a word of its own, and its digits.
+    /// A number that is a separate word: its value and its digits.
     Number(f64, &'t str),
 }
 
-/// Merges the sentences, given with the number of ranks that have them. Returns each merged sentence, and the
+/// Merges sentences, each given with the number of ranks that it applies to. Returns each merged sentence, and the
 /// sentences that it replaces.
 pub(super) fn merged<'t>(mut counts: Vec<(&'t str, usize)>) -> Vec<(String, Vec<&'t str>)> {
-    // The sentence of most ranks is compared with the others. The sort is stable.
+    // The sentence that applies to the most ranks comes first, so that the other sentences are compared with it. The
+    // sort is stable.
     counts.sort_by_key(|&(_, ranks)| std::cmp::Reverse(ranks));
     let mut groups: Vec<Vec<(&str, Vec<Piece<'_>>)>> = Vec::new();
     for (sentence, _) in counts {
@@ -42,7 +44,7 @@ fn are_near(one: &[Piece<'_>], other: &[Piece<'_>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(is_near)
 }
 
-/// The common text, with the smallest and the largest number in each position.
+/// The text that the sentences share, with the smallest and the largest number at each position.
 fn text(group: &[&[Piece<'_>]]) -> String {
     let piece = |at: usize| match &group[0][at] {
         Piece::Text(text) => (*text).to_owned(),
@@ -62,7 +64,7 @@ fn text(group: &[&[Piece<'_>]]) -> String {
     (0..group[0].len()).map(piece).collect()
 }
 
-/// The sentence as texts and numbers. Digits in a name, as in `aten::conv2d`, belong to the text.
+/// Splits a sentence into text and numbers. Digits in a name, as in `aten::conv2d`, belong to the text.
 fn pieces(sentence: &str) -> Vec<Piece<'_>> {
     let mut found = Vec::new();
     let (mut begin, mut at) = (0, 0);

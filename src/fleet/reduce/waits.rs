@@ -1,4 +1,4 @@
-//! Determines which ranks waited for which rank, in each collective and process group.
+//! Determines, for each collective and process group, which ranks waited and which rank they waited for.
 
 use super::Compared;
 use super::roles::list;

@@ -5,9 +5,8 @@
 //!
 //! | kind | a row is |
 //! |---|---|
-//! | `status` | the outcome of the pair: `name` is `ok`, `damaged` or `failed`, `place` is the code, `detail` is the
-//! reason | | `fact` | one fact about the pair; `name` is `points`, `exact`, `comparable`, `role`, `notes`, `steps` or
-//! `identical` |
+//! | `status` | outcome of the pair: `name` is `ok`, `damaged` or `failed`, `place` is the code, `detail` says why |
+//! | `fact` | fact about the pair: `name` is `points`, `exact`, `comparable`, `role`, `notes`, `steps` or `identical` |
 //! | `account` | the totals |
 //! | `op`, `category`, `layer` | the work of one op, category or layer, without communication |
 //! | `step` | a step |
@@ -42,7 +41,7 @@ pub(super) struct Shard {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Facts {
     pub(super) account: PerSide<Sum>,
-    /// Wall time of the window's own work.
+    /// Wall time of the window, excluding time spent on work that was launched before the window.
     pub(super) wall: PerSide<Nanos>,
     /// Number of steps; at least 1.
     pub(super) steps: PerSide<u64>,
@@ -127,7 +126,7 @@ pub(super) struct Cause {
     pub(super) module: Arc<str>,
     /// Candidate − baseline, per step.
     pub(super) difference: Nanos,
-    /// Whether all kernels of the cause are communication.
+    /// Whether all kernels of the cause are communication kernels.
     pub(super) is_communication: bool,
     pub(super) evidence: Arc<str>,
 }
@@ -232,7 +231,7 @@ impl Shard {
         [status].into_iter().chain(facts).collect()
     }
 
-    /// Reads a shard. Reads a shard. If it is not a shard of this pair and version, the error status names the reason.
+    /// Reads a shard. If the bytes are not a shard of this pair and version, the error status says why.
     pub(super) fn read(bytes: Vec<u8>, pair: &PlannedPair) -> Result<Shard, Status> {
         let broken = |why: &str| {
             Status::failed(

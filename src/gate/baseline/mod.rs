@@ -2,8 +2,8 @@
 //!
 //! A baseline file is JSON, compressed with zstd. The file contains the calls of the median run's steps, and the
 //! times, counts and evidence of all runs. The [stored calls](crate::tree::StoredTree) can be aligned with the calls
-//! of any trace. The file does not contain the names and metadata of the traces or the names of machines; paths of
-//! Python files are stored without installation folders.
+//! of any trace. The file contains neither the names and metadata of the traces nor the names of machines, and it
+//! stores paths of Python files without installation folders.
 
 mod steady;
 
@@ -24,8 +24,8 @@ use std::path::Path;
 use std::sync::Arc;
 use steady::Times;
 
-/// The baseline schema that is written, and the only one that is read. Files with older schemas do not contain calls,
-/// which are needed for the alignment.
+/// The version of the baseline schema that is written, and the only version that is read. Files with older schemas do
+/// not contain calls, which the alignment needs.
 pub const BASELINE_SCHEMA: u32 = 4;
 
 /// Value of the `format` field of every baseline file.
@@ -37,7 +37,7 @@ const MOST: u64 = 256 << 20;
 /// The time of a Python frame without nested calls is stored only if the frame lasts at least this long.
 const LONG: Nanos = Nanos(50_000);
 
-/// The compression level, which is high because a baseline is written once and kept for long.
+/// The compression level, which is high because a baseline is written once and kept for a long time.
 const LEVEL: i32 = 19;
 
 #[derive(Serialize, Deserialize)]
@@ -98,7 +98,7 @@ impl From<Count> for Range {
     }
 }
 
-/// The fields of a call site: index of the enclosing call site + 1 (or 0), index of the kind word, name, phase,
+/// The fields of a call site: index of the enclosing call site + 1 (or 0), index of the call kind, name, phase,
 /// category, and each run's time per step in ns.
 #[derive(Serialize, Deserialize)]
 struct StoredPlace(u32, u8, String, String, String, Vec<u64>);
@@ -130,7 +130,7 @@ impl Recording {
     /// Writes a baseline file atomically.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Fails if the file cannot be written.
     pub fn write_baseline(&self, path: impl AsRef<Path>) -> Result<()> {
         write_file(path, &self.to_baseline())
     }
@@ -138,7 +138,7 @@ impl Recording {
     /// Reads a baseline file.
     ///
     /// # Errors
-    /// The file cannot be read, is not a baseline, has an unsupported schema, or is damaged.
+    /// Fails if the file cannot be read, is not a baseline, has an unsupported schema, or is damaged.
     pub fn read_baseline(path: impl AsRef<Path>) -> Result<Recording> {
         let path = path.as_ref();
         let file = File::open(path).map_err(|error| Error::io(path, "open the baseline", error))?;
@@ -151,7 +151,7 @@ impl Recording {
     /// Parses the bytes of a baseline file. Error messages refer to the file as `path`.
     ///
     /// # Errors
-    /// Any error of [`Recording::read_baseline`].
+    /// Fails in the same cases as [`Recording::read_baseline`].
     pub fn from_baseline(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Recording> {
         let path = path.as_ref();
         // Baselines with earlier schemas were plain JSON or compressed with gzip.
@@ -248,7 +248,7 @@ fn calls(tree: &Arc<CallTree>) -> StoredTree {
     // calls.
     let is_repeat = |span: &StepSpan| span.origin == StepOrigin::Repeat;
     let mut is_kept = vec![steps.is_empty() || steps.spans().iter().any(is_repeat); tree.len()];
-    // In traces from 2021, each step is also an operator, which is kept.
+    // In traces from 2021, each step is also recorded as an operator, and that operator is kept.
     let marks = steps.spans().iter().filter_map(|span| tree.call_of(span.event));
     for call in tree.calls().filter(|&call| steps.step(call).is_some()).chain(marks) {
         let path = std::iter::once(call).chain(tree.ancestors(call));
@@ -259,8 +259,8 @@ fn calls(tree: &Arc<CallTree>) -> StoredTree {
         }
     }
     let times = Times::of(&program);
-    // The times of frames around steps and at step boundaries are stored, because these times determine the step of a
-    // frame.
+    // The times of frames outside of steps and of the outermost frames in steps are stored, because these times
+    // determine which step a frame belongs to.
     let step = |call: Option<CallId>| call.and_then(|call| steps.step(call));
     let is_timed = |call: CallId| {
         step(Some(call)).is_none()

@@ -1,8 +1,7 @@
-//! Replaces the times of each step that makes the same calls as the representative step with the representative
-//! step's times.
+//! Assigns the times of the representative step to every step that makes the same calls.
 //!
-//! Identical steps with identical times compress well. The gate does not need the original times of these calls,
-//! because the measured times of each run are stored separately.
+//! Steps with the same calls and the same times compress well. The gate does not need the original times of these
+//! calls, because the measured times of each run are stored separately.
 
 use crate::diff::plain_name;
 use crate::program::{Program, StepId};

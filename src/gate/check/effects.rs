@@ -1,4 +1,4 @@
-//! Determines which rules a change violates, given the kind of change and what the changed calls do on both sides.
+//! Determines which rules a change violates, given the kind of change and the work of the changed calls on both sides.
 
 use super::sites::ChangeSite;
 use super::work::Work;
@@ -107,7 +107,7 @@ impl Scale {
                 add(StructureRule::NewKernel, is_new);
                 add(StructureRule::GoneKernel, !is_new && !is_more);
             }
-            // A changed number of host reads or collectives already violates a rule.
+            // If the number of host reads or collectives changed, this change already violates a rule.
             ChangeKind::HostRead | ChangeKind::Collectives if !rules.is_empty() => {}
             ChangeKind::Compilation
             | ChangeKind::Graphs
@@ -135,7 +135,7 @@ impl Scale {
         rules
     }
 
-    /// Whether both sides call the same ops, and the same number of ops.
+    /// Whether both sides call the same set of ops, and call ops equally often in total.
     pub(super) fn has_same_ops(self, work: &PerSide<Work>) -> bool {
         self.compare(work.as_ref().map(|work| work.all_ops)).is_eq()
             && work.baseline.op_names == work.candidate.op_names
@@ -153,7 +153,7 @@ impl Scale {
             && is_equal(|work| work.copies)
     }
 
-    /// Adds the rules for ops that are called more often, less often, or in place of other ops.
+    /// Adds the rules that are violated if ops are called more often, less often, or in place of other ops.
     fn add_ops(self, kind: ChangeKind, work: &PerSide<Work>, rules: &mut Vec<StructureRule>) {
         let ops = work.as_ref().map(|work| work.ops);
         let kernels = work.as_ref().map(|work| work.kernels);
@@ -174,7 +174,7 @@ impl Scale {
             rules.push(StructureRule::GoneOp);
         }
         if rules.is_empty() {
-            // The same ops run in a different order or nesting.
+            // The change consists of the same ops in a different order or nesting.
             let is_pipeline = kind == ChangeKind::InputPipeline;
             rules.push(if is_pipeline { StructureRule::Kind(kind) } else { StructureRule::NewOp });
         }

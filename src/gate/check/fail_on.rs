@@ -1,7 +1,7 @@
 //! Checks a comparison against the limit of `diff --fail-on`: passed, exceeded, or inconclusive.
 //!
-//! The limit is checked like a hard time rule of a gate. If each side has a single run with several steps, the limit is
-//! treated as exceeded only if the steps also show a significant slowdown.
+//! The limit is checked in the same way as a hard time rule of a gate. If each side has a single run with several
+//! steps, the limit is treated as exceeded only if the steps also show a significant slowdown.
 
 use super::outcome::{Outcome, measured_by};
 use super::shift::{Decision, Scale, Shift, chance};
@@ -63,7 +63,7 @@ impl FailOn {
         self.checked(shift, decision, &evidence(analysis))
     }
 
-    /// Checks the mean step times, given one run per side and complete traces.
+    /// Checks the mean step times if each side has a single run and the traces are complete.
     pub fn check_means(&self, means: PerSide<StepMeans>) -> Checked {
         let [before, after] = Side::BOTH.map(|side| self.value(means[side]));
         let shift = Shift { before: &[before], after: &[after] };
@@ -99,15 +99,15 @@ impl FailOn {
         runs.into_iter().map(|means| self.of(analysis, means)).collect()
     }
 
-    /// Decides, from a single run per side, whether the difference exceeds the step-to-step noise.
+    /// Decides whether the difference exceeds the step-to-step noise if each side has a single run.
     fn within_one_run(&self, analysis: &Analysis, mut evidence: Vec<String>) -> Decision {
         let [before, after] = Side::BOTH.map(|side| self.of_steps(analysis, side));
         let count = before.len();
         if count < 2 || after.len() < 2 {
             return Decision::Exceeds(evidence);
         }
-        // Kernel times vary far less than step times, so the spread of kernel times says nothing about the spread of
-        // step times.
+        // Kernel times vary far less than step times, so the spread of step times cannot be inferred from the spread
+        // of kernel times.
         let judgement = scale(analysis, &Family::of(&[])).judge(&before, &after);
         let tested = format!("within one run ({count} steps{})", chance(judgement.p));
         match judgement.verdict {
@@ -151,7 +151,7 @@ fn scale<'a>(analysis: &Analysis, family: &'a Family) -> Scale<'a> {
     Scale { family, resolution_us, thresholds: *analysis.thresholds() }
 }
 
-/// What was measured on each side, over all runs: `785 GPU events in 5 steps, nothing lost`.
+/// What was recorded on each side, summed over all runs: `785 GPU events in 5 steps, nothing lost`.
 fn evidence(analysis: &Analysis) -> String {
     let [one, two] = Side::BOTH.map(|side| {
         let runs = analysis.evidence(side);

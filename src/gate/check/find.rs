@@ -1,4 +1,4 @@
-//! Finds the call sites of a recording that a scope selects, with their times and launches.
+//! Finds the call sites that a scope selects in a recording, and the times and launches of these call sites.
 
 use crate::gate::recording::{Places, Range, Recording, TimedPlace};
 use crate::gate::rules::Scope;
@@ -19,7 +19,7 @@ pub(super) fn time(side: &Recording, scope: &Scope) -> Vec<f64> {
     sums
 }
 
-/// Whether each call site is selected by a query, or is below a selected call site.
+/// For each call site, whether the query selects the call site or a call site that encloses it.
 fn within(places: &Places, query: Option<&Query>) -> Vec<bool> {
     let Some(query) = query else { return vec![true; places.list.len()] };
     let chains = places.chains();
@@ -58,7 +58,7 @@ pub(super) fn launches(side: &Recording, scope: &Scope) -> Range {
     Range::of(counts)
 }
 
-/// Why a scope matches nothing on either side; `None` if the scope matches something.
+/// Why a scope matches nothing on either side; `None` if the scope matches something on at least one side.
 pub(super) fn speaks_of_nothing(sides: [&Recording; 2], scope: &Scope) -> Option<String> {
     if let Some(query) = &scope.path
         && sides.iter().all(|side| query.find(&side.tree).is_empty())

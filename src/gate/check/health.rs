@@ -16,8 +16,7 @@ const EXAMPLES: usize = 4;
 /// are considered different programs.
 const OTHER_PROGRAM: f64 = 0.5;
 
-/// The reasons why the sides cannot be compared; empty if they can be compared, or if the rules tolerate every
-/// obstacle.
+/// Why the sides cannot be compared; empty if they can be compared, or if the rules tolerate every obstacle.
 pub(super) fn reasons(context: &Context<'_>) -> Vec<String> {
     let footings = PerSide::new(context.baseline.footing(), context.candidate.footing());
     let obstacles = Obstacle::between(footings.as_ref(), context.rules.lost_launches);
@@ -29,8 +28,8 @@ fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
     context.rules.tolerate.iter().any(|code| code == obstacle.code())
 }
 
-/// The reason why the sides are considered different programs; `None` if they are not. The programs are not
-/// considered different merely because a compiled region, a graph or another optimizer replaced ops.
+/// Why the sides are considered different programs; `None` if they are not. Ops that a compiled region, a graph or
+/// another optimizer replaced do not make the programs different.
 pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
     let unknown = unknown_share(analysis);
     let other = Obstacle::OtherProgram(format!(
@@ -54,7 +53,7 @@ fn unknown_share(analysis: &Analysis) -> f64 {
     }
     for (id, node) in diff.merged().nodes() {
         let above = diff.merged().parent(id).is_some_and(|above| is_known[above.index()]);
-        // A call below an explained change is also explained.
+        // A call below a call that belongs to an explained change is also explained.
         is_known[id.index()] |= above;
         for side in Side::BOTH {
             let Some(call) = node.call(side) else { continue };
@@ -142,12 +141,12 @@ pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// The reason why the counts on a side cannot be trusted: some steps lack calls that every step on the other side
-/// has. `None` if no calls are missing.
+/// Why the counts on a side cannot be trusted, namely because some of its steps lack calls that every step on the
+/// other side has. `None` if no calls are missing.
 pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     let sides = [context.baseline, context.candidate];
     // Only numbers of calls are compared. In traces with whole-microsecond times, the nesting of two short calls may
-    // be ambiguous, but the number of calls is not.
+    // be ambiguous, but their number is not.
     let of = |counts: fn(&Recording) -> &BTreeMap<String, Range>| {
         let [one, two] = sides.map(counts);
         let mut names: Vec<String> = Vec::new();

@@ -35,7 +35,7 @@ impl Gate {
         let remarks = [baseline, candidate].map(|side| side.remarks.iter().cloned());
         notes.extend(remarks.into_iter().flatten());
         let (mut findings, mut checks) = (Vec::new(), Vec::new());
-        // If the sides are not comparable, the results of the checks would be meaningless.
+        // If the sides are not comparable, nothing is checked, because the results would be meaningless.
         if reasons.is_empty() {
             let diff = TraceDiff::new(baseline.tree.clone(), candidate.tree.clone());
             let analysis = Analysis::new(diff);
@@ -124,7 +124,7 @@ enum Permission {
 }
 
 impl Permission {
-    /// The state of a finding, and the remark to print with the finding.
+    /// The state of a finding, and the remark that is printed with it.
     fn state(self, severity: Severity) -> (State, String) {
         match self {
             Permission::None => (broken(severity), String::new()),

@@ -49,7 +49,7 @@ impl Outcome {
     }
 }
 
-/// The result of a rule or of a finding.
+/// Whether a rule is violated and with what consequence, according to one finding or to all findings about the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -103,10 +103,10 @@ pub struct Finding {
     pub remark: String,
 }
 
-/// A call site of a finding.
+/// A call site at which a finding occurs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingSite {
-    /// Modules and ops that lead to the call site.
+    /// The modules and ops that enclose the call site.
     pub place: Place,
     /// What changed at the call site; empty if the finding already says what changed.
     pub what: String,
@@ -159,7 +159,7 @@ pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
     order.into_iter().find(|state| *state == two || Some(*state) == one)
 }
 
-/// How much runs on the same side differ; a smaller difference between the two sides is noise.
+/// How much runs on the same side differ from each other; a smaller difference between the two sides is noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
     /// The measure, for example `gpu_time`.
@@ -170,7 +170,7 @@ pub struct Floor {
     pub percent: f64,
 }
 
-/// The result of a gate and its reasons.
+/// The result of a gate, and the reasons for the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gate {
     /// The overall result.
@@ -179,17 +179,17 @@ pub struct Gate {
     pub findings: Vec<Finding>,
     /// The result of each rule; empty if the sides cannot be compared.
     pub checks: Vec<Check>,
-    /// The reasons why the gate or one of its rules could not be decided.
+    /// Why the gate or some of its rules could not be decided.
     pub reasons: Vec<String>,
     /// Additional notes for the reader.
     pub notes: Vec<String>,
-    /// Run-to-run noise, if a side has several runs.
+    /// Run-to-run noise by measure; empty if neither side has several runs.
     pub floors: Vec<Floor>,
-    /// Counts of recorded and missing events in each run of the baseline and of the candidate.
+    /// For each run on each side, the counts of recorded and missing events.
     pub evidence: PerSide<Vec<Evidence>>,
-    /// Numbers of runs of the baseline and of the candidate.
+    /// Number of runs of the baseline, then of the candidate.
     pub runs: [u64; 2],
-    /// Numbers of steps of the baseline and of the candidate.
+    /// Number of steps of the baseline, then of the candidate.
     pub steps: [u64; 2],
     /// File name of the candidate's median run, which is the run to inspect.
     pub candidate: String,

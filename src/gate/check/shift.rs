@@ -1,4 +1,5 @@
-//! Decides whether the shift between two sides exceeds a limit, and whether the runs show that this is not noise.
+//! Decides whether the shift between two sides exceeds a limit, and whether the runs show that the shift is more than
+//! noise.
 //!
 //! ```text
 //! shift = median of the candidate's runs − median of the baseline's
@@ -23,7 +24,7 @@ pub(super) struct Shift<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale<'a> {
     pub(super) family: &'a Family,
-    /// The clock resolution in µs; 0 if every event has a finer resolution.
+    /// The clock resolution in µs; 0 if all times are finer than a microsecond.
     pub(super) resolution_us: f64,
     pub(super) thresholds: Thresholds,
 }

@@ -12,10 +12,10 @@ use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of ops named in a call site.
+/// Maximum number of ops named in the description of a call site.
 const NAMED: usize = 4;
 
-/// The property of op arguments that a kind of change affects.
+/// The property of op arguments (type, shape or strides) that a kind of change affects.
 pub(super) fn argument(kind: ChangeKind) -> Option<Argument> {
     let of_kinds = [
         (ChangeKind::Precision, Argument::Type),
@@ -25,11 +25,11 @@ pub(super) fn argument(kind: ChangeKind) -> Option<Argument> {
     of_kinds.into_iter().find_map(|(known, argument)| (known == kind).then_some(argument))
 }
 
-/// A call site that a change affects, with its calls in all compared steps.
+/// A call site that a change affects, with all calls made there in the compared steps.
 #[derive(Debug, Clone)]
 pub(super) struct ChangeSite {
     pub(super) place: Place,
-    /// What changed at the call site, in a few words.
+    /// A short description of what changed at the call site.
     pub(super) what: String,
     /// The line of the user's Python code that makes the calls.
     pub(super) site: Option<Site>,
@@ -123,14 +123,15 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A node's call in the candidate, which is the user's current code, or else in the baseline.
+    /// A node's call in the candidate, which is the user's current code; if the node has no call there, its call in
+    /// the baseline.
     fn either(&self, node: MergedId) -> (Side, CallId) {
         let node = self.analysis.diff().merged().node(node);
         let call = |side: Side| node.call(side).map(|call| (side, call));
         call(Side::Candidate).or_else(|| call(Side::Baseline)).expect("every node has a call")
     }
 
-    /// The modules and ops that lead to a node, including the node if it is a matched op.
+    /// The modules and ops that enclose a node, and the node itself if it is a matched op.
     fn place(&self, node: MergedId) -> Place {
         let (side, call) = self.either(node);
         let tree = self.analysis.tree(side);
@@ -234,7 +235,7 @@ impl<'a> Finder<'a> {
         PerSide::from_fn(|side| query.find(self.analysis.tree(side)))
     }
 
-    /// Whether a call site is at, around or below one of the selected calls.
+    /// Whether a call site is, encloses, or is below one of the selected calls.
     pub(super) fn is_at(&self, site: &ChangeSite, selected: &PerSide<Vec<CallId>>) -> bool {
         Side::BOTH.into_iter().any(|side| {
             let (tree, found) = (self.analysis.tree(side), &selected[side]);

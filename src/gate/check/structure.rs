@@ -21,10 +21,11 @@ pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding
     let mut checks: Vec<Check> = judge.rules.iter().map(|rule| empty(context, rule)).collect();
     let mut findings = Vec::new();
     let mut explained: PerSide<Work> = PerSide::default();
-    // Changes in recording options are skipped: they say nothing about the program, and a baseline file stores only
-    // some of the options.
+    // Changes in recording options are skipped, because they say nothing about the program and because a baseline file
+    // stores only some of the options.
     let list = analysis.changes().list().iter();
-    // Memory has its own rules, and baselines do not store the allocator's state.
+    // Changes in memory use are skipped, because memory has its own rules and because baselines do not store the
+    // allocator's state.
     let is_of_memory =
         |change: &&Change| change.kind == ChangeKind::Allocator && change.nodes.is_empty();
     let is_of_program = |change: &&Change| change.kind != ChangeKind::Recording;
@@ -112,7 +113,7 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
     }
 }
 
-/// The index of the rule that covers a call site, and the rule that the change violates there.
+/// The index of the rule that covers a call site, and the kind of structural rule that the change violates there.
 type Violation = (usize, StructureRule);
 
 pub(super) struct Judge<'a> {
@@ -121,9 +122,9 @@ pub(super) struct Judge<'a> {
     finder: Finder<'a>,
     pub(super) scale: Scale,
     rules: Vec<Rule>,
-    /// For each rule, the calls that its path selects.
+    /// For each rule, the calls that the rule's path selects.
     of_rules: Vec<Option<PerSide<Vec<CallId>>>>,
-    /// For each `allow` entry, the calls that its path selects.
+    /// For each `allow` entry, the calls that the entry's path selects.
     of_allow: Vec<Option<PerSide<Vec<CallId>>>>,
 }
 
@@ -307,7 +308,7 @@ impl<'a> Judge<'a> {
     }
 
     /// A remark that the arguments of all changed ops also vary between steps on the same side; `None` if the
-    /// arguments of some changed op do not.
+    /// arguments of at least one changed op do not vary.
     fn varies(&self, kind: ChangeKind, sites: &[ChangeSite]) -> Option<String> {
         argument(kind)?;
         let mut names = Side::BOTH.into_iter().flat_map(|side| {

@@ -43,13 +43,13 @@ fn samples(side: &Recording, measure: TimeMeasure, scope: &Scope) -> Option<Vec<
     Some(side.times.get(&group).cloned().unwrap_or_else(|| vec![0.0; side.runs.len()]))
 }
 
-/// The clock resolution in µs if times are whole microseconds, otherwise 0.
+/// The clock resolution in µs: 1 if the times of any run are whole microseconds, otherwise 0.
 fn resolution(context: &Context<'_>) -> f64 {
     let mut runs = context.baseline.runs.iter().chain(&context.candidate.runs);
     if runs.any(|run| run.evidence.is_coarse) { 1.0 } else { 0.0 }
 }
 
-/// The run-to-run spread of all call sites, used as a prior for individual tests.
+/// The run-to-run spread of the times of all call sites, which serves as a prior for the individual tests.
 fn family(context: &Context<'_>) -> Family {
     let (one, two) = (times_by_place(context.baseline), times_by_place(context.candidate));
     let questions: Vec<Question> = one
@@ -231,7 +231,7 @@ pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> 
     floors
 }
 
-/// One call site that names the phase of the scope; empty if the scope has no phase.
+/// A single call site that contains only the phase of the scope; empty if the scope has no phase.
 fn sites(scope: &Scope) -> Vec<FindingSite> {
     let Some(phase) = &scope.phase else { return Vec::new() };
     let place = Place { path: Vec::new(), phase: phase.clone() };

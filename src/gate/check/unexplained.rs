@@ -8,16 +8,16 @@ use crate::gate::recording::{Range, Recording};
 use crate::gate::rules::{Limit, Rule, Scope, StructureRule};
 use crate::side::PerSide;
 
-/// Tolerance when per-step counts are compared: a change that occurs only in some steps explains a fraction of a call
-/// per step.
+/// Tolerance for the comparison of per-step counts. A tolerance is needed because a change that occurs only in some
+/// steps explains a fraction of a call per step.
 const HALF: f64 = 0.5;
 
-/// The name of a count, and the function that counts it.
+/// The name of a count, and the function that reads the count.
 type Count = (&'static str, fn(&Work) -> u64);
 
 impl Judge<'_> {
-    /// Returns a finding if a count increases by more than a rule allows. For work that should not be lost, a
-    /// decrease is checked instead. If the rule allows no amount, the limit is the amount that the changes explain.
+    /// Returns a finding if a count increases by more than a rule allows. For work that should not be lost, a decrease
+    /// is checked instead. If the rule sets no allowed amount, the limit is the amount that the changes explain.
     pub(super) fn unexplained(
         &self,
         rule: &Rule,

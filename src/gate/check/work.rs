@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 /// Ops that make the host wait because they read a value from the GPU.
 const READS: [&str; 3] = ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"];
 
-/// Name of the op that encloses each compiled region. More compiled regions mean more graph breaks.
+/// Name of the op that encloses each compiled region. If there are more compiled regions than before, the compiler
+/// broke the graph more often.
 const REGION: &str = "Torch-Compiled Region";
 
 /// Counts of the work that a set of calls does in all compared steps.
@@ -37,7 +38,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Adds the work of a call and of the calls below it. If the call is unmatched, matched calls below it are
+    /// Adds the work of a call and of the calls below that call. If the call is unmatched, matched calls below it are
     /// skipped, because their counterparts are elsewhere.
     pub(super) fn add(&mut self, diff: &TraceDiff, side: Side, root: CallId) {
         let tree = diff.tree(side);

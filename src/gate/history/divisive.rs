@@ -1,19 +1,19 @@
-//! Finds the points at which the level of a series changed: windowed E-divisive with a t-test, as in Apache
+//! Finds the points at which the level of a series changed, using windowed E-divisive with a t-test, as in Apache
 //! Otava.
 //!
-//! An interval is split at the point where the energy distance between the two halves is largest (Matteson and
-//! James, *A nonparametric approach for multiple change point analysis of multivariate data*,
-//! Journal of the American Statistical Association 109 (2014) 334–345). With n values X before the
-//! point and m values Y from the point up to κ:
+//! An interval is split at the point where the energy distance between the values before and after the point is
+//! largest (Matteson and James, *A nonparametric approach for multiple change point analysis of multivariate data*,
+//! Journal of the American Statistical Association 109 (2014) 334–345). With n values X before the point and m values
+//! Y from the point up to κ:
 //!
 //! ```text
 //! Q = 2/(m+n) Σ|X−Y|  −  2m/((m+n)(n−1)) Σ|X−X'|  −  2n/((m+n)(m−1)) Σ|Y−Y'|
 //! ```
 //! The point with the largest Q over all intervals and all κ is the next candidate. A candidate is accepted if
 //! Student's t-test finds a difference between the values before and after it; the search stops at the first rejected
-//! candidate. The windows of the series are searched one after another with a weak test. Afterward, points in any
-//! window that fail the strong test are removed, weakest first (Fleming and others, *Hunter: using change point
-//! detection to hunt for performance regressions*, ICPE 2023).
+//! candidate. First, each window of the series is searched with a weak test. Then the points that fail a strong test
+//! are removed, weakest first (Fleming and others, *Hunter: using change point detection to hunt for performance
+//! regressions*, ICPE 2023).
 
 use crate::analysis::two_tails;
 use std::ops::Range;
@@ -38,7 +38,7 @@ impl Default for Search {
 /// A position in a series at which its level changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
-    /// Position of the first value at the new level.
+    /// Index of the first value at the new level.
     pub at: usize,
     /// Mean value from the previous change point, or from the start, up to this change point.
     pub before: f64,
@@ -93,12 +93,12 @@ fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
             .into_iter()
             .filter(|interval| interval.len() > 1)
             .map(|interval| (candidate(&series[interval.clone()]), interval));
-        // On a tie, the first candidate wins.
+        // Ties are broken in favor of the first candidate.
         let best = candidates.reduce(|best, next| if next.0.1 > best.0.1 { next } else { best });
         let Some(((at, _), interval)) = best else { return points };
         let at = interval.start + at;
         let p = t_test(&series[interval.start..at], &series[at..interval.end]);
-        // If all values before and after the point are equal, there is no p-value.
+        // If all values in the interval are the same, there is no p-value.
         if p.is_nan() || p > most_p {
             return points;
         }
@@ -194,7 +194,7 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
 }
 
 /// The point to remove next. If the largest p-value is too large, the point with that p-value is removed; otherwise,
-/// if the smallest change is too small, the point with that change.
+/// if the smallest change is too small, the point with that change is removed.
 fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
     let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {
         (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })

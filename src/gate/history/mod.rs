@@ -21,7 +21,7 @@ pub struct Series {
     pub name: String,
     /// The median over the runs of each baseline, in µs; `None` if the baseline has no value.
     pub values: Vec<Option<f64>>,
-    /// The change points. The position of a change point is the index of a baseline.
+    /// The change points of the series. The position of a change point is the index of a baseline.
     pub changes: Vec<ChangePoint>,
 }
 
@@ -41,7 +41,7 @@ const FEWEST: usize = 4;
 const DEEPEST: usize = 4;
 
 impl History {
-    /// Builds the history of the given baselines. Each has a name, and the oldest comes first.
+    /// Builds the history of the given baselines, which are pairs of a name and a recording, oldest first.
     pub fn of(baselines: &[(String, Recording)], search: &Search) -> History {
         let mut values: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
         for (at, (_, recording)) in baselines.iter().enumerate() {
@@ -60,7 +60,7 @@ impl History {
     /// Reads baseline files, sorted from oldest to newest.
     ///
     /// # Errors
-    /// Any error of [`Recording::read_baseline`], or `files` is empty.
+    /// Fails if `files` is empty, or in the same cases as [`Recording::read_baseline`].
     pub fn read(files: &[PathBuf], search: &Search) -> Result<History> {
         if files.is_empty() {
             return Err(Error::usage("history", "no baseline was given")
@@ -97,7 +97,7 @@ fn name(path: &Path) -> String {
     ends.iter().fold(name.as_ref(), |name, end| name.strip_suffix(end).unwrap_or(name)).to_owned()
 }
 
-/// The median over the runs of each measure and module.
+/// For each measure and module, the median over the runs.
 fn measures(recording: &Recording) -> Vec<(String, f64)> {
     let mut found: Vec<(String, f64)> =
         recording.times.iter().map(|(name, times)| (name.clone(), median(times))).collect();

@@ -32,7 +32,7 @@ impl History {
     /// Writes the history.
     ///
     /// # Errors
-    /// Writing to `out` fails.
+    /// Fails if `out` cannot be written to.
     pub fn write(&self, format: HistoryFormat, out: &mut dyn Write) -> io::Result<()> {
         match format {
             HistoryFormat::Text => self.write_text(Width::Pipe(100), out),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     of_steps: BTreeMap<MemoryMeasure, Vec<u64>>,
-    /// Whether any run had no memory events; the figures of the other runs then do not represent the side.
+    /// Whether any run had no memory events; in that case, the figures of the other runs do not represent the side.
     is_incomplete: bool,
 }
 

@@ -44,7 +44,7 @@ pub struct Setup {
     pub has_modules: bool,
     /// Whether shapes were recorded.
     pub has_shapes: bool,
-    /// Whether all, some or none of the graph launches have captured calls below them.
+    /// Whether captured calls are below all, some or none of the graph launches.
     pub captured: Captured,
 }
 
@@ -79,14 +79,14 @@ pub enum Captured {
 }
 
 impl Captured {
-    /// Combines the results for two groups of launches.
+    /// Combines the values for two groups of launches.
     #[must_use]
     pub fn and(self, other: Captured) -> Captured {
         if self == other { self } else { Captured::Partly }
     }
 }
 
-/// Whether all, some or none of the graph launches in a tree have captured calls below them.
+/// Whether captured calls are below all, some or none of the graph launches in a tree.
 fn captured(tree: &CallTree) -> Captured {
     let is_launch = |&call: &CallId| tree.is_graph_launch(call) && !tree.is_captured(call);
     let shows = |call: CallId| tree.children(call).any(|below| tree.is_captured(below));
@@ -112,7 +112,7 @@ fn step_of(program: &Program, call: CallId) -> Option<usize> {
 /// A run's name, number of steps and counts of recorded events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
-    /// The file name as the user passed it; empty in a baseline file.
+    /// The file name as passed by the user; empty in a baseline file.
     pub name: String,
     /// Number of compared steps; 1 if the run has no steps, because the run is then treated as one step.
     pub steps: u64,

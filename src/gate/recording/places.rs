@@ -129,7 +129,7 @@ pub(in crate::gate) fn segment(tree: &CallTree, call: CallId) -> Option<(Word, S
         CallKind::Frame if tree.is_module(call) => {
             Some((Word::Module, ModuleName::instance_or_name(tree.name(call)).to_owned()))
         }
-        // In traces from 2021, each step is also an operator, which is not part of a path.
+        // In traces from 2021, each step is also recorded as an operator, and that operator is not part of a path.
         CallKind::Op if tree.name(call).starts_with("ProfilerStep#") => None,
         CallKind::Op => Some((Word::Op, plain())),
         CallKind::Gpu => Some((Word::Kernel, plain())),

@@ -40,8 +40,8 @@ impl Range {
         self.least > other.most.saturating_add(varies)
     }
 
-    /// The range of the sum of two counts over the same steps. If both counts vary, the minimum and maximum are only
-    /// bounds.
+    /// The range of the sum of two counts over the same steps. If both counts vary, the minimum and the maximum of the
+    /// result are only bounds.
     #[must_use]
     pub fn plus(self, other: Range) -> Range {
         Range {

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Collects the runs of one side and turns them into a recording.
 ///
-/// All runs stay in memory until [`finish`](Recorder::finish), because the median run is not known earlier.
+/// All runs stay in memory until [`finish`](Recorder::finish), because the median run is not known until then.
 #[derive(Debug, Default)]
 pub struct Recorder {
     steps: usize,
@@ -28,10 +28,10 @@ pub struct Recorder {
     totals: Totals,
     memory: Memory,
     places: Collector,
-    /// The calls to each op in each step of all runs. The list of an op may be shorter than the number of steps; the
-    /// op is then not called in the last steps.
+    /// The calls to each op in each step of all runs. If an op is not called in the last steps, its list ends before
+    /// these steps.
     ops: BTreeMap<String, Vec<Calls>>,
-    /// The category rules, built on first use while the first run is being read.
+    /// The category rules, built when the first run needs them.
     categories: OnceLock<Categories>,
     captures: CaptureSource,
     remarks: Vec<String>,
@@ -44,20 +44,20 @@ struct Calls {
     arguments: u64,
 }
 
-/// Minimum similarity between the ops of two runs required to treat them as runs of the same program.
+/// Minimum similarity between the ops of two runs required to treat the two runs as runs of the same program.
 const ONE_PROGRAM: f64 = 0.5;
 
-/// The calls that two runs share, as a fraction of all calls (a weighted Jaccard index, from 0 to 1).
+/// The calls that two runs share, as a fraction of all calls of both runs (a weighted Jaccard index, from 0 to 1).
 fn likeness(one: &BTreeMap<String, f64>, two: &BTreeMap<String, f64>) -> f64 {
     let of = |ops: &BTreeMap<String, f64>, name: &str| ops.get(name).copied().unwrap_or(0.0);
-    // The fold starts from 0 because `sum()` of an empty iterator of floats is −0.
+    // A fold that starts from 0 is used because `sum()` of an empty iterator of floats is −0.
     let shared = one.iter().fold(0.0, |sum, (name, &calls)| sum + calls.min(of(two, name)));
     let all = one.values().sum::<f64>() + two.values().sum::<f64>() - shared;
     if all > 0.0 { shared / all } else { 1.0 }
 }
 
 impl Recorder {
-    /// Sets where to find the traces that were recorded while each run's graphs were captured.
+    /// Sets the location of the traces that were recorded while each run's graphs were captured.
     #[must_use]
     pub fn captures(mut self, source: CaptureSource) -> Recorder {
         self.captures = source;
@@ -75,7 +75,7 @@ impl Recorder {
     /// Adds a run.
     ///
     /// # Errors
-    /// The run seems to be a run of another program than the first run, because the two runs share less than
+    /// Fails if the run appears to be of a different program than the first run, because the two runs share less than
     /// half of their calls to ops.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
@@ -134,7 +134,7 @@ impl Recorder {
     /// Finishes the recording of all added runs.
     ///
     /// # Errors
-    /// No run was added to the recorder.
+    /// Fails if no run was added to the recorder.
     pub fn finish(mut self) -> Result<Recording> {
         let times = self.totals.times();
         let Some(at) = median(&self.runs, &times) else {

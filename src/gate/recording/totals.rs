@@ -10,7 +10,7 @@ use crate::tree::{CallId, CallKind, CallTree, names_graph_launch};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The totals of each step in one run, by measure.
+/// The totals of each step in a run, which are a time per measure and the counts.
 #[derive(Debug, Default)]
 pub(super) struct StepTotals {
     steps: usize,
@@ -34,8 +34,8 @@ enum Count {
     Collectives,
 }
 
-/// Names of the variants of [`Count`], in the same order. Every run has all counts, even if they are zero, so that
-/// budgets can use each of them.
+/// The names of the [`Count`] variants, in the order of the variants. Every run has all counts, even if they are zero,
+/// so that budgets can use each of them.
 pub(in crate::gate) const COUNTS: [&str; 8] = [
     "launches",
     "kernels",
@@ -170,7 +170,7 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Adds a run; earlier runs had `before` steps in total.
+    /// Adds a run; `before` is the total number of steps in the runs added earlier.
     pub(super) fn add_run(&mut self, run: &StepTotals, before: usize) {
         let medians = run.times.iter().map(|(measure, steps)| (measure.as_str(), median(steps)));
         for (measure, time) in medians.chain([("step_wall", run.step_wall)]) {

@@ -1,4 +1,5 @@
-//! Finds the calls above a call, treating a backward op as if it were below the module that contains the forward op.
+//! Finds the calls above a call, treating a backward op as if it were below the module that contains the op's forward
+//! op.
 
 use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;

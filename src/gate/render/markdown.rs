@@ -99,7 +99,7 @@ fn write_checks(gate: &Gate, text: &mut String) {
     }
 }
 
-/// Escapes text so it stays within its table cell and is not parsed as markup.
+/// Escapes text so that it stays within its table cell and is not parsed as markup.
 fn cell(text: &str) -> String {
     plain(text, LONGEST)
 }

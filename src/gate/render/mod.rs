@@ -85,7 +85,7 @@ impl Gate {
     /// Writes the result of the gate.
     ///
     /// # Errors
-    /// Writing to `out` fails.
+    /// Fails if `out` cannot be written to.
     pub fn write(&self, format: GateFormat, out: &mut dyn Write) -> io::Result<()> {
         match format {
             GateFormat::Text => text::write(self, Layout::default(), out),

@@ -12,7 +12,7 @@ impl Recording {
     /// Writes an overview of the recording for people.
     ///
     /// # Errors
-    /// Writing to `out` fails.
+    /// Fails if `out` cannot be written to.
     pub fn write_overview(&self, out: &mut dyn Write) -> io::Result<()> {
         let device = match self.setup.devices.join(", ").as_str() {
             "" => self.setup.vendor.clone(),

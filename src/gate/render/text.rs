@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// are written.
 const LONGEST: usize = 160;
 
-/// The column in which the values of a finding start.
+/// The screen column in which the values of a finding start.
 const VALUES: usize = 14;
 
 /// The layout of a gate result.
@@ -119,7 +119,7 @@ fn measured(gate: &Gate) -> String {
     measured_by(&gate.evidence.candidate, gate.steps[1])
 }
 
-/// The first reason, followed by the number of other reasons.
+/// The first reason why the gate could not be decided, followed by the number of other reasons.
 fn first_reason(gate: &Gate) -> String {
     let first = gate.reasons.first().map_or_else(String::new, |reason| short(reason));
     match gate.reasons.len().saturating_sub(1) {
@@ -191,12 +191,12 @@ impl Page<'_> {
         if !finding.remark.is_empty() {
             self.field("allowed", &self.short(&finding.remark))?;
         }
-        // The command stays on one line, so it can be copied.
+        // The command is not wrapped, so that it can be copied.
         let command = gate.command(finding);
         writeln!(self.out, "  {:<room$}{}", "inspect", one_line(&command), room = VALUES - 2)
     }
 
-    /// Writes the first call site, and the Python source lines of all other call sites.
+    /// Writes the first call site in full, and only the Python source lines of all other call sites.
     fn example(&mut self, sites: &[FindingSite]) -> io::Result<()> {
         let Some(first) = sites.first() else { return Ok(()) };
         let what = if first.what.is_empty() { String::new() } else { format!(": {}", first.what) };
@@ -240,7 +240,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// Puts a string on one line, truncated unless all details are written.
+    /// Puts a string on one line, and truncates the string unless all details are written.
     fn short(&self, text: &str) -> String {
         if self.layout.is_verbose { one_line(text).into_owned() } else { short(text) }
     }

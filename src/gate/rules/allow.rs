@@ -10,7 +10,7 @@ pub struct Allow {
     pub rule: String,
     /// Where the violation is allowed; `None` means everywhere.
     pub path: Option<Query>,
-    /// The reason why the violation is allowed.
+    /// Why the violation is allowed.
     pub reason: String,
     /// The last day on which the violation is allowed; `None` means no expiry.
     pub until: Option<Date>,

@@ -31,7 +31,7 @@ impl Budget {
     /// Parses a budget.
     ///
     /// # Errors
-    /// The error message that describes the syntax error.
+    /// Fails with a message that describes the syntax error.
     pub(super) fn parse(text: &str, severity: Severity) -> Result<Budget, String> {
         let condition = Condition::parse(text)?;
         let [bound] = &condition.bounds[..] else {

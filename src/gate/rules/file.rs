@@ -64,7 +64,7 @@ impl Rules {
     /// Reads a rule file.
     ///
     /// # Errors
-    /// The file cannot be read, is not valid TOML, uses unknown names, or contains contradictory rules.
+    /// Fails if the file cannot be read, is not valid TOML, uses unknown names, or contains contradictory rules.
     pub fn read(path: impl AsRef<Path>) -> Result<Rules> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -75,7 +75,7 @@ impl Rules {
     /// Parses rules. Error messages name the file as `path`.
     ///
     /// # Errors
-    /// The file is not valid TOML, uses unknown names, or contains contradictory rules.
+    /// Fails if the file is not valid TOML, uses unknown names, or contains contradictory rules.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Rules> {
         Rules::of_text(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message)

@@ -46,7 +46,7 @@ impl Limit {
     /// Creates a limit from a number and a unit.
     ///
     /// # Errors
-    /// The number or the unit is invalid.
+    /// Fails if the number or the unit is invalid.
     pub fn of(number: &str, unit: &str) -> Result<Limit> {
         let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
         let value = value.ok_or_else(|| {

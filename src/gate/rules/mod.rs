@@ -1,4 +1,4 @@
-//! The rules that a gate checks: the rules in a TOML file, and default rules.
+//! The rules that a gate checks, which are the rules in a TOML file and default rules.
 //!
 //! Every structural rule applies to the whole program unless the rule file overrides the rule. If several rules with
 //! the same name cover a change, the last rule applies. See `docs/reference/gate-rules.md`.
@@ -25,7 +25,7 @@ pub use time::{TimeMeasure, TimeRule};
 
 use crate::program::Query;
 
-/// Code in `tolerate` that accepts missing calls in some steps on one side.
+/// Code in `tolerate` that permits the comparison even if some steps on one side lack calls.
 pub(in crate::gate) const MISSING_IN_STEPS: &str = "missing_in_steps";
 
 /// The severity of a violation.
@@ -117,8 +117,7 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// For each side, the share of GPU time whose launch is in the trace is computed. This is the maximum difference
-    /// between the two shares, from 0 to 1.
+    /// Maximum difference, from 0 to 1, between the two sides' shares of GPU time whose launches are in the trace.
     pub lost_launches: f64,
     /// Codes of the obstacles that do not prevent the comparison (see [`Obstacle`](crate::program::Obstacle)).
     pub tolerate: Vec<String>,

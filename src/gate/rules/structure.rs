@@ -15,13 +15,13 @@ pub enum StructureRule {
     GraphBreaks,
     /// Fewer captured graphs are launched, or fewer kernels run in captured graphs.
     GraphReplayLost,
-    /// Several ops or kernels do what one op or kernel did before.
+    /// Several ops or kernels do the work that a single op or kernel did before.
     LostFusion,
     /// An op launches more kernels per call.
     KernelsPerCall,
     /// An op launches a different kernel than before.
     NewKernel,
-    /// An op no longer launches some GPU work, and nothing replaces that work.
+    /// An op no longer launches some of its GPU work, and no other work replaces what is missing.
     GoneKernel,
     /// More launches happen per step.
     LaunchesPerStep,

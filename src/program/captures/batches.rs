@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 
 /// The batch that each graph was captured for, and the batch of each replay.
 pub(super) struct Batches {
-    /// For each captured graph, the annotation around its capture and its batch size. The batch
-    /// size comes from that annotation or from outside the trace.
+    /// For each captured graph, the annotation that encloses the capture, and the batch size. The
+    /// batch size comes from that annotation or from outside the trace.
     captured: FxHashMap<GraphId, (Option<EventId>, Option<u64>)>,
     replayed: Vec<Annotation>,
 }
@@ -32,10 +32,10 @@ pub(super) enum Suits {
     /// The graph was captured for the next larger batch size, to which the engine padded the
     /// replay's batch.
     Padded(u64),
-    /// The graph's batch or the replay's batch is unknown.
+    /// The batch size of the graph, of the replay, or of both is unknown.
     Unknown,
-    /// The graph was captured for a batch size that is too small, or so large that no engine would
-    /// pad the replay's batch to it.
+    /// The graph was captured for a batch size that is smaller than the replay's batch, or so large
+    /// that no engine would pad the replay's batch to it.
     Not,
 }
 
@@ -75,7 +75,7 @@ impl Batches {
         (graph.capture, self.captured.get(&graph).and_then(|&(event, _)| event))
     }
 
-    /// The batch that the innermost annotation around a graph launch describes.
+    /// The batch described by the innermost annotation that encloses a graph launch.
     pub(super) fn of_replay(&self, tree: &CallTree, launch: CallId) -> Option<ReplayedBatch> {
         let event = tree.event(launch)?;
         let (thread, start) = (tree.trace().thread_of(event), tree.trace().start(event));
@@ -95,7 +95,8 @@ impl Batches {
 }
 
 /// Compares the batch that a graph was captured for with the batch of a replay. Engines pad a batch
-/// to the next captured size, and neighboring captured sizes are less than a factor of two apart.
+/// to the next captured size, which is less than twice the batch size, because neighboring captured
+/// sizes are less than a factor of two apart.
 pub(super) fn suits(captured: Option<u64>, replayed: Option<ReplayedBatch>) -> Suits {
     let (Some(size), Some(batch)) = (captured, replayed) else { return Suits::Unknown };
     if size == batch.tokens || size == batch.requests {

@@ -12,18 +12,18 @@ use std::sync::Arc;
 /// A captured graph fits a replay only if the alignment matches at least this fraction of the
 /// graph's launches and at least this fraction of the replay's kernels.
 const LEAST_PLACED: f64 = 0.85;
-/// Maximum fraction of the replay's kernels that may remain unmatched while as many launches also
-/// remain unmatched. A larger fraction shows that work was replaced rather than dropped, so a
+/// Maximum fraction of the replay's kernels that may be unmatched if the graph has at least as many
+/// unmatched launches. A larger fraction shows that work was replaced rather than dropped, so a
 /// different graph was replayed.
 const MOST_REPLACED: f64 = 0.02;
-/// Minimum fraction of aligned kernels whose names must match the launching op if the capture
-/// records no kernel names. A lower fraction could be due to chance.
+/// If the capture records no kernel names, at least this fraction of the aligned kernels must have
+/// names that match the launching op. A lower fraction could be due to chance.
 const LEAST_AGREEMENT: f64 = 0.8;
-/// Minimum fraction of a graph's launches that must be aligned if the replay may continue after the
-/// end of the trace.
+/// If the replay may continue after the end of the trace, at least this fraction of the graph's
+/// launches must be aligned.
 const LEAST_OF_CUT_OFF: f64 = 0.5;
-/// Maximum number of distinct captured graphs to align with each replay. The graphs that share the
-/// most kernel names with the replay are tried.
+/// Maximum number of distinct captured graphs to align with each replay. Only the graphs that share
+/// the most kernel names with the replay are aligned.
 const ALIGNED: usize = 16;
 
 /// Whether the trace contains the complete replay.
@@ -49,19 +49,20 @@ pub(super) struct Candidate {
 
 impl Candidate {
     /// Whether two captured graphs fit a replay equally well, so that only the capture order can
-    /// decide between them.
+    /// distinguish them.
     pub(super) fn is_as_good_as(&self, other: &Candidate) -> bool {
         self.rank() == other.rank()
     }
 
-    /// Sort key for captured graphs. Graphs that fit come first. Among these, graphs with a better
-    /// matching batch come first, then graphs with more aligned launches, fewer unaligned launches,
-    /// and higher agreement.
+    /// Sort key for captured graphs. Graphs that fit come first. Next, graphs are compared by how
+    /// well the batch matches, then by the number of aligned launches (more is better), the number
+    /// of unaligned launches (fewer is better), and the agreement (higher is better).
     fn rank(&self) -> (bool, Suits, std::cmp::Reverse<usize>, usize, i64) {
         let agreement = (self.alignment.agreement() * 1e6) as i64;
         let placed = std::cmp::Reverse(self.alignment.placed());
         match self.misfit {
-            // If no captured graph fits, the graph with the most similar kernels is reported.
+            // If no captured graph fits, the graph whose kernels are most similar to the replay's
+            // kernels is reported.
             Some(_) => (true, Suits::Not, placed, self.left_over, -agreement),
             None => (false, self.suits, placed, self.left_over, -agreement),
         }
@@ -76,7 +77,8 @@ struct Kind {
     bag: FxHashMap<u32, u32>,
 }
 
-/// The captured graphs, grouped by identical launches, with a cache of alignments.
+/// The captured graphs, grouped so that all graphs in a group have identical launches, and a cache
+/// of their alignments with replays.
 pub(super) struct Fitting<'a> {
     batches: &'a Batches,
     alphabet: Alphabet,
@@ -154,8 +156,8 @@ impl<'a> Fitting<'a> {
 }
 
 impl Kind {
-    /// The maximum number of launches that an alignment could match with kernels, and the number of
-    /// launches that would remain unmatched in that case.
+    /// An upper bound on the number of launches that an alignment could match with kernels, and the
+    /// number of launches that would then remain unmatched.
     fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self

@@ -1,10 +1,11 @@
 //! Adds the calls recorded in capture traces below the graph launches in a tree.
 //!
-//! Two criteria select the captured graph that a launch replays: the batch size in the engine's
-//! annotations, and the alignment of the captured launches with the replayed kernels. If several
-//! graphs fit equally well, the capture order decides. If no graph fits, the most similar graph is
-//! reported with the reason why it does not fit. Kernels that name a program part are then placed
-//! below that part; all other kernels stay directly below the graph launch.
+//! Two criteria determine which captured graph a launch replays: the batch size in the engine's
+//! annotations, and how well the captured launches align with the replayed kernels. If several
+//! graphs fit equally well, the capture order breaks the tie. If no graph fits, the most similar
+//! graph is reported together with an explanation of why it does not fit. Kernels that name a
+//! program part are then placed below that part; all other kernels stay directly below the graph
+//! launch.
 
 mod batches;
 mod fit;
@@ -41,10 +42,10 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Captures {
     captures: Vec<Arc<Capture>>,
-    /// The batch size that each capture file was recorded for, if it is known from outside the
-    /// trace.
+    /// The batch size that each capture file was recorded for, if a source outside the trace states
+    /// it.
     hints: Vec<Option<u64>>,
-    /// Whether graph launches stay unchanged even if the replayed kernels name parts of the
+    /// Whether graph launches are left unchanged even if the replayed kernels name parts of the
     /// program.
     leaves_graphs: bool,
     notes: Notes,
@@ -68,8 +69,8 @@ impl Captures {
         captures
     }
 
-    /// Adds a capture trace. `batch` is the batch size of the captured graphs, if it is known from
-    /// outside the trace; an annotation in the trace takes precedence.
+    /// Adds a capture trace. `batch` is the batch size of the captured graphs, if a source outside
+    /// the trace states it; an annotation in the trace takes precedence.
     pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
         let capture = Capture::of(trace);
         told::reading(&capture, &mut self.notes);
@@ -97,10 +98,10 @@ impl Captures {
         &self.notes
     }
 
-    /// Returns the tree with added calls: below each graph launch are the calls of the captured
-    /// graph that fits, and below these calls are the GPU events that they launched. If no graph
-    /// fits, the program parts that the GPU events name are added instead. [`CallTree::replays`]
-    /// and [`CallTree::notes`] report for which replays a graph was found.
+    /// Returns the tree with the calls of the matching captured graph added below each graph
+    /// launch. Each GPU event is placed below the captured call that launched it. If no graph fits,
+    /// the program parts that the GPU events name are added instead. [`CallTree::replays`] and
+    /// [`CallTree::notes`] report for which replays a graph was found.
     #[must_use]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {
         let launches: Vec<CallId> = tree

@@ -8,10 +8,9 @@
 //! replayed   a b b b c a b b b c  the first b after a is the first one, in each round
 //! ```
 //!
-//! Of all possible sequences of graphs, the one with the most transitions from a graph to its
-//! successor in the same group is chosen. The first graph of a group counts as the successor of the
-//! last graph. Launches with the same graph number (CUDA's `graph id`) are assigned the same
-//! captured graph.
+//! The chosen sequence of graphs has the most transitions from a graph to its successor in the same
+//! group. The first graph of a group counts as the successor of the last graph. Launches with the
+//! same graph number (CUDA's `graph id`) are assigned the same captured graph.
 
 use super::fit::Candidate;
 use super::{Captures, GraphId};
@@ -19,8 +18,8 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Identifies a group of graphs captured for one batch size, by the capture trace and the
-/// annotation around the captures.
+/// Identifies a group of graphs captured for one batch size by the capture trace and the annotation
+/// that encloses the captures.
 type Group = (u32, Option<EventId>);
 
 /// For each graph launch, the index of the chosen captured graph; `None` if no graph fits.
@@ -87,7 +86,7 @@ fn successors(
 }
 
 /// The best captured graph and all graphs that fit equally well; empty if no graph fits. Only the
-/// order can decide among these graphs.
+/// capture order can distinguish these graphs.
 fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     let fits = |&at: &usize| {
         candidates[at].misfit.is_none() && candidates[at].is_as_good_as(&candidates[0])
@@ -95,8 +94,8 @@ fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     (0..candidates.len()).filter(fits)
 }
 
-/// A graph chosen for one launch, with the previous choice on the best path that ends here, and the
-/// number of successor transitions on that path.
+/// A graph that may be chosen for one launch, the choice for the previous launch on the best path
+/// to this graph, and the number of successor transitions on that path.
 #[derive(Clone, Copy)]
 struct Way {
     choice: usize,

@@ -28,8 +28,8 @@ struct Parts<'n> {
 
 impl<'n> Parts<'n> {
     /// The program parts named by the GPU events in one replay. Consecutive events that name the
-    /// same part share one call. GPU events are sorted by graph node if nodes are recorded, because
-    /// streams run concurrently.
+    /// same part share one call. If graph nodes are recorded, GPU events are sorted by node rather
+    /// than by time, because streams run concurrently.
     fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
         let mut ran: Vec<&Ran> = ran.iter().collect();
         if ran.iter().all(|ran| ran.node.is_some()) {
@@ -57,8 +57,8 @@ impl<'n> Parts<'n> {
     }
 }
 
-/// Synthetic capture traces that contain the program parts named by kernels, for replays without a
-/// recorded capture. There is one trace for each distinct sequence of program parts.
+/// Synthetic capture traces for replays without a recorded capture. They contain the program parts
+/// that the kernels name. There is one synthetic trace for each distinct sequence of program parts.
 pub(super) struct PartTraces {
     /// Number of recorded capture traces, which precede the synthetic traces in the list of
     /// sources.

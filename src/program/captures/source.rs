@@ -22,8 +22,8 @@ pub enum CaptureSource {
     Files(Vec<PathBuf>),
     /// Traces that are already in memory.
     Traces(Vec<Arc<Trace>>),
-    /// No captures. Graph launches stay unchanged even if the replayed kernels name parts of the
-    /// program.
+    /// No captures. Graph launches are left unchanged even if the replayed kernels name parts of
+    /// the program.
     Nowhere,
 }
 
@@ -42,8 +42,8 @@ impl CaptureSource {
     /// If the trace contains no graph launch, no capture file is read.
     ///
     /// # Errors
-    /// Fails if a file or folder given by the user cannot be read. If the folder was found next to
-    /// the trace rather than given by the user, a read error only causes a note, unless
+    /// Fails if a file or folder given by the user cannot be read. For a folder that was found next
+    /// to the trace rather than given by the user, a read error causes only a note unless
     /// [`ReadOptions::strict`] is set.
     pub fn open(
         &self,

@@ -1,5 +1,5 @@
-//! Reports as notes which captures were found and used, and which graph launches have no matching
-//! capture.
+//! Adds notes that say which captures were found and used, and which graph launches have no
+//! matching capture.
 
 use super::Captures;
 use crate::program::counted;

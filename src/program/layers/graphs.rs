@@ -2,8 +2,8 @@
 //! sequences of kernels.
 //!
 //! A replay is usually one graph launch. If the engine captures the parts between attention calls
-//! separately (piecewise), a replay consists of all graph launches in one step, and everything
-//! launched between these graph launches:
+//! separately (piecewise), a replay consists of all graph launches in one step and everything
+//! launched between them:
 //!
 //! ```text
 //! step   graph │ attention │ graph │ attention │ graph │ …      one replay, of many layers
@@ -18,16 +18,16 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Minimum number of graph launches that a step must contain for the launches to be treated as
-/// pieces of one larger graph.
+/// The graph launches in a step are treated as pieces of one larger graph if there are at least
+/// this many of them.
 const FEWEST_PIECES: usize = 3;
 
 /// For each graph launch, the first and the last GPU event of the replay that are in a layer.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
-/// Finds the stacks of layers in replayed kernel sequences. Each repeated section of a distinct
-/// sequence is one stack. Stacks are sorted by their first launch. Also returns the range of GPU
-/// events that the layers of each replay cover.
+/// Finds the stacks of layers in replayed kernel sequences. Each distinct sequence has one stack
+/// for each of its repeated sections. Stacks are sorted by their first launch. Also returns, for
+/// each replay, the range of GPU events that the layers cover.
 pub(super) fn of_graphs(
     tree: &CallTree,
     steps: &Steps,
@@ -55,8 +55,8 @@ pub(super) fn of_graphs(
 /// The graph launches that contain no layers of their own, grouped by step and thread.
 type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
 
-/// Adds a graph launch to the pieces for the launch's step and thread. A launch outside of steps is
-/// ignored, because outside of steps nothing shows where one pass over the model ends and the next
+/// Adds a graph launch to the pieces for the launch's step and thread. A launch outside of all
+/// steps is ignored, because nothing there shows where one pass over the model ends and the next
 /// begins.
 fn add_piece(tree: &CallTree, steps: &Steps, launch: CallId, pieces: &mut Pieces) {
     let (Some(step), Some(event)) = (steps.step(launch), tree.event(launch)) else { return };
@@ -82,7 +82,7 @@ fn covered(tree: &CallTree, modules: &[Found]) -> Vec<bool> {
     covered
 }
 
-/// The GPU events that one pass over a captured model launched, in order.
+/// The GPU events launched by one pass over a captured model, in order.
 struct Replay {
     launches: Vec<CallId>,
     events: Vec<CallId>,

@@ -2,8 +2,8 @@
 //! or after the layers.
 //!
 //! The forward work of a layer is everything that the layer's module calls. The backward work of a
-//! layer is everything that the backward ops of its forward ops launch. All other work has a
-//! position, too, so the times of all positions in a table add up to the total:
+//! layer is everything that the backward ops of its forward ops launch. All other work also has a
+//! position, so the times of all positions in a table add up to the total:
 //!
 //! ```text
 //! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤
@@ -202,7 +202,8 @@ fn ran(tree: &CallTree, call: CallId) -> CallId {
     }
 }
 
-/// The host time spans that the layers cover: per step, in the whole trace, and per graph launch.
+/// The host time spans that the layers cover in each step, in the whole trace, and in each graph
+/// launch.
 struct Extents {
     of_steps: Vec<Option<(Nanos, Nanos)>>,
     whole: Option<(Nanos, Nanos)>,
@@ -230,8 +231,8 @@ impl Extents {
                 | CallKind::Runtime => ran(tree, member),
             };
             if tree.is_captured(member) {
-                // All captured calls below a launch have the same start time, so preorder decides
-                // which captured calls come before the layers.
+                // All captured calls below a launch have the same start time, so preorder
+                // determines which captured calls come before the layers.
                 let last = CallId((member.index() + tree.size(member)) as u32 - 1);
                 let reach = extents.of_graphs.entry(call).or_insert((member, last));
                 *reach = (reach.0.min(member), reach.1.max(last));

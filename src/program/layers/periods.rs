@@ -5,7 +5,7 @@
 //!
 //! - An *anchor* is a kernel that occurs once in each layer. Layers need not be identical: if a
 //!   model alternates between two kinds of attention, one layer may run one attention kernel and
-//!   the next layer two, but all their other kernels are the same.
+//!   the next layer may run two, although all other kernels are the same.
 //! - A *run* is a kernel sequence that repeats exactly, back to back. A graph may contain several
 //!   consecutive runs (one for each kind of block), which may share some kernels.
 //!
@@ -13,9 +13,9 @@
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
 //! e │ a b n c │ a b n c │ a b n c │ n s │ n s t u │ …        two runs: a b n c, then n s t u
 //! ```
-//! Anchors mark where each layer begins, so they take precedence over runs. The exception is a
-//! graph whose runs contain different kinds of layers and cover at least three quarters as many
-//! kernels.
+//! Anchors mark where each layer begins, so they take precedence over runs unless the graph's runs
+//! contain different kinds of layers and cover at least three quarters as many kernels as the
+//! anchored layers.
 
 use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
@@ -121,8 +121,8 @@ impl<'a> Anchors<'a> {
         self.anchors.len() * self.starts.len()
     }
 
-    /// Whether there are enough layers, and at least one in [`ANCHOR_SHARE`] kernels from the first
-    /// layer to the last is an anchor. Kernels before and after the layers are ignored.
+    /// Whether there are enough layers, and whether at least one in [`ANCHOR_SHARE`] kernels from
+    /// the first layer to the last is an anchor. Kernels before and after the layers are ignored.
     fn are_most(&self, kernels: &[u32]) -> bool {
         let reach = self.end_of_last(kernels) - self.starts[0];
         self.starts.len() >= FEWEST_LAYERS && self.kernels() * ANCHOR_SHARE >= reach
@@ -156,7 +156,7 @@ impl<'a> Anchors<'a> {
 mod tests {
     use super::{are_unlike, parts};
 
-    /// Splits a string, in which each letter is a kernel, into layers.
+    /// Splits a string, in which each letter represents a kernel, into layers.
     fn split(sequence: &str) -> Vec<Vec<&str>> {
         let kernels: Vec<u32> = sequence.bytes().map(u32::from).collect();
         let layers = |part: Vec<std::ops::Range<usize>>| {

@@ -1,15 +1,15 @@
 //! Finds the runs in a sequence of kernels: subsequences that repeat exactly, back to back.
 //!
-//! After the first period of a run, each kernel is the same as the kernel one period earlier. The
-//! most frequent distances between identical kernels are tried as periods, with one pass over the
-//! sequence for each distance:
+//! After the first period of a run, each kernel has the same name as the kernel one period earlier.
+//! The most frequent distances between kernels with the same name are tried as periods, with one
+//! pass over the sequence for each distance:
 //!
 //! ```text
 //! x a b c d a b c d a b c d y      distance 4: eight kernels in a row equal the kernel four
 //!   └─────┘ = = = = = = = =        positions earlier, so three layers of four kernels begin at a
 //! ```
-//! The run that covers the most kernels is chosen first; then the kernels before and after that run
-//! are searched.
+//! The run that covers the most kernels is chosen first; the kernels before and after that run are
+//! then searched for further runs.
 
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -26,8 +26,9 @@ pub(super) type Part = Vec<Range<usize>>;
 /// Maximum number of distances to try as the period of a run.
 const DISTANCES: usize = 24;
 
-/// Number of preceding identical kernels whose distance from a kernel is counted. One is not
-/// enough, because a layer may contain several identical kernels.
+/// For each kernel, the distances to this many preceding kernels with the same name are counted.
+/// The nearest kernel alone is not enough, because a layer may contain several kernels with the
+/// same name.
 const FOLLOWERS: usize = 6;
 
 /// Minimum number of distinct names in a layer; `a b a b` is not a layer of four kernels.
@@ -85,7 +86,7 @@ fn longest(kernels: &[u32], range: &Range<usize>) -> Option<Run> {
     runs.reduce(|best, run| if run.is_better(&best) { run } else { best })
 }
 
-/// The most frequent distances between identical kernels.
+/// The most frequent distances between kernels with the same name.
 fn distances(kernels: &[u32]) -> Vec<usize> {
     let mut positions: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
     let mut counts: FxHashMap<usize, usize> = FxHashMap::default();

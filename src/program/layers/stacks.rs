@@ -2,16 +2,18 @@
 //!
 //! Candidates are the module classes that have measured work and occur as several siblings
 //! (`BertLayer_0`, `BertLayer_1`, … below one `BertEncoder_0`). If any candidate contains modules,
-//! candidates without inner modules are ignored, so three adjacent embeddings are not layers.
-//! Siblings that do different work (a text encoder and an image encoder of the same class) are not
-//! layers either. Modules that contain stacks of layers are not layers themselves:
+//! candidates without inner modules are ignored. As a result, three consecutive embeddings do not
+//! count as layers. Siblings that do different work (a text encoder and an image encoder of the
+//! same class) are not layers either. Modules that contain stacks of layers are not layers
+//! themselves:
 //!
 //! ```text
 //! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers
 //!        └─ Encoder_1 ─── Layer_12 … Layer_23
 //! ```
-//! The candidate class with the most time is a stack. Another class is also a stack if it neither
-//! contains a stack nor is inside one, and takes at least 1/`FAIR_SHARE` of the first stack's time.
+//! The modules of the candidate class with the most time form the first stack. Another class also
+//! forms a stack if its modules neither contain a stack nor are inside a stack, and take at least
+//! 1/`FAIR_SHARE` of the first stack's time.
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};
@@ -20,8 +22,8 @@ use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree, ModuleName};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Modules without inner modules are a stack only if they take at least 1/`LEAF_SHARE` of all time.
-/// For example, two adjacent dropouts are not layers.
+/// Modules without inner modules form a stack only if they take at least 1/`LEAF_SHARE` of the
+/// total time. For example, two consecutive dropouts do not count as layers.
 const LEAF_SHARE: i64 = 10;
 
 /// Each additional stack must take at least 1/`FAIR_SHARE` of the first stack's time.
@@ -31,7 +33,8 @@ const FAIR_SHARE: i64 = 20;
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) stack: Stack,
-    /// Pairs of (layer, module call) for modules, or of (layer, GPU event) for graphs.
+    /// A list of (layer, module call) pairs for a module stack, or of (layer, GPU event) pairs for
+    /// a graph stack.
     pub(super) members: Vec<(u32, CallId)>,
 }
 
@@ -118,8 +121,8 @@ fn start(tree: &CallTree, call: CallId) -> Option<Nanos> {
 fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
     let mut modules = sums.modules.clone();
     modules.retain(|&call| sums.time(tree, call) > Nanos::ZERO);
-    // The first call of a module instance decides which stack the instance belongs to; the backward
-    // pass may call the instance again elsewhere.
+    // A module instance belongs to the stack that contains its first call; the backward pass may
+    // call the instance again elsewhere.
     modules.sort_by_key(|&call| (start(tree, call), call));
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut of_keys: FxHashMap<(&str, &str), usize> = FxHashMap::default();
@@ -203,8 +206,8 @@ impl Nesting {
         self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
 
-    /// Whether most of a group's time is in longer stacks inside the group. If so, the inner stacks
-    /// are the layers.
+    /// Whether most of a group's time is in longer stacks inside the group. If so, the members of
+    /// the inner stacks are the layers.
     fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();

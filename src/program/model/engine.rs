@@ -17,8 +17,8 @@ struct Engine {
     ops: &'static [&'static str],
 }
 
-/// Weight of an annotation or frame as evidence for an engine. Ops and kernels have less weight,
-/// because engines borrow them from each other.
+/// Weight of an annotation or frame as evidence for an engine. Ops and kernels have less weight as
+/// evidence, because engines borrow them from each other.
 const OWN_WEIGHT: usize = 1_000;
 
 const ENGINES: [Engine; 8] = [

@@ -46,7 +46,7 @@ pub enum Architecture {
 }
 
 impl Architecture {
-    /// The architecture that the names of all calls indicate.
+    /// The architecture indicated by the names of all calls.
     pub(crate) fn of(tree: &CallTree) -> Option<Found<Architecture>> {
         Signs::of(tree).architecture()
     }
@@ -90,7 +90,7 @@ pub struct Model {
     pub architecture: Option<Found<Architecture>>,
     /// The class and number of layers of each stack: `BertLayer x 12`.
     pub layers: Vec<String>,
-    /// Number of query heads in the attention.
+    /// Number of query heads in each attention layer.
     pub heads: Option<u64>,
     /// Width of one attention head, in elements.
     pub head_size: Option<u64>,

@@ -19,17 +19,17 @@ const WRAPPERS: [&str; 6] = [
     "Float16Module",
 ];
 
-/// The modules of one class are a network if the work that they launch takes more than
+/// The modules of one class count as a network if the work that they launch takes more than
 /// 1/`ROOT_SHARE` of all GPU time. If the model runs as a replayed graph, a sampler may be the only
 /// module in the trace.
 const ROOT_SHARE: i64 = 10;
 
-/// A module with at least this many module calls below it is a network even if the work that it
-/// launched takes less GPU time: in training, forward passes can take a small part of the time, and
-/// no kernels run during a capture.
+/// A module with at least this many module calls below it counts as a network even if the work that
+/// it launched takes less GPU time. In training, forward passes may take only a small part of the
+/// time, and during a capture, no kernels run.
 const MANY_MODULES: usize = 8;
 
-/// Folders in which libraries keep one file per model, and the prefixes of these files.
+/// Folders in which libraries keep one file per model, and the prefixes of the file names.
 const MODEL_FILES: [(&str, &str); 8] = [
     ("diffusers/models/", "transformer_"),
     ("diffusers/models/", "unet_"),

@@ -30,8 +30,8 @@ enum Sign {
     Recurrence,
 }
 
-/// For each typical operation, the words that identify it in module and op names, and the words
-/// that identify it in kernel names.
+/// For each typical operation, one list of words that identify it in module and op names, and one
+/// list of words that identify it in kernel names.
 const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
     (
         Sign::Lookup,
@@ -293,9 +293,9 @@ impl Signs {
         Some(self.found(what, signs))
     }
 
-    /// Whether the recognized operations indicate an encoder rather than a decoder. The counts of
-    /// both are compared, because an encoder, too, may contain a decoder operation such as a rotary
-    /// embedding, whereas a decoder has no encoder modules.
+    /// Whether the recognized operations indicate an encoder rather than a decoder. The numbers of
+    /// encoder and decoder operations are compared, because an encoder may also contain a decoder
+    /// operation such as a rotary embedding, whereas a decoder has no encoder modules.
     fn tells_encoder(&self) -> bool {
         let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
         calls(Sign::Encoder) > calls(Sign::Causal)
@@ -360,9 +360,9 @@ fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     calls
 }
 
-/// The part of a call's name that is searched, and whether the call is a kernel; `None` for calls
-/// whose names are not searched. The part is the module class, the op name, or the kernel name
-/// without arguments.
+/// The part of a call's name to search, and whether the call is a kernel; `None` for calls whose
+/// names are not searched. The part is the module class, the op name, or the kernel name without
+/// arguments.
 fn telling_name(kind: CallKind, name: &str) -> Option<(bool, &str)> {
     match kind {
         CallKind::Frame => ModuleName::of(name).map(|module| (false, module.class)),

@@ -8,10 +8,10 @@
 //! pattern = a text in "…"; `*` matches any characters, `?` matches one, `|` separates alternatives
 //! ```
 //! `module("Block_1") / op("aten::conv2d") / kernel("*gemm*")` selects kernels with gemm in their
-//! names, launched by a convolution in the module Block_1. A module matches by its instance
+//! names, launched by a convolution in the module Block_1. A module can be selected by its instance
 //! (`Block_1`), its class (`Block`), or its dotted path from any enclosing instance
 //! (`Sequential_0.Block_1`). The profiler records module classes and instance numbers, not
-//! attribute names. A frame matches with or without its line number (`train.py(31): loss`,
+//! attribute names. A frame can be selected with or without its line number (`train.py(31): loss`,
 //! `train.py: loss`).
 
 mod nearest;
@@ -201,7 +201,7 @@ impl Query {
     }
 }
 
-/// Appends a module instance to the dotted path of its enclosing instances.
+/// Appends a module instance to the dotted path of the instances that enclose it.
 pub(crate) fn extend_chain(chain: &mut String, instance: &str) {
     if !chain.is_empty() {
         chain.push('.');

@@ -1,8 +1,8 @@
 //! Suggests the known word that is most similar to an unknown word.
 
-/// The known word that can be reached by adding, dropping, changing or swapping the fewest letters
-/// (optimal string alignment distance). On a tie, the first of the equally similar words wins.
-/// `None` if there are no known words. Case is ignored.
+/// The known word that differs from the unknown word by the fewest added, dropped, changed or
+/// swapped letters (optimal string alignment distance). On a tie, the first of the equally similar
+/// words wins. `None` if there are no known words. Case is ignored.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = word.to_lowercase();
     known.into_iter().min_by_key(|known| strsim::osa_distance(&word, &known.to_lowercase()))

@@ -38,7 +38,7 @@ pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<
         .map_err(io::Error::other)
 }
 
-/// The image that is drawn if the candidate has no attributed time.
+/// The image that is written if the candidate has no attributed time.
 const NOTHING: &str = "<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" \
     width=\"600\" height=\"60\"><text x=\"10\" y=\"35\" font-family=\"sans-serif\">trace2 has no \
     attributed time</text></svg>\n";

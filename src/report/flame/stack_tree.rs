@@ -13,14 +13,14 @@ use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
-/// Depth below which calls are flattened into siblings. Without this limit, a stack's length grows with its depth,
-/// and the total length of all stacks grows with the square of the depth. Flattening does not change the times.
+/// Depth below which calls are flattened into siblings. Without this limit, the length of a stack would grow with its
+/// depth, and the total length of all stacks with the square of the depth. Flattening does not change the times.
 const DEEPEST: usize = 256;
 
 /// A stack, represented by its innermost call.
 struct Frame {
     name: String,
-    /// Time of the innermost call, without the calls below it.
+    /// Time of the innermost call, excluding the calls below that call.
     own: PerSide<Nanos>,
 }
 

@@ -1,5 +1,5 @@
-//! Builds the list of causes at the top of the page, with bars that add up. Each bar starts where the previous bar
-//! ends. The last bar starts at zero and spans the whole difference.
+//! Builds the list of causes at the top of the page, whose bars add up to the whole difference. Each bar starts where
+//! the previous bar ends. The last bar starts at zero and spans the whole difference.
 //!
 //! ```text
 //! queue      −0.403          ▒▒▒▒▒▒|
@@ -29,7 +29,7 @@ pub(super) struct Bar {
     pub(super) style: &'static str,
 }
 
-/// A line below the causes that shows a sum.
+/// A line below the causes that shows the sum of several causes.
 pub(super) struct SumLine {
     pub(super) title: String,
     pub(super) difference: String,

@@ -1,4 +1,4 @@
-//! Serializes an iterator as a column of the page's data, generated while it is written.
+//! Serializes an iterator as a column of the page's data; the items are generated while the column is written.
 
 use serde::{Serialize, Serializer};
 

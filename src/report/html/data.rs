@@ -20,8 +20,8 @@ const ROWS: usize = 20_000;
 /// If the idle time of a call is less than 1/`VISIBLE` of the total, it is added to the idle time of the parent call.
 const VISIBLE: i64 = 1_000;
 
-/// Size of the output buffer in bytes. This buffer is larger than the output file's buffer, so the data is not copied
-/// into that buffer, too.
+/// Size of the output buffer in bytes. This buffer is larger than the output file's buffer, so the data bypasses that
+/// buffer instead of being copied twice.
 const BUFFER: usize = 1 << 17;
 
 #[derive(Serialize)]
@@ -32,9 +32,9 @@ pub(super) struct PageData<'a> {
     /// Number of recorded steps on each side, or 1 if there are no recorded steps. Unless totals are shown, times are
     /// divided by this number.
     steps: [u64; 2],
-    /// For each change, in the order of the list of changes, where the change occurs.
+    /// The locations of each change, in the order of the list of changes.
     changes: Vec<ChangePlaces>,
-    /// A change in time is shown in gray if it is less than this fraction of the larger time.
+    /// A change in time is shown in gray if it is less than this fraction of the larger of the two times.
     noise: f64,
     /// On each side, for each graph launch with captured calls: the first uid of the captured calls, and the uid of
     /// the launch.
@@ -54,7 +54,7 @@ pub(super) struct PageData<'a> {
 struct ChangePlaces {
     /// Ids of the attribution rows to which the change applies.
     rows: Vec<usize>,
-    /// Positions in the tree of the change's nodes.
+    /// Positions of the change's nodes in the tree.
     nodes: Vec<u32>,
 }
 
@@ -143,7 +143,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
-                // The parent has no entry yet, so it takes over the entry of the node.
+                // The parent has no entry yet, so the node's entry becomes the parent's entry.
                 none @ 0 => *none = of_node,
                 known => {
                     let sum = &mut times[*known as usize - 1];

@@ -8,7 +8,7 @@ use crate::trace::Nanos;
 /// Maximum number of lines in the table.
 const LINES: usize = 15;
 
-/// An op, its shapes, and the time that could be saved in it.
+/// An op with its shapes, and the time that could be saved in the op.
 pub(super) struct EfficiencyLine {
     pub(super) name: String,
     pub(super) shape: String,

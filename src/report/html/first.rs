@@ -21,7 +21,7 @@ pub(super) struct First {
     pub(super) sides: [SideLine; 2],
     /// Properties that both sides share: device, versions, steps, runs.
     pub(super) shared: Vec<String>,
-    /// The step times, or a statement that there are no step times.
+    /// A sentence with the step times, or a sentence that says that there are no step times.
     pub(super) headline: String,
     /// The style of the headline: `more` or `less` if the step times differ, otherwise empty.
     pub(super) style: &'static str,
@@ -87,7 +87,7 @@ pub(super) struct Action {
     pub(super) text: String,
     /// A command that performs the action; may be empty.
     pub(super) code: String,
-    /// A node to look at, if the action refers to a node.
+    /// The node to look at, if the action refers to a node.
     pub(super) node: Option<usize>,
 }
 
@@ -233,7 +233,7 @@ impl Axis {
     }
 }
 
-/// At most three suggested actions: the narrative's actions, and a link to the first call of a change.
+/// At most three suggested actions: the actions of the narrative, and a link to the first call of a change.
 fn actions(narrative: &Narrative, tree: &PageTree<'_>) -> Vec<Action> {
     let action = |next: &crate::report::text::Action| Action {
         text: capitalised(&next.text),

@@ -30,7 +30,7 @@ pub struct FleetPage {
     pub coverage: String,
     /// The headline: which rank is slower, or what changed on all ranks.
     pub headline: String,
-    /// A sentence that gives the reason for the headline; may be empty.
+    /// A sentence that explains the headline; may be empty.
     pub lead: String,
     /// The ranks, sorted by their time without waits.
     pub dots: Vec<FleetDot>,
@@ -41,7 +41,7 @@ pub struct FleetPage {
     pub last: Vec<FleetLast>,
     /// Number of the candidate's collectives that were matched across ranks.
     pub collectives: u64,
-    /// The code, the ranks and the message of each finding.
+    /// For each finding, the code, the affected ranks, and the message.
     pub findings: Vec<[String; 3]>,
     /// The causes, as lines of a table.
     pub causes: Vec<FleetCauseLine>,
@@ -98,7 +98,7 @@ pub struct FleetLast {
     pub link: String,
     /// Number of collectives in which the rank comes last.
     pub count: u64,
-    /// Percentage of all collectives in which the rank comes last.
+    /// Number of collectives in which the rank comes last, as a percentage of all collectives.
     pub percent: f64,
     /// Total time by which the rank comes later than the second-to-last rank, with a unit.
     pub margin: String,
@@ -107,7 +107,7 @@ pub struct FleetLast {
 /// A cause of a time difference, as a line of the page.
 #[derive(Debug, Clone, Default)]
 pub struct FleetCauseLine {
-    /// Reason and call site of the cause.
+    /// Why the time differs, and at which call site.
     pub what: String,
     /// How many ranks have the cause, and their names.
     pub whom: String,
@@ -135,7 +135,7 @@ pub struct FleetRankLine {
 pub struct HeatMap {
     /// Title of the heat map.
     pub title: String,
-    /// An explanation of how to read the heat map.
+    /// A sentence that explains how to read the heat map.
     pub about: String,
     /// Unit of the heat map's values.
     pub unit: String,

@@ -72,7 +72,7 @@ const SCRIPTS: [&str; 15] = [
 ];
 const START: &str = include_str!("script/start.js");
 
-/// The first part of all pages (`head.html`).
+/// The start of every page (`head.html`).
 struct Head<'a> {
     /// The Content-Security-Policy of the page.
     policy: String,
@@ -97,7 +97,7 @@ struct Page<'a> {
     totals: Vec<Line>,
     segments: Vec<Segment>,
     remarks: Vec<String>,
-    /// The first section that covers steps, idle time or marked regions, if there is such a section.
+    /// The first section that covers steps, idle time or marked regions; `None` if there is no such section.
     steps_section: Option<&'static str>,
     regions: Vec<RegionLine>,
     memory: Option<MemorySection>,
@@ -118,7 +118,7 @@ struct Page<'a> {
 
 pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
     let (analysis, unit, facets) = (&shared.analysis, shared.unit(), shared.facets());
-    // The page takes longer to write than any other report file, so two threads share the work.
+    // Writing the page takes longer than writing any other report file, so two threads share the work.
     let ((data, left_out), ()) =
         rayon::join(|| data::embed(analysis, facets, unit), || prepare(shared));
     let summary = shared.summary();
@@ -172,7 +172,7 @@ fn remarks(narrative: &Narrative) -> Vec<String> {
     narrative.remarks.iter().chain(&narrative.runs).cloned().collect()
 }
 
-/// Computes and caches the results that the page shows outside of the embedded data.
+/// Computes and caches the results that are part of the page's HTML rather than of the embedded data.
 fn prepare(shared: &Shared) {
     shared.summary();
     shared.lists();

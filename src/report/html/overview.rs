@@ -8,7 +8,7 @@ use crate::report::text::{Unit, percent, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
 
-/// An input trace: a title and facts about the trace.
+/// An input trace, with a title and facts about the trace.
 pub(super) struct Input<'a> {
     pub(super) label: &'a str,
     pub(super) path: &'a str,

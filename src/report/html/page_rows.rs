@@ -14,7 +14,8 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use std::cmp::Reverse;
 
-/// Maximum number of kernel names per row and side; all other kernels are combined into one additional entry.
+/// Maximum number of kernel names per row and side; all other kernels of the row are combined into one additional
+/// entry.
 const KERNELS: usize = 24;
 
 /// Shapes, concrete inputs, strides and types; for each, the baseline's value is followed by the candidate's value.

@@ -25,12 +25,14 @@ pub(super) struct PageTree<'a> {
     analysis: &'a Analysis,
     /// Ids of the kept nodes; `None` if every node is kept, because each id is then the same as the node's position.
     kept: Option<Vec<MergedId>>,
-    /// One letter per node that gives its kind: thread, unlinked, frame, op, runtime, gpu.
+    /// The kind of each node as one letter: thread, unlinked, frame, op, runtime, gpu.
     kinds: String,
-    /// One letter per node that gives its relation: same, renamed, moved, `1` for trace1 only, `2` for trace2 only.
+    /// The relation of each node as one letter or digit: same, renamed, moved, `1` for trace1 only, `2` for trace2
+    /// only.
     relations: String,
     names: Vec<PageText>,
-    /// The nodes that have time of their own. This time includes the time of the omitted nodes below them.
+    /// The nodes that have time of their own. The own time of a node includes the time of the omitted nodes below the
+    /// node.
     own: Vec<OwnTime>,
     /// The nodes below which the page omits nodes.
     hidden: Vec<Hidden>,
@@ -100,7 +102,7 @@ impl<'a> PageTree<'a> {
         all.into_iter().flatten().chain(kept).map(|id| (id, merged.node(id)))
     }
 
-    /// The ids of the kept nodes, each as the difference from the previous id.
+    /// The ids of the kept nodes, each stored as the difference from the previous id.
     fn ids(&self) -> impl Iterator<Item = usize> {
         let ids = self.kept.iter().flatten().map(|id| id.index());
         ids.scan(0, |last, id| Some(id - std::mem::replace(last, id)))
@@ -112,8 +114,7 @@ impl<'a> PageTree<'a> {
         self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
 
-    /// The uid of each node, as the difference from the previous uid; 0 for a node without a uid on
-    /// this side.
+    /// The uid of each node, stored as the difference from the previous uid; 0 for a node without a uid on this side.
     fn uids(&self, side: Side) -> impl Iterator<Item = i64> {
         let tree = self.analysis.tree(side);
         self.nodes().scan(-1, move |last, (_, node)| {
@@ -197,7 +198,7 @@ fn fold(analysis: &Analysis, keep: &[bool]) -> (Vec<OwnTime>, Vec<Hidden>) {
             hidden.push((open.position, open.nodes));
         }
     };
-    // One entry per depth is enough, because every ancestor of a kept node is kept.
+    // One entry per depth is enough, because all ancestors of a kept node are also kept.
     let mut above: Vec<Folded> = Vec::new();
     let mut position = 0;
     for id in merged.ids() {

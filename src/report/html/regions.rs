@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Maximum number of lines in the table, which starts with the longest total time.
+/// Maximum number of lines in the table, which is sorted by total time, longest first.
 const LINES: usize = 30;
 /// Maximum number of replaced ops that a line names.
 const NAMED: usize = 4;
@@ -76,7 +76,7 @@ impl Group {
             self.add_events(analysis, other, call);
             let tree = analysis.tree(other);
             let below = tree.subtree(call).filter(|&call| tree.kind(call) == CallKind::Op);
-            // Only outermost ops are counted, because the program itself called these ops.
+            // Only outermost ops are counted, because these are the ops that the program itself called.
             let outermost = below.filter(|&op| {
                 op == call
                     || tree

@@ -19,7 +19,7 @@ const LISTED: usize = 6;
 /// Maximum number of individual rows. The same limit applies to points of difference.
 const ROWS: usize = 20;
 
-/// The noun for the events to which time is attributed.
+/// The plural noun for the events whose time is attributed: kernels or ops.
 pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     match analysis.measure() {
         Measure::GpuTime => "kernels",
@@ -27,8 +27,8 @@ pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// For each name with a large difference, a comparison of all rows with that name: their shapes, and the kernels on
-/// both sides with counts.
+/// For each name with a large difference, a comparison of all rows with that name, which shows their shapes and, for
+/// each side, the kernels with counts.
 pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Unit) -> Vec<Section> {
     let mut rows: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
     for row in analysis.rows() {

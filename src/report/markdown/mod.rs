@@ -58,7 +58,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     out.write_all(paper.text.as_bytes())
 }
 
-/// A heading followed by independent lines, so a long section can be cut after any line.
+/// A heading followed by independent lines, so that a long section can be cut after any line.
 #[derive(Default)]
 struct Section {
     head: String,

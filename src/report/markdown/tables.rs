@@ -12,13 +12,12 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::fmt::Write as _;
 
-/// Maximum number of ops in the table of time that could be saved.
+/// Maximum number of ops in the table that lists how much time could be saved.
 const OPS: usize = 10;
 /// Maximum number of groups per facet.
 const GROUPS: usize = 24;
 
-/// The names with the largest differences, with the number of calls on both sides and the ops that
-/// ran.
+/// The names with the largest differences, each with the number of calls on both sides and the ops that ran.
 pub(super) fn names(
     analysis: &Analysis,
     names: &[LargeDifference],

@@ -50,7 +50,7 @@ struct Value<'a> {
 enum Text<'a> {
     Known(&'a str),
     Number(u32),
-    /// A matched layer, or the work around the layers.
+    /// A matched layer, or the work outside of layers.
     Layer(PlacePair),
 }
 
@@ -89,7 +89,7 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .collect()
 }
 
-/// For each row, the index of its value among the distinct values; and the distinct values.
+/// For each row, the index of the row's value in the list of distinct values; and that list.
 fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, Vec<String>) {
     let mut texts: Vec<String> = Vec::new();
     let mut numbers: FxHashMap<Text<'a>, u32> = FxHashMap::default();
@@ -107,8 +107,8 @@ fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, 
     (values, texts)
 }
 
-/// The value of a row's op; for a row without an op, the value of its first event. If both sides
-/// have a value, the baseline's value is used.
+/// The value of a row's op; for a row without an op, the value of the row's first event. If both sides have a value,
+/// the baseline's value is used.
 fn row_value<'a>(row: &Row, value_of: &ValueOf<'a>) -> Text<'a> {
     let call = |side: Side| row.calls[side].or_else(|| row.events[side].first().copied());
     let place = Side::BOTH.into_iter().find_map(|side| Some((side, call(side)?)));
@@ -120,8 +120,8 @@ struct Groups<'a> {
     value_of: ValueOf<'a>,
     /// For each value, the index of its group in `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the previous event and the index of that value's group. This speeds up the lookup, because
-    /// consecutive events often have the same value.
+    /// The value of the previously added event, and the index of that value's group. This speeds up the lookup,
+    /// because consecutive events often have the same value.
     last: Option<(Value<'a>, usize)>,
     /// The groups, each with the sort rank of its value.
     list: Vec<(usize, Group)>,
@@ -229,7 +229,7 @@ fn layers<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     })
 }
 
-/// A layer's name such as `BertLayer_3`, or the label for work around the layers.
+/// A layer's name such as `BertLayer_3`, or the label for work outside of layers.
 fn layer_name(pairs: &LayerPairs, place: PlacePair) -> String {
     match Side::BOTH.map(|side| pairs.instance(place, side)) {
         ["", ""] => place.label().to_owned(),

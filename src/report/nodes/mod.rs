@@ -1,5 +1,5 @@
-//! Code shared by the formats that draw the merged tree: computes the time per node, chooses which nodes to keep, and
-//! groups rows.
+//! Computes the time per node, chooses which nodes to keep, and groups rows, for all formats that draw the merged
+//! tree.
 
 pub(super) mod facets;
 #[cfg(any(feature = "html", feature = "flamegraph"))]

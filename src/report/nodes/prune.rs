@@ -16,7 +16,7 @@ pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool
     }
     let (times, differs) = (both_times_below(analysis), difference_below(analysis));
     let key = |id: MergedId| (Reverse(times[id.index()]), Reverse(differs[id.index()]), id);
-    // The nodes that have neither time nor a difference, which are most nodes, are ranked last and need no sorting.
+    // Most nodes have neither time nor a difference; these nodes are ranked last and need no sorting.
     let tells = |id: &MergedId| times[id.index()] > Nanos::ZERO || differs[id.index()];
     let (mut telling, others): (Vec<_>, Vec<_>) = merged.ids().partition(tells);
     if telling.len() > most {

@@ -1,5 +1,5 @@
-//! Sums the attributed time over the merged tree: each node's own time, and each node's time including all nodes below
-//! it.
+//! Sums the attributed time over the merged tree: each node's own time, and the time of each node together with all
+//! nodes below the node.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -28,8 +28,8 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// The nodes that have their own attributed time on a side, with that time. The nodes are taken from the rows,
-/// because few nodes have their own time.
+/// The nodes that have their own attributed time on a side, with that time. The nodes are found through the rows
+/// instead of by visiting the whole tree, because few nodes have their own time.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,
     side: Side,

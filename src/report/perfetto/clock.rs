@@ -6,8 +6,8 @@ use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
 
-/// For each side, the offset that is added to its times. The offsets are chosen so that the earliest event in either
-/// trace starts at 0.
+/// For each side, the offset that is added to all times on that side. The offsets are chosen so that the earliest
+/// event in either trace starts at 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock {
     shift: PerSide<Nanos>,
@@ -21,13 +21,13 @@ impl Clock {
         Clock { shift: anchor.map(|anchor| zero - anchor) }
     }
 
-    /// Converts a time of one side to the common clock.
+    /// Converts a time on one side to the common clock.
     pub(super) fn at(self, side: Side, time: Nanos) -> Nanos {
         time + self.shift[side]
     }
 }
 
-/// The points in time, one per side, that coincide on the common clock.
+/// The two times, one per side, that are converted to the same time on the common clock.
 fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     let steps =
         PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));

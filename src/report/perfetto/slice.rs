@@ -47,7 +47,7 @@ struct SliceArgs<'a> {
 /// The data from which slices are made.
 pub(super) struct Slices<'a> {
     pub(super) analysis: &'a Analysis,
-    /// Attributed time of each node, including all nodes below it.
+    /// Attributed time of each node, including all nodes below the node.
     pub(super) times: &'a PerSide<Vec<Nanos>>,
     pub(super) clock: Clock,
     pub(super) tracks: &'a Tracks,
@@ -93,8 +93,8 @@ impl<'d> Slices<'d> {
         }
     }
 
-    /// Whether the slice on this side starts before the matched slice on the other side, because arrows must point
-    /// forward in time.
+    /// Whether the slice on this side starts before the matched slice on the other side. Arrows start at the earlier
+    /// slice, because they must point forward in time.
     fn is_earlier(&self, id: MergedId, side: Side) -> bool {
         let MergedNode::Both(first, second) = self.analysis.diff().merged().node(id) else {
             return false;

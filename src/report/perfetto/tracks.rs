@@ -1,5 +1,5 @@
-//! Assigns numbers and names to the processes and threads of both traces, so that the two traces do not collide in one
-//! file.
+//! Assigns numbers and names to the processes and threads of both traces, so that numbers from the two traces do not
+//! collide in one file.
 
 use super::Lines;
 use crate::analysis::Analysis;

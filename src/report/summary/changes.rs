@@ -23,8 +23,8 @@ pub struct ChangeSummary {
     pub effect_alone_us: Option<f64>,
     /// The effect of making this change last, so that the step already contains all other changes, by replay, in µs.
     pub effect_last_us: Option<f64>,
-    /// Number of changed calls in all compared steps. Counts matched ops that differ, and unmatched calls that are
-    /// not nested in another unmatched call.
+    /// Total number of changed calls in all compared steps. Counts matched ops that differ, and unmatched calls that
+    /// are not nested in another unmatched call.
     pub sites: usize,
     /// First call site of the change (module class and user frame); empty if unknown.
     pub r#where: String,
@@ -37,9 +37,9 @@ pub struct ChangeSummary {
 /// The parts of the step-time difference that no change explains, in µs.
 #[derive(Debug, Clone, Serialize)]
 pub struct SameProgram {
-    /// Whether the programs are identical.
+    /// Whether the two programs are identical.
     pub is_identical: bool,
-    /// Time difference of matched calls with the same arguments and kernels.
+    /// Time difference at matched calls that have the same arguments and kernels.
     pub kernel_speed_us: f64,
     /// Difference in idle time that is explained by the host time of matched calls.
     pub host_speed_us: f64,

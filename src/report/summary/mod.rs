@@ -57,7 +57,7 @@ pub struct Summary {
     pub points_of_difference: u64,
     /// Number of points of difference that vary between runs on the same side.
     pub varying_points: u64,
-    /// Whether both sides did the same work, to the extent that the traces show this.
+    /// Whether both sides did the same work, as far as the traces show.
     pub comparable: bool,
     /// The verdicts of the comparison and their evidence.
     pub verdict: VerdictSummary,
@@ -97,7 +97,7 @@ pub struct SideSummary {
     pub runs: Option<RunsSummary>,
 }
 
-/// The variation between runs on one side. Differences smaller than the spread between runs are noise.
+/// How much the runs on one side vary. Differences smaller than the spread between runs are noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunsSummary {
     /// Number of runs.
@@ -114,7 +114,7 @@ pub struct RunsSummary {
     pub varying_points: usize,
 }
 
-/// A note, and the side to which the note applies.
+/// A note, with the side to which the note applies.
 #[derive(Debug, Clone, Serialize)]
 pub struct SideNote {
     /// `trace1` or `trace2`; `null` if the note applies to both sides.
@@ -170,7 +170,7 @@ pub fn summarise(analysis: &Analysis) -> Summary {
     summarise_with(analysis, &largest_differences(analysis))
 }
 
-/// Same as [`summarise`], given the largest differences.
+/// Same as [`summarise`], but uses largest differences that were already computed.
 pub(super) fn summarise_with(analysis: &Analysis, largest: &[LargeDifference]) -> Summary {
     let account = analysis.account();
     let checks = analysis.comparability();

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Maximum number of changed call sites in the list.
 const LARGEST: usize = 20;
 
-/// The verdict on the total, and the call sites whose change is supported by the evidence.
+/// The verdict on the total time, and the call sites at which the evidence supports a change in time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictSummary {
     /// Verdict on the total attributed time: `slower`, `faster`, `similar`, `within_noise` or
@@ -93,8 +93,8 @@ pub struct Change {
 
 impl VerdictSummary {
     /// The baseline time and candidate time to display for a changed call site. With several runs, the times are
-    /// per-step means over the runs, because a single run may show the opposite. With a single run per side, the times
-    /// are taken from the two traces.
+    /// per-step means over the runs, because a single run may show the opposite change. With a single run per side,
+    /// the times are taken from the two traces.
     pub(in crate::report) fn shown(&self, change: &Change) -> PerSide<Nanos> {
         let micros = if self.runs_trace1.min(self.runs_trace2) > 1 {
             PerSide::new(change.judged_us_trace1, change.judged_us_trace2)
@@ -104,7 +104,8 @@ impl VerdictSummary {
         micros.map(|micros| Nanos((micros * 1e3).round() as i64))
     }
 
-    /// A caption that says what the displayed times of changed call sites are, and whether their noise is known.
+    /// A caption that says how the displayed times of changed call sites were obtained, and whether their noise is
+    /// known.
     pub(in crate::report) fn caption(&self) -> &'static str {
         match self.basis {
             "between_runs" => "mean over the runs, per step",

@@ -7,10 +7,10 @@ use crate::trace::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The attribution of the wall time to causes.
+/// How the wall time and its difference are attributed to causes.
 #[derive(Debug, Clone, Serialize)]
 pub struct WallSummary {
-    /// A sentence with the result.
+    /// A sentence that states the result.
     pub answer: String,
     /// `steps`, or `events` if a side has no steps, in which case all figures describe the whole window.
     pub basis: &'static str,
@@ -35,17 +35,18 @@ pub struct WallSide {
     pub steps: u64,
     /// Length of the recording in µs: busy and idle time, time before the window, and steps without a counterpart.
     pub wall_us: f64,
-    /// Time in µs during which work of the compared steps was running.
+    /// Time in µs during which work from the compared steps was running.
     pub busy_us: f64,
     /// Time in µs during which no work was running.
     pub idle_us: f64,
-    /// Time in µs of work that was launched before the window or not selected, including the gaps before such work.
+    /// Time in µs of work that was launched before the window or was not selected, including the idle gaps before such
+    /// work.
     pub before_window_us: f64,
     /// Time of steps without a counterpart, in µs.
     pub unpaired_steps_us: f64,
     /// Idle time in µs, by kind.
     pub idle_by_kind_us: BTreeMap<&'static str, f64>,
-    /// Own wall time of a step in µs, which is its busy and idle time.
+    /// Own wall time of a step in µs, which is the sum of its busy time and its idle time.
     pub step_wall_us: f64,
     /// Fraction of a step's own wall time that is idle; `null` for an empty window.
     pub idle_share: Option<f64>,
@@ -54,9 +55,9 @@ pub struct WallSide {
 /// A cause of the wall-time difference.
 #[derive(Debug, Clone, Serialize)]
 pub struct CauseSummary {
-    /// Reason of the cause: `kernel_slower`, `host`, ….
+    /// Why the time differs: `kernel_slower`, `host`, ….
     pub reason: &'static str,
-    /// Call site of the cause.
+    /// Call site at which the cause occurs.
     pub place: String,
     /// Class of the module that encloses the call site.
     pub module_class: String,

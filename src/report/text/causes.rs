@@ -12,9 +12,9 @@ use crate::tree::ModuleName;
 pub struct CauseLine {
     /// Difference per step, candidate − baseline, with sign and unit.
     pub difference: String,
-    /// Label of the cause's reason.
+    /// A label that says why the time differs.
     pub reason: &'static str,
-    /// Call site of the cause, with the class of the enclosing module.
+    /// Call site at which the cause occurs, with the class of the enclosing module.
     pub place: String,
     /// The evidence for the cause.
     pub evidence: String,
@@ -57,8 +57,8 @@ pub(crate) struct CauseSum {
     pub time: Nanos,
 }
 
-/// The sum of the causes that [`cause_lines`] omits, and the sum of all causes. Both sums exclude
-/// work launched before the steps.
+/// The sum of the causes that [`cause_lines`] omits, and the sum of all causes. Both sums exclude the time of work
+/// launched before the steps.
 #[cfg(feature = "html")]
 pub(crate) fn cause_sums(analysis: &Analysis) -> (CauseSum, CauseSum) {
     let figures = Figures::of_steps(analysis);

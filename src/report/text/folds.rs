@@ -1,14 +1,15 @@
-//! Runs of siblings with equal subtrees, such as layers, of which a large merged tree shows only the first.
+//! Finds runs of siblings with identical subtrees, such as layers; a large merged tree shows only the first sibling of
+//! each run.
 //!
-//! Subtrees are equal if the calls have the same names, apart from instance numbers, and nothing in them differs
-//! between the two traces.
+//! Two subtrees are identical if their calls have the same names, apart from instance numbers, and neither subtree
+//! contains a difference between the two traces.
 
 use crate::diff::{MergedId, MergedNode, Relation, TraceDiff};
 use crate::side::Side;
 use rustc_hash::FxHashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A run of siblings with equal subtrees.
+/// A run of consecutive siblings with identical subtrees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     /// Number of siblings, at least 2.
@@ -21,14 +22,15 @@ pub(super) struct Run {
     pub(super) end: usize,
 }
 
-/// The later siblings and the children of a node, seen so far in a backward pass.
+/// The siblings at one depth that the backward pass has visited so far.
 #[derive(Debug, Clone, Copy)]
 struct Level {
-    /// The next sibling: its hash if its subtree may be folded, and the run that begins there.
+    /// The next sibling: the hash of its subtree (`None` if the subtree may not be folded), and the run that begins
+    /// there.
     next: Option<(Option<u64>, Run)>,
-    /// Hash of all siblings seen; `None` if one of them may not be folded.
+    /// Hash of the subtrees of all visited siblings; `None` if one of these subtrees may not be folded.
     all: Option<u64>,
-    /// Number of nodes of all siblings seen.
+    /// Number of nodes in the subtrees of all visited siblings.
     size: usize,
 }
 
@@ -36,7 +38,7 @@ impl Level {
     const EMPTY: Level = Level { next: None, all: Some(0), size: 0 };
 }
 
-/// The runs of the merged tree by the index of their first sibling.
+/// The runs in the merged tree, by the index of their first sibling.
 pub(super) fn runs(diff: &TraceDiff) -> FxHashMap<usize, Run> {
     let tree = diff.merged();
     let mut found = FxHashMap::default();
@@ -63,7 +65,7 @@ pub(super) fn runs(diff: &TraceDiff) -> FxHashMap<usize, Run> {
     found
 }
 
-/// The hash of a subtree; `None` if something in it differs, or a mark is drawn after its name.
+/// The hash of a subtree; `None` if the subtree contains a difference, or if a mark is drawn after the node's name.
 fn hash(diff: &TraceDiff, id: MergedId, below: Option<u64>) -> Option<u64> {
     let MergedNode::Both(one, other) = diff.merged().node(id) else { return None };
     let is_same = match diff.relation(Side::Baseline, one) {

@@ -13,7 +13,7 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
         match letter {
             // Unescaped, a pair of backticks would form a code span, even across adjacent strings.
             '`' => shown.push_str("&#96;"),
-            // Without the invisible space after `@`, GitHub would notify the user with that name.
+            // Without the invisible space after `@`, GitHub would notify the user whose name follows the `@`.
             '@' => shown.push_str("@\u{200b}"),
             letter if "\\*_[]<>&|#~".contains(letter) => shown.extend(['\\', letter]),
             letter => shown.push(letter),

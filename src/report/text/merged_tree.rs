@@ -29,8 +29,8 @@ const DEEPEST: usize = 128;
 /// shift all later lines relative to their ids.
 const NO_FURTHER: &str = "   (deeper calls are not indented further)";
 
-/// Writes the tree. If it has more than `most` nodes, equal siblings in a row are drawn once, and each line ends with
-/// the id of its node.
+/// Writes the tree. If the tree has more than `most` nodes, consecutive siblings with identical subtrees are drawn
+/// once, and each line ends with the id of the line's node.
 pub(in crate::report) fn write(
     analysis: &Analysis,
     most: usize,
@@ -39,7 +39,7 @@ pub(in crate::report) fn write(
     let diff = analysis.diff();
     let tree = diff.merged();
     let runs = (tree.len() > most).then(|| folds::runs(diff));
-    // The subtrees that are being drawn for a run: where they end, and where the run ends.
+    // For each run that is being drawn: the end of the subtree that represents the run, and the end of the run.
     let mut skips: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
     let mut next = move |run: Option<folds::Run>| {
@@ -54,7 +54,7 @@ pub(in crate::report) fn write(
     };
     let last = last_siblings(tree);
     let mut names = Names::new(diff);
-    // The tree-drawing characters before the name of a node, with one section per ancestor.
+    // The tree-drawing characters before the name of a node; each ancestor contributes one section.
     let mut prefix = String::new();
     // For each depth, the length of the prefix up to that depth.
     let mut lengths: Vec<usize> = Vec::new();

@@ -12,7 +12,7 @@ pub(in crate::report) struct Figures {
 }
 
 impl Figures {
-    /// Chooses the unit and decimals that suit the step times of both sides.
+    /// Chooses a unit and a number of decimals that suit the step times of both sides.
     pub(in crate::report) fn of_steps(analysis: &Analysis) -> Figures {
         Figures::of(PerSide::from_fn(|side| analysis.wall().totals(side)))
     }

@@ -18,7 +18,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// The number of columns per line. The minimum is 40, because narrower layouts do not work.
+    /// The number of columns per line. The value is at least 40, because the layouts need at least 40 columns.
     pub(crate) fn columns(self) -> usize {
         match self {
             Width::Screen(columns) | Width::Pipe(columns) => columns.max(40),
@@ -50,7 +50,7 @@ impl Width {
     }
 }
 
-/// Appends ` …` to the line, dropping words if there is not enough space.
+/// Appends ` …` to the line, and drops trailing words if there is not enough space.
 fn with_ellipsis(line: &str, room: usize) -> String {
     let mut words: Vec<&str> = line.split(' ').collect();
     while words.len() > 1 && words.join(" ").chars().count() + 2 > room {

@@ -17,14 +17,14 @@ const LONGEST: usize = 2_000;
 /// Number of rows from which the column widths are determined.
 const MEASURED: u32 = 500;
 
-/// The colors are red for more time and blue for less time, readable on white.
+/// Text colors that are readable on white: red for more time, blue for less time.
 const MORE: u32 = 0x00A5_1D1D;
 const LESS: u32 = 0x0014_50A3;
 
 pub(super) struct Sheet {
     /// Name of the sheet: the table's name, cut to the 31 characters that the format allows.
     pub(super) name: String,
-    /// A description of a row's meaning.
+    /// A description of what a row of the table represents.
     pub(super) about: &'static str,
     /// Name of the CSV file that contains all rows.
     pub(super) file: String,

@@ -1,9 +1,9 @@
-//! Resolves addresses into a store and a key in that store.
+//! Resolves each address into a store and a key in that store.
 //!
 //! In `s3://BUCKET/KEY`, `gs://BUCKET/KEY` and `az://CONTAINER/KEY`, the key is used literally;
 //! `https://HOST/PATH` is parsed as a URL. Each store client is created once. Credentials come only
-//! from the environment. Credentials are looked up before the first request, so missing credentials
-//! are reported as missing and not as a failed request.
+//! from the environment. Credentials are looked up before the first request, so that missing
+//! credentials are reported as such instead of as a failed request.
 
 use super::failure;
 use super::patience::{Connector, hasty, patient};

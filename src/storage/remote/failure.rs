@@ -90,7 +90,7 @@ pub(super) fn system(error: &StoreError) -> io::Error {
     io::Error::new(kind, text + &how_long)
 }
 
-/// Searches the whole error chain, because retries nest the server's response more deeply.
+/// Searches the whole error chain, because each retry nests the server's response one level deeper.
 fn kind(error: &StoreError) -> io::ErrorKind {
     let of = |error: &StoreError| match error {
         StoreError::NotFound { .. } => Some(io::ErrorKind::NotFound),
@@ -114,8 +114,8 @@ fn kind(error: &StoreError) -> io::ErrorKind {
 const THROTTLED: [&str; 5] =
     ["SlowDown", "RequestLimitExceeded", "TooManyRequests", "ServerBusy", "ThrottlingException"];
 
-/// The error kind for an HTTP status. Failed listings and multipart uploads report nothing more
-/// specific than the status.
+/// The error kind for an HTTP status. For failed listings and multipart uploads, the status is the
+/// most specific information.
 fn by_status(text: &str) -> Option<io::ErrorKind> {
     match status(text)? {
         "404" => Some(io::ErrorKind::NotFound),
@@ -166,7 +166,7 @@ pub(super) fn reason(error: &StoreError) -> String {
     }
 }
 
-/// The result of a finished request, with any error converted.
+/// The result of a finished request, with any error converted to the program's own error type.
 pub(super) fn told<T>(
     (path, service, doing): (&Path, Service, &str),
     answer: io::Result<std::result::Result<T, StoreError>>,

@@ -1,7 +1,7 @@
 //! Lists, reads and writes remote objects through the object_store crate.
 //!
-//! Writes are atomic: small objects are written in one request, large objects in parts that become
-//! visible only after all parts are uploaded.
+//! Writes are atomic: a small object is written in one request, and a large object is uploaded in
+//! parts that become visible only after the last part has arrived.
 
 mod address;
 #[expect(
@@ -29,8 +29,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use waiting::Pending;
 
-/// Size of the parts in which large objects are uploaded. S3 requires parts of at least 5 MiB and
-/// allows at most 10,000 parts.
+/// Size of each part of a large upload. S3 requires parts of at least 5 MiB and allows at most
+/// 10,000 parts.
 const PART: usize = 16 * 1024 * 1024;
 
 type Answer<T> = object_store::Result<T>;
@@ -186,7 +186,7 @@ fn write(path: &Path, size: u64, input: &mut dyn Read) -> Result<()> {
     match written {
         Ok(()) => asked(doing, async move { upload.complete().await.map(drop) }),
         Err(error) => {
-            // Parts of an unfinished upload are billed until they are removed.
+            // The parts of an unfinished upload are billed until they are deleted.
             let _ = waiting::done(async move { upload.abort().await });
             Err(error)
         }

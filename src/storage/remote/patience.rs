@@ -37,9 +37,9 @@ pub(super) fn deadline() -> Duration {
     *CHOSEN
 }
 
-/// Repeats requests until the deadline, without a limit on the number of attempts. Each pause is
-/// random, from a fixed minimum to three times the previous pause, so many workers do not repeat
-/// their requests simultaneously.
+/// Repeats requests until the deadline, without a limit on the number of attempts. The length of
+/// each pause is random, from a fixed minimum to three times the previous pause, so that many
+/// workers do not repeat their requests at the same moment.
 pub(super) fn patient() -> RetryConfig {
     let backoff = BackoffConfig {
         init_backoff: Duration::from_millis(100),
@@ -123,7 +123,7 @@ async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
 }
 
 impl Client {
-    /// The kind of a failure, which decides whether the request is repeated.
+    /// The kind of failure, which determines whether the request is repeated.
     fn kind(&self, kind: HttpErrorKind, is_repeatable: bool) -> HttpErrorKind {
         if matches!(kind, HttpErrorKind::Connect | HttpErrorKind::Timeout)
             && !self.has_answered.load(Ordering::Relaxed)

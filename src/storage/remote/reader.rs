@@ -159,7 +159,7 @@ async fn one(
         GetOptions { range: Some(GetRange::Bounded(range)), if_match, ..GetOptions::default() };
     let same = options.if_match.clone();
     let answer = store.get_opts(key, options).await?;
-    // Some servers ignore the precondition, so the ETag of the response is compared.
+    // Some servers ignore the precondition, so the ETag in the response is checked as well.
     let plain = |tag: &Option<String>| tag.as_deref().map(|tag| tag.trim_matches('"').to_owned());
     if same.is_some() && plain(&answer.meta.e_tag) != plain(&same) {
         let source = "another ETag".into();

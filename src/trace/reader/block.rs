@@ -1,8 +1,10 @@
-//! Turns a feed of bytes into windows of indexed text that stay in the processor's cache.
+//! Turns a feed of bytes into windows of indexed text that are small enough for the processor's
+//! cache.
 //!
 //! One buffer contains the text from the first byte that is still needed to the last byte that was
-//! read. When the whole buffer has been used, the unfinished element moves to the front and new
-//! bytes are read after it, so memory use depends on the largest element, not on the file size.
+//! read. When the whole buffer has been used, the unfinished element is moved to the front, and new
+//! bytes are read after it. Memory use therefore depends on the largest element, not on the file
+//! size.
 //!
 //! ```text
 //! | used │ guard │ unfinished event, then fresh text │ blanks │ padding |
@@ -21,7 +23,7 @@ pub(super) const BLOCK: usize = 256 * 1024;
 /// needed.
 const SMALL_WINDOW: usize = 8 * 1024;
 
-/// Size of a window into which most single events fit.
+/// Size of a window that is large enough for most single events.
 const ONE_EVENT: usize = 2 * 1024;
 
 /// Maximum size of a single element in bytes. The search for the end of an element stops at this
@@ -51,14 +53,13 @@ pub(super) struct Window<'a> {
     pub(super) text: &'a [u8],
     pub(super) index: &'a [u32],
     pub(super) base: u64,
-    /// Number of blanks at the end of `text`, which were appended because no more text is in
-    /// memory.
+    /// Number of blanks that were appended to `text` because no more text is in memory.
     tail: usize,
 }
 
 impl<'a> Window<'a> {
-    /// The text of the window without the appended blanks, because a blank would end a token that
-    /// may continue in the next block.
+    /// The text of the window without the appended blanks. A blank would end a token that may
+    /// actually continue in the next block.
     pub(super) fn content(&self) -> &'a [u8] {
         &self.text[..self.text.len() - self.tail]
     }

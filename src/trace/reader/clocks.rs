@@ -10,9 +10,9 @@
 //!                           ▆▆▆▆ ▆▆▆▆ ▆▆▆▆                         15 µs each
 //! ```
 //!
-//! A short overlap does not indicate an impossible duration, because kernels overlap on Hopper and
-//! Blackwell and in graphs. An overlap with a communication kernel does not indicate an impossible
-//! duration either, because communication kernels wait for other ranks.
+//! A short overlap does not indicate an impossible duration, because kernels can overlap on Hopper
+//! and Blackwell, and within graphs. An overlap with a communication kernel does not indicate an
+//! impossible duration either, because communication kernels wait for other ranks.
 
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
@@ -28,8 +28,8 @@ const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 /// Only GPU events with at least this duration may be considered too long.
 const LONG: Nanos = Nanos(100_000_000);
 
-/// A GPU event is considered too long only if its duration is more than this many times the time
-/// from its start to the end of the next event.
+/// A GPU event is considered too long only if the ratio of its duration to the time from its start
+/// to the end of the next event exceeds this factor.
 const OVERLONG_FACTOR: i64 = 100;
 
 /// Events at time 0 are considered wrong only if all other events start at this time or later. The
@@ -38,7 +38,7 @@ const OVERLONG_FACTOR: i64 = 100;
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 
-/// The reason why a duration is impossible regardless of other events; `None` if it is possible.
+/// Why a duration is impossible regardless of other events; `None` if the duration is possible.
 #[inline]
 pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     if duration < Nanos::ZERO {
@@ -130,8 +130,8 @@ fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) 
 mod tests {
     use crate::trace::{EventId, Nanos, ReadOptions, Trace};
 
-    /// Whether the duration of a kernel is dropped if it is this many ms. A second kernel of 1 ms
-    /// starts on the same stream 1 ms after the first.
+    /// Whether the duration of a kernel is dropped if the kernel takes `milliseconds` ms, and a
+    /// second kernel, which takes 1 ms, starts on the same stream 1 ms after the first kernel.
     fn dropped(name: &str, milliseconds: f64) -> bool {
         let kernel = |name: &str, start: f64, duration: f64| {
             format!(

@@ -73,7 +73,7 @@ fn decoded(raw: &[u8], literal_backslashes: bool) -> (String, Marks) {
     (into_utf8(out), marks)
 }
 
-/// Decodes a key. A key may contain escapes, too (`"n\u0061me"`).
+/// Decodes a key. Like other strings, a key may contain escapes (`"n\u0061me"`).
 #[inline]
 pub(super) fn key(raw: &[u8]) -> Cow<'_, [u8]> {
     if raw.contains(&b'\\') { Cow::Owned(text(raw).0.into_bytes()) } else { Cow::Borrowed(raw) }
@@ -185,7 +185,7 @@ fn escapes(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Position of the quote that closes the string whose content starts at `start`, even if the string
-/// is damaged; the end of the text if no quote closes it.
+/// is damaged. If no quote closes the string, this is the end of the text.
 pub(super) fn string_end(text: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(&byte) = text.get(at) {

@@ -55,8 +55,8 @@ pub(super) struct Args<'a> {
     pub(super) memory: MemoryArgs,
 }
 
-/// The arguments of a `[memory]` instant; an argument is `None` if it is absent or not a whole
-/// number.
+/// The arguments of a `[memory]` instant event; an argument is `None` if it is absent or not a
+/// whole number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct MemoryArgs {
     pub(super) bytes: Option<i64>,
@@ -192,7 +192,7 @@ impl Slot {
 }
 
 impl<'a> Fields<'a> {
-    /// Stores the value of a key; counts a value of the wrong type instead.
+    /// Stores the value of a key, or counts the value if it has the wrong type.
     // This function is always inlined, for the same reason as `Cursor::value`.
     #[inline(always)]
     pub(super) fn set(&mut self, slot: Slot, value: Value<'a>) {
@@ -309,8 +309,8 @@ fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
 }
 
 /// Stores a whole number, which may be written in quotes. Other programs use the same keys for
-/// other kinds of values, so a wrong type is not counted here. It is counted later, and only for
-/// events that need the number.
+/// other kinds of values, so a wrong type is not counted here. The wrong type is counted later, and
+/// only for events that need the number.
 #[inline]
 fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {
     *field = value.bytes().and_then(numbers::id);

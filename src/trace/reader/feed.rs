@@ -1,10 +1,10 @@
 //! Supplies the decompressed bytes of a [`Source`]. The bytes are decompressed on demand or, if a
 //! core is idle, by a thread that runs ahead of the reader.
 //!
-//! Decompression takes a third of the total reading time. Two traces that are read at the same time
-//! already keep two cores busy, so on a machine with two cores a decompressing thread is started
-//! for the larger trace only after the smaller trace has been read. On a machine with more cores,
-//! both traces get a decompressing thread. The resulting trace does not depend on whether a
+//! Decompression takes a third of the total reading time. Reading two traces at the same time
+//! already keeps two cores busy. On a machine with two cores, a decompressing thread is therefore
+//! started for the larger trace only after the smaller trace has been read. On a machine with more
+//! cores, both traces get a decompressing thread. The resulting trace does not depend on whether a
 //! decompressing thread ran.
 
 use super::source::Source;
@@ -63,7 +63,7 @@ pub(super) struct Feed<'scope, 'a> {
 enum Supply<'scope, 'a> {
     Here(Source<'a>),
     Ahead(Ahead<'scope, 'a>),
-    /// A placeholder while the source moves to a different thread.
+    /// A placeholder that is used while the source moves to a different thread.
     Nowhere,
 }
 
@@ -142,8 +142,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         let (give, source) = channel();
         let (empty, to_fill) = channel();
         let (fill, full) = channel();
-        // The source is sent only once the thread is running, because a thread that fails to start
-        // would drop the source.
+        // The source is sent only after the thread has started, because a thread that fails to
+        // start would drop the source.
         let thread =
             thread::Builder::new().name("unpack".to_owned()).spawn_scoped(self.scope, move || {
                 let _busy = Busy::new();
@@ -155,8 +155,8 @@ impl<'scope, 'a> Feed<'scope, 'a> {
         let Supply::Here(source) = std::mem::replace(&mut self.supply, Supply::Nowhere) else {
             unreachable!("called only while the feed owns the source")
         };
-        // The empty blocks are sent before the source, because a thread that has the source may
-        // read all of it and stop receiving before this loop has sent every block.
+        // The empty blocks are sent before the source. Once the thread has the source, it may
+        // finish reading and stop receiving before this loop has sent every block.
         for _ in 0..BLOCKS {
             empty.send(vec![0; BLOCK]).expect("the thread waits for the source");
         }

@@ -33,7 +33,7 @@ const MAX_DEPTH: usize = 1024;
 /// The state of a check of one value.
 #[derive(Debug, Clone)]
 pub(super) struct Grammar {
-    /// One bit for each unclosed object or list, set for objects.
+    /// One bit for each unclosed object or list; the bit is set for an object.
     objects: [u64; MAX_DEPTH / 64],
     depth: usize,
     expects: Expects,

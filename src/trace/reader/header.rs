@@ -1,8 +1,8 @@
 //! Reads the members of the top-level object, except the events, into a [`Header`].
 //!
 //! Only the keys below are ever parsed. The `metadata` and environment blocks are skipped, because
-//! they contain credentials in real traces. A version is read only if the key is known and the
-//! value looks like a version, because programs also add their own metadata at the top level.
+//! they contain credentials in real traces. Programs also add their own metadata at the top level,
+//! so a version is read only if its key is known and its value looks like a version.
 
 use super::cursor::Value;
 use super::numbers;

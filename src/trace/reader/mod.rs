@@ -6,12 +6,12 @@
 //! ```
 //!
 //! One thread reads a trace; if a core is idle, a second thread decompresses ahead of the reading
-//! thread. The text is in one buffer that stays in the processor's cache. Events that resemble
-//! earlier events are recognized by comparing their text. For all other events, the reader finds
-//! the structure of the text, and a cursor moves from token to token. When the text in the buffer
-//! has been used, the unfinished event moves to the front and the buffer is filled again. The
-//! reader builds no value tree and no tape, and does not copy the text, so reading needs little
-//! memory besides the columns.
+//! thread. The text is read into one buffer, which is small enough to stay in the processor's
+//! cache. Events that resemble earlier events are recognized by comparing their text. For all other
+//! events, the reader finds the structure of the text, and a cursor moves from token to token. When
+//! the text in the buffer has been used, the unfinished event moves to the front and the buffer is
+//! filled again. The reader needs little memory besides the columns, because it builds neither a
+//! value tree nor a tape and does not copy the text.
 
 mod block;
 mod builder;
@@ -110,8 +110,9 @@ impl Trace {
         recorders::of(&mut source)?.read(source, options)
     }
 
-    /// Reads only the metadata that precedes the events in the file at `path`. In most traces,
-    /// these are the devices, versions and options; in some traces, there is no such metadata.
+    /// Reads only the metadata that precedes the events in the file at `path`. In most traces, this
+    /// metadata consists of the devices, versions and options; some traces have no metadata before
+    /// the events.
     ///
     /// # Errors
     /// Fails if the file cannot be read, or does not begin like JSON.

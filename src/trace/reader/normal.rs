@@ -1,6 +1,7 @@
 //! Normalizes the raw JSON of an argument list, so each value has a single spelling: one blank
 //! after each `,` and no other blanks, only necessary escapes in strings, and fractions as short as
-//! possible. If two files differ only in JSON spelling, their normalized lists are identical.
+//! possible. If two lists differ only in how they are written in JSON, their normalized forms are
+//! identical.
 
 use super::decode::{self, Marks};
 
@@ -51,7 +52,7 @@ fn is_of_number(byte: u8) -> bool {
     matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')
 }
 
-/// Appends a number in normalized form. Integers stay as they are, because they may exceed the
+/// Appends a number in normalized form. Integers are copied unchanged, because they may exceed the
 /// range of every integer type. For example, `1e-05`, `1.0E-5` and `0.00001` are normalized to the
 /// same string.
 fn push_number(number: &[u8], out: &mut Vec<u8>) {

@@ -131,7 +131,7 @@ pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Parses an id that may be hexadecimal (`0x1f`), such as the id of a flow arrow, or of a stream on
+/// Parses an id that may be hexadecimal (`0x1f`), such as a flow arrow's id, or a stream's id on
 /// ROCm 6.
 pub(super) fn id(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"0x") {

@@ -169,8 +169,8 @@ impl Oddity {
         self.description().1
     }
 
-    /// Whether `--strict` rejects a file with this irregularity because the file itself is damaged,
-    /// not only the recorded values.
+    /// Whether `--strict` rejects a file with this irregularity. It does so if the file itself is
+    /// damaged rather than only the recorded values.
     pub(super) fn is_damage(self) -> bool {
         matches!(self.code(), REPAIRED | LOST)
     }
@@ -247,8 +247,8 @@ impl Oddities {
         }
     }
 
-    /// The counts of lost, repaired and impossible data. A single empty event is not counted,
-    /// because some profilers end the event list with an empty event.
+    /// The counts of data that was lost or repaired, or whose values are impossible. A single empty
+    /// event is not counted, because some profilers end the event list with an empty event.
     pub(super) fn losses(&self) -> Losses {
         let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);
         let sum = |kinds: &[Oddity]| kinds.iter().map(|&kind| count(kind)).sum::<u64>();

@@ -32,7 +32,7 @@ impl OpenEvents {
     }
 
     /// Ends the innermost open event with this name or, if the end event has no name, the innermost
-    /// open event. Returns `None` if there is no such event.
+    /// open event. Returns `None` if no open event matches.
     pub(super) fn end(&mut self, thread: ThreadId, name: TextId) -> Option<Open> {
         let stack = self.stacks.get_mut(thread.index())?;
         if name == TextId::EMPTY {

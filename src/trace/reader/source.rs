@@ -1,5 +1,5 @@
-//! Decompresses a file, standard input or any reader: uncompressed, gzip or zstd, detected from the
-//! first bytes.
+//! Decompresses a file, standard input or any reader. The first bytes show whether the data is
+//! uncompressed, gzip or zstd.
 
 use super::gzip::Gzip;
 use super::oddity::Oddities;
@@ -78,7 +78,7 @@ impl<'a> Source<'a> {
     }
 
     /// The first decompressed bytes: as many as `needs_more` asks for, and at most [`HEAD`]. Later
-    /// reads still start with these bytes.
+    /// reads still return these bytes first.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Source::read`].
@@ -131,7 +131,7 @@ impl<'a> Source<'a> {
         Ok(count)
     }
 
-    /// Whether an error means that the data is damaged, not that reading failed.
+    /// Whether an error means that the data is damaged rather than that reading failed.
     fn is_damage(&self, error: &io::Error) -> bool {
         match &self.packing {
             Packing::Plain(_) => false,
@@ -167,7 +167,7 @@ impl<'a> Source<'a> {
         self.unpacked
     }
 
-    /// The reason why the compressed data ends too early; `None` if the data is complete.
+    /// Why the compressed data ends too early; `None` if the data is complete.
     pub(super) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }

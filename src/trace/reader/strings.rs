@@ -1,9 +1,9 @@
 //! Interns the raw bytes of names as strings.
 //!
-//! In most cases the raw bytes equal the decoded string, so they are looked up directly. Raw bytes
-//! with escapes, damage, or non-ASCII characters are decoded only the first time. A table of
-//! aliases maps the raw form to the decoded string, so a repetition costs one look-up, and damage
-//! in the string is still counted every time.
+//! In most cases, the raw bytes are already the decoded string, so they are looked up directly. Raw
+//! bytes with escapes, damage, or non-ASCII characters are decoded only the first time. A table of
+//! aliases maps each raw form to its decoded string and to the damage found in it, so a repeated
+//! string costs one look-up and its damage is still counted every time.
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};

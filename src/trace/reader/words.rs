@@ -1,4 +1,4 @@
-//! Processes eight bytes of text at once, as a number whose lowest byte is the first byte.
+//! Processes eight bytes of text at a time, as a number whose lowest byte is the first byte.
 
 /// Number of bytes in a word.
 pub(super) const WORD: usize = 8;
@@ -48,8 +48,8 @@ pub(super) fn leading_number(word: u64, count: usize) -> u64 {
     value(digits.unbounded_shl(8 * (WORD - count) as u32))
 }
 
-/// The number that eight digits form, given one digit from 0 to 9 in each byte; the lowest byte is
-/// the most significant digit.
+/// The number that eight digits form. Each byte contains one digit from 0 to 9, and the lowest byte
+/// contains the most significant digit.
 #[inline]
 fn value(digits: u64) -> u64 {
     // Combines adjacent digits into numbers of two, then four, then eight digits.

@@ -12,13 +12,13 @@
 //! stream 2    B   D
 //! ```
 //!
-//! All launches of an op go to one stream, so matching a pair on a different stream than the
-//! previous pair has a cost. To apply this cost, a state inside an op records the stream of its
-//! last pair.
+//! All launches of an op go to one stream, so within an op, matching a pair on a different stream
+//! than the previous pair has a cost. To apply this cost, a state inside an op records the stream
+//! of its last pair.
 //!
-//! States that have used the same number of items compete: only the best few hundred are kept, and
-//! no state whose score is far below the best score. With a single stream, the remaining states
-//! form a band around the best path, so the search takes linear time.
+//! Of the states that have used the same number of items, only the best few hundred are kept, and
+//! states whose score is far below the best score are dropped. With a single stream, the remaining
+//! states form a band around the best path, so the search takes linear time.
 
 use super::alignment::Alignment;
 use super::evidence::{Evidence, Score};
@@ -61,7 +61,7 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
 
 /// Returns the launches, with a mangled kernel name removed if no event in the replay has that
 /// name. The replay may have recorded the same name in demangled form, so a mangled name that no
-/// event has proves nothing.
+/// event has is not evidence against a match.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
     let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
     let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
@@ -72,9 +72,9 @@ fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<La
     launched.iter().map(comparable).collect()
 }
 
-/// The orders of the events to try. If graph nodes are numbered, the first order is a single list
-/// of all events sorted by node, because a graph numbers its nodes in capture order. The last order
-/// has a separate list for each stream.
+/// The event orders to try. If graph nodes are numbered, the first order is a single list of all
+/// events sorted by node, because a graph numbers its nodes in capture order. The last order has a
+/// separate list for each stream.
 fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     let mut streams: FxHashMap<_, Vec<u32>> = FxHashMap::default();
     for (at, event) in (0..).zip(ran) {
@@ -98,8 +98,8 @@ fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     orders
 }
 
-/// Aligns the launches with the events in a given order. The alignment is repeated with evidence
-/// from the previous round about launches without a recorded kernel name.
+/// Aligns the launches with the events in a given order. The alignment is repeated with what the
+/// previous round showed about launches without a recorded kernel name.
 fn learned(
     launched: &[Launched],
     ran: &[Ran],
@@ -206,8 +206,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether the op of a launch also makes the next launch. The result is always false if the
-    /// replay has a single stream.
+    /// Whether the op of a launch also makes the next launch. Always false if the replay has a
+    /// single stream.
     fn goes_on(&self, launch: u32) -> bool {
         let next = self.launched.get(launch as usize + 1);
         self.streams.len() > 1 && next.is_some_and(|next| next.follows)

@@ -1,9 +1,9 @@
 //! Scores the evidence that a captured launch produced a given GPU event of a replay.
 //!
-//! ROCm records the kernel name with the launch, so names decide in ROCm traces. CUDA records no
-//! kernel names with launches. In CUDA traces, words that the op and its kernel share can help
-//! (`rms_norm`, `add_rmsnorm_kernel`). More evidence is learned from the sequences: an op with a
-//! given shape launches the same kernel in every layer.
+//! ROCm records the kernel name with the launch, so names are the main evidence in ROCm traces.
+//! CUDA records no kernel names with launches. In CUDA traces, words that the op and its kernel
+//! share can help (`rms_norm`, `add_rmsnorm_kernel`). More evidence is learned from the sequences:
+//! an op with a given shape launches the same kernel in every layer.
 
 use super::alignment::Alignment;
 use super::graphs::LaunchKind;
@@ -30,8 +30,8 @@ const SAME_WORD: Score = 32;
 /// Minimum length of a word that is searched for in kernel names. Shorter words occur by chance in
 /// many longer words.
 const SHORTEST_WORD: usize = 3;
-/// Score if the launch and the kernel have the same grid and block. The score is subtracted if
-/// either differs.
+/// Score if the launch and the kernel have the same grid and block; if either differs, this score
+/// is subtracted instead.
 const GRID: Score = 24;
 /// Score if the previous alignment matched all launches with this context to this kernel.
 const LEARNED: Score = 80;
@@ -39,7 +39,8 @@ const LEARNED: Score = 80;
 /// previous alignment matched only some of the launches to this kernel, the score is interpolated.
 const NOT_LEARNED: Score = -24;
 
-/// Kinds of GPU work, each with words from op names and substrings of kernel names.
+/// Kinds of GPU work, each with the words in op names and the substrings of kernel names that
+/// indicate it.
 const WORK: [(&[&str], &[&str]); 17] = [
     (
         &["convolution", "conv", "conv1d", "conv2d", "conv3d"],
@@ -74,9 +75,9 @@ pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
     /// For each context and kernel, the score of their words, computed only once.
     words: FxHashMap<(u32, u32), Score>,
-    /// How often a context was matched to a kernel with this name, or with this name and grid (one
-    /// map for both kinds of keys). `contexts` contains how often a context was matched to any
-    /// kernel.
+    /// How often a context was matched to a kernel with this name, and how often to a kernel with
+    /// this name and grid. One map contains both kinds of keys. `contexts` contains how often a
+    /// context was matched to any kernel.
     pairs: FxHashMap<(u32, u32), u32>,
     contexts: FxHashMap<u32, u32>,
     uses_grids: bool,
@@ -109,8 +110,8 @@ impl<'a> Evidence<'a> {
             score += if planned == used { GRID } else { -GRID };
         }
         if let Some(&all) = self.contexts.get(&launched.context) {
-            // The name alone has the same weight as name and grid together because, without
-            // recorded shapes, an op can have many grids.
+            // A match by name alone has the same weight as a match by name and grid because,
+            // without recorded shapes, an op can have many grids.
             let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
             let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;
@@ -157,9 +158,9 @@ impl<'a> Evidence<'a> {
         self.uses_grids = 2 * equal >= grids;
     }
 
-    /// Fraction of the pairs whose kernel does the work that the op's name indicates. If no word
-    /// decides, a pair counts only if its kernel is the most frequent kernel for launches with this
-    /// context.
+    /// Fraction of the pairs whose kernel does the work that the op's name indicates. If the words
+    /// are inconclusive, a pair counts only if its kernel is the most frequent kernel for launches
+    /// with this context.
     pub(super) fn agreement(
         &mut self,
         launched: &[Launched],

@@ -1,10 +1,10 @@
-//! Finds the graphs captured in a trace, each with the calls and launches between the beginning and
-//! the end of the capture.
+//! Finds the graphs captured in a trace. Each graph contains the calls and launches between the
+//! beginning and the end of its capture.
 //!
 //! Calls that extend beyond the beginning or the end of the capture enclose the graph and are not
-//! part of it. Launches on other threads (as in a backward pass) are part of the graph. A launch
-//! with its own GPU events ran immediately instead of being captured, so it is not part of the
-//! graph.
+//! part of it. Launches on other threads (as in a backward pass) are also part of the graph. A
+//! launch with its own GPU events ran immediately instead of being captured, so it is not part of
+//! the graph.
 
 use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
@@ -130,8 +130,8 @@ struct Captured {
 }
 
 /// Matches each call that begins a capture with the next call on the same thread that ends a
-/// capture. Without such a call, the capture extends to the beginning of the next capture, or to
-/// the end of the trace.
+/// capture. If no such call follows, the capture extends to the beginning of the next capture or,
+/// if there is none, to the end of the trace.
 fn ranges(tree: &CallTree) -> Vec<Captured> {
     let trace = tree.trace();
     let mut marks: Vec<EventId> = tree

@@ -1,5 +1,5 @@
-//! Handles captured graphs: finds the calls recorded during a capture, and the kernel that each
-//! captured launch produced in a replay.
+//! Finds captured graphs, the calls recorded during each capture, and the kernel that each captured
+//! launch produced in a replay.
 //!
 //! ```text
 //! capture   BeginCapture … mm(launch a) relu(launch b) … EndCapture     nothing runs

@@ -17,11 +17,11 @@ pub struct Replay {
     pub named: usize,
     /// The captured graph that the launch replays; `None` if no captured graph fits.
     pub graph: Option<ReplayedGraph>,
-    /// Number of other captured graphs that fit equally well. If there are any, the capture order
-    /// decided.
+    /// Number of other captured graphs that fit equally well. If there are any, the graph was
+    /// chosen by capture order.
     pub equals: usize,
-    /// The most similar captured graph and the reason why it does not fit. `None` if a graph fits
-    /// or if there are no captured graphs.
+    /// The most similar captured graph, and why it does not fit. `None` if a graph fits or if there
+    /// are no captured graphs.
     pub misfit: Option<(ReplayedGraph, Misfit)>,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for ReplayedGraph {
     }
 }
 
-/// The reason why a captured graph cannot be the graph that was replayed.
+/// Why a captured graph cannot be the graph that was replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Misfit {
     /// The graph was captured for a different batch size; the value is the batch size of the
@@ -58,8 +58,8 @@ pub enum Misfit {
     OtherBatch(u64),
     /// The graph could have launched only this many of the replay's GPU events.
     OtherKernels(usize),
-    /// The numbers of launches and kernels agree, but only this fraction of the kernels does work
-    /// that matches the name of the op above the launch.
+    /// Enough launches match a kernel, but only this fraction of the kernels does work that matches
+    /// the name of the op above the launch.
     OtherWork(f64),
 }
 

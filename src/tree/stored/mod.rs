@@ -2,10 +2,10 @@
 //! a file.
 //!
 //! Calls are stored in preorder with their depths, so they can be nested and linked again without
-//! times or ids. Most Python frames are stored without times. A frame without times takes its times
-//! from the calls below it or, if there are none, from the start of the previous call. Each start
-//! is stored as the distance from the previous start, so identical steps are stored as identical
-//! numbers.
+//! times or ids. Most Python frames are stored without times. When the tree is restored, a frame
+//! without times gets the times of the calls below it or, if there are none, the start of the
+//! previous call. Each start is stored as the distance from the previous start, so steps with the
+//! same timing are stored as the same numbers.
 //!
 //! Annotations are not calls, but they mark steps and phases, so they are stored in a separate
 //! list. Flow arrows, ids, notes and memory events are omitted, because the alignment does not use
@@ -41,7 +41,7 @@ pub(crate) struct StoredTree {
     /// For each annotation, its name, thread, start (as the distance from the previous start) and
     /// duration.
     annotations: Vec<(u32, u32, i64, i64)>,
-    /// All columns below contain values for only a few calls.
+    /// Each column below contains values for only a few calls.
     captured: Column<u8>,
     stream_of: Column<u32>,
     bytes: Column<u64>,
@@ -83,7 +83,8 @@ const KINDS: [Category; 6] = [
 const THREAD: u8 = 6;
 const UNLINKED_ROOT: u8 = 7;
 
-/// The ways in which calls can be captured. The code of a way is its position in this list.
+/// The ways in which a call can be known to have been captured. The code of a way is its position
+/// in this list.
 const CAPTURED: [CapturedAs; 2] = [CapturedAs::Call, CapturedAs::Part];
 
 /// Maximum value of a time; a larger number is an error. The sum of two such times does not

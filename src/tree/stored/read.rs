@@ -205,7 +205,7 @@ struct Nesting {
     ends: Vec<u32>,
 }
 
-/// Start and duration of each call. A frame without times takes the times of the calls below it.
+/// Start and duration of each call. A frame without times gets the times of the calls below it.
 fn times(calls: &Nesting, kinds: &[u8], starts: &[i64], durations: &[i64]) -> Vec<(i64, i64)> {
     let is_host = |call: usize| {
         kinds[call] < THREAD && CallKind::of(KINDS[usize::from(kinds[call])]) != CallKind::Gpu
@@ -224,7 +224,7 @@ fn times(calls: &Nesting, kinds: &[u8], starts: &[i64], durations: &[i64]) -> Ve
         let start = if is_open(call) { host.unwrap_or(last) } else { last };
         times.push((start, duration.clamp(0, LONGEST)));
     }
-    // In reverse preorder, inner frames are visited before outer frames.
+    // The calls are visited in reverse preorder, so inner frames are visited before outer frames.
     for call in (0..starts.len()).rev() {
         let mut below = (call + 1..calls.ends[call] as usize).filter(|&at| is_host(at));
         if !is_open(call) {

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 
 impl CallTree {
     /// Returns columns with the calls for which `is_kept` is true, and with all annotations. If a
-    /// call is kept, all its ancestors must be kept too. The times of frames are kept if `is_timed`
-    /// is true for the frame. `time` returns start and duration of an event, and `name` returns the
-    /// name that is stored for a frame.
+    /// call is kept, all its ancestors must be kept too. The times of a frame are kept only if
+    /// `is_timed` is true for that frame. `time` returns start and duration of an event, and `name`
+    /// returns the name that is stored for a frame.
     pub(crate) fn stored(
         &self,
         is_kept: impl Fn(CallId) -> bool,

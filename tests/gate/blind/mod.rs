@@ -43,7 +43,7 @@ fn record(bytes: &[u8]) -> Result<Recording> {
     recorder.finish()
 }
 
-/// The reason why the gate does not pass; `None` if it passes.
+/// Why the gate does not pass; `None` if it passes.
 fn reason(gate: &Gate) -> Option<String> {
     match gate.outcome {
         Outcome::Pass => None,
@@ -66,7 +66,7 @@ fn passes(sound: &Recording, name: &str, bytes: &[u8], sides: &[Damaged]) -> Vec
     sides.iter().filter(is_blind).map(|side| format!("{name} ({side:?})")).collect()
 }
 
-/// All ways and sides for which the damage goes unnoticed, and the number of runs.
+/// Every kind of damage that goes unnoticed, with the side that was damaged, and the number of runs.
 fn blind(file: &Path, ways: &[(&str, Way)], sides: &[Damaged]) -> (Vec<String>, usize) {
     let bytes = sound(file).bytes();
     let whole = record(&bytes).expect("a sound trace");

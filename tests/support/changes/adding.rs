@@ -29,7 +29,7 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     Some(changed)
 }
 
-/// Wraps `percent`% of the ops in a new op; some of the new ops also contain the next one or two calls.
+/// Wraps `percent`% of the ops, each in a new op; some of the new ops also contain the next one or two calls.
 pub(super) fn wrappers(
     recording: &Recording,
     percent: f64,
@@ -69,8 +69,8 @@ fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs
 }
 
-/// The new op around a run of calls, and the position of the op in the file. If two events have the same span, the
-/// event that comes first in the file is the outer event.
+/// The new op that encloses a run of calls, and the position of the op in the file. If two events have the same span,
+/// the event that comes first in the file is the outer event.
 fn wrapper(number: usize, (parent, first, last): Run, events: &[Event]) -> (usize, Event) {
     let span = (events[first].start, events[last].end);
     let fills = parent.filter(|&at| (events[at].start, events[at].end) == span);

@@ -90,7 +90,8 @@ fn has_time(event: &Event) -> bool {
     event.kind.is_host() && event.end > event.start
 }
 
-/// Runs of siblings, grouped by list of siblings; each run is given by its first and last position.
+/// Runs of siblings, grouped by the list of siblings that contains them; each run is given by its first and last
+/// position.
 #[derive(Debug, Default)]
 struct Runs {
     by_list: BTreeMap<usize, Vec<(usize, usize)>>,

@@ -24,8 +24,8 @@ pub(super) fn triton_renumbered(recording: &Recording) -> Option<Recording> {
     any.then_some(changed)
 }
 
-/// Fuses one Triton kernel with the preceding kernel. The fused kernel is removed everywhere, its
-/// words are added to the name of the preceding kernel, and later kernels get lower numbers.
+/// Fuses one Triton kernel with the preceding kernel. The kernel that is fused is removed everywhere, the words in its
+/// name are added to the name of the preceding kernel, and later kernels get lower numbers.
 pub(super) fn triton_fused(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let names: BTreeSet<(u32, &str)> = recording
@@ -59,7 +59,8 @@ fn fused_name(kept: &str, gone: &str) -> Option<String> {
     Some(format!("{stem}{words}_{number}"))
 }
 
-/// Marks all ops and kernels with a given name, all calls below them, and all launches that start only such a kernel.
+/// Marks all ops and kernels with a given name, all calls below them, and all launches that start only a kernel with
+/// that name.
 fn triton_calls(recording: &Recording, forest: &Forest, name: &str) -> Vec<bool> {
     let mut marked = vec![false; recording.events.len()];
     let of_name = |at: &usize| &*recording.events[*at].name == name;
@@ -82,8 +83,8 @@ fn triton_number(event: &Event) -> Option<(&str, u32)> {
     Some((stem, number.parse().ok().filter(|_| takes_part)?))
 }
 
-/// Changes `percent`% of the ops that launch one kernel so that they launch two, like a matrix product that is
-/// split along its inner dimension: the kernel gets a different name, and a shorter kernel follows.
+/// Changes `percent`% of the ops that launch one kernel so that they launch two kernels, like a matrix product that is
+/// split along the inner dimension: the original kernel gets a different name, and a shorter kernel follows.
 pub(super) fn split_k(
     recording: &Recording,
     percent: f64,

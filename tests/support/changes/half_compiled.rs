@@ -19,9 +19,9 @@ const FUSED: usize = 3;
 /// Duration of a fused kernel, in percent of the total duration of the kernels that it replaces.
 const TIME: i64 = 70;
 
-/// Replaces the calls in half of the layers in the largest stack with one compiled region per layer. The half is the
-/// first half, every second layer, or a random half. The calls of the layers themselves are kept, but the calls
-/// inside the layers lose their counterparts. Returns `None` if no stack of layers launches GPU work.
+/// Replaces the calls in half of the layers in the largest stack with one compiled region per layer. The compiled
+/// layers are the first half, every second layer, or a random half. The calls of the layers themselves are kept, but
+/// the calls inside the layers lose their counterparts. Returns `None` if no stack of layers launches GPU work.
 pub(super) fn layers(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);

@@ -3,8 +3,8 @@
 use super::Change;
 
 impl Change {
-    /// Changes and combinations of changes that are not in [`Change::all`], because `tests/pairing` requires a
-    /// minimum for each change in that list. `alignment_quality` measures both lists.
+    /// Changes and combinations of changes that are not in [`Change::all`]: for each change in that list,
+    /// `tests/pairing` requires a minimum score. `alignment_quality` measures both lists.
     pub fn hard() -> Vec<Change> {
         vec![
             Change::MoreLayersDrop(5.0),

@@ -1,4 +1,4 @@
-//! Changes a recording in a known way; a seed determines the random choices.
+//! Changes a recording in a known way; a seed determines all random choices.
 //!
 //! Events keep their `origin`, so [`super::score::Truth`] can determine every true counterpart. Every change keeps
 //! spans nested: time is inserted for added calls, and dropped calls leave gaps.
@@ -66,7 +66,7 @@ pub enum Change {
     MoveModule,
     /// The trace is recorded without Python stacks.
     ForgetStacks,
-    /// Scripts are in a different folder, and have a different Python version and different line numbers.
+    /// Scripts are in a different folder, the Python version is different, and line numbers have changed.
     OtherCheckout,
     /// Threads, devices and streams have different numbers.
     OtherNumbers,
@@ -84,11 +84,11 @@ pub enum Change {
     LowerPrecision(f64),
     /// Each thread is slowed down by a different factor.
     StretchThreads,
-    /// The later half of the busiest thread's calls runs on a new thread.
+    /// Of the calls on the busiest thread, the later half runs on a new thread.
     SplitThread,
     /// The candidate has `record_function` ranges around arbitrary runs of calls, at several levels.
     Annotate,
-    /// A third more layers are added to a model, and a percentage of the ops is removed.
+    /// The number of layers in a model grows by a third, and a percentage of the ops is removed.
     MoreLayersDrop(f64),
     /// Half of the layers are compiled, one region per layer.
     CompileHalf,
@@ -107,8 +107,8 @@ pub enum Change {
 }
 
 impl Change {
-    /// All individual changes with their usual strength, followed by combinations of changes.
-    /// [`Change::hard`] lists the changes for which tests do not require a minimum yet.
+    /// All individual changes with their usual strength, followed by combinations of changes. [`Change::hard`] lists
+    /// the changes for which tests do not require a minimum score yet.
     pub fn all() -> Vec<Change> {
         vec![
             Change::Nothing,

@@ -72,7 +72,8 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
 }
 
 /// Pairs of adjacent instances of the same class below one parent, with different contents and no modules inside.
-/// Modules that differ in a single op are not swapped, because the swap would look the same as moving that op.
+/// Modules that differ in a single op are not swapped, because such a swap would be indistinguishable from moving that
+/// op.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
     let contents = contents(events, forest, class_of);

@@ -17,9 +17,9 @@ pub(super) fn neighbours(
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
     let contents = contents(events, &forest, without_addresses);
-    // Instances of the same module class, and calls of the same function, are not swapped, because they are numbered in
-    // order and a swap would only renumber them. Identical ops are not swapped, because the swap would not change the
-    // trace at all.
+    // Instances of the same module class are not swapped, nor are calls of the same function: they are numbered in
+    // execution order, so a swap would only renumber them. Identical ops are not swapped, because the swap would not
+    // change the trace at all.
     let differ = |one: usize, two: usize| match events[one].kind {
         Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),
         Kind::Op | Kind::Runtime | Kind::Gpu | Kind::Annotation | Kind::Other => {
@@ -41,7 +41,7 @@ pub(super) fn neighbours(
     (!pairs.is_empty()).then(|| moved(recording, &forest, moves))
 }
 
-/// Slows down each thread and stream by a different factor between 1 and 3.
+/// Slows down every thread and every stream, each by a different factor between 1 and 3.
 pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut changed = recording.clone();
     let mut factors: BTreeMap<Lane, i64> = BTreeMap::new();

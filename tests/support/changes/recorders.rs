@@ -1,4 +1,5 @@
-//! Changes a recording as if a different profiler, machine or checkout had recorded the same calls.
+//! Changes a recording as if the same calls had been recorded by a different profiler, on a different machine, or in a
+//! different checkout.
 
 use super::{Forest, Recording, SplitMix};
 use crate::support::recording::{Event, Kind, Lane};
@@ -72,7 +73,7 @@ fn is_package(path: &str) -> bool {
     path.starts_with("torch/") || path.contains("-packages/")
 }
 
-/// Changes the numbers of threads, devices and streams; the order of threads changes too.
+/// Changes the numbers of threads, devices and streams, which also changes the order of the threads.
 pub(super) fn numbers(recording: &Recording, random: &mut SplitMix) -> Recording {
     let mut threads: BTreeMap<Lane, Lane> = BTreeMap::new();
     let on_host = recording.events.iter().filter(|event| event.kind.is_host());

@@ -37,8 +37,8 @@ pub(super) fn ops(recording: &Recording, percent: f64, random: &mut SplitMix) ->
     (!small.is_empty()).then(|| without(recording, &marked))
 }
 
-/// Removes `percent`% of all ops, chosen among the ops with children, and keeps the children. Ops that mark
-/// steps are kept, because calls in a step without a counterpart are not compared.
+/// Removes `percent`% of all ops, chosen among the ops with children, and keeps the children. Ops that mark steps are
+/// kept, because the calls in a step are not compared if the step has no counterpart.
 pub(super) fn only_calls(
     recording: &Recording,
     percent: f64,

@@ -10,14 +10,15 @@ const STEP: &str = "ProfilerStep#";
 /// A module is repeated only if it contains at most 1/`LARGEST_MODULE` of the recording's host calls.
 const LARGEST_MODULE: usize = 10;
 
-/// Repeats a module after each of its calls, as an additional instance.
+/// Repeats every call of one module directly after the original call, as a call of an additional instance.
 pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let places = random.pick(&repeatable_modules(recording, &forest))?.clone();
     Some(module_again(recording, &forest, &places))
 }
 
-/// Repeats one of several identical layers after each of its calls, as an additional instance.
+/// Repeats every call of one of several identical layers directly after the original call, as a call of an additional
+/// instance.
 pub(super) fn layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let mut layers = super::modules::layers(recording, &forest);

@@ -49,8 +49,8 @@ pub(super) fn start_in_the_middle(
     changed.events.iter().any(|event| event.kind.is_host()).then_some(changed)
 }
 
-/// Whether an event would be missing if the recording started at `cut`. A linked GPU event is missing if
-/// its launch is missing.
+/// Whether an event would be missing from the recording if the recording started at `cut`. A linked GPU event is
+/// missing if its launch is missing.
 fn is_before(event: &Event, cut: i64) -> bool {
     match event.kind {
         Kind::Op | Kind::Frame | Kind::Runtime | Kind::Annotation => event.end <= cut,
@@ -59,8 +59,8 @@ fn is_before(event: &Event, cut: i64) -> bool {
     }
 }
 
-/// Swaps two adjacent recorded steps on all threads, together with the GPU events that they launched. Step numbers
-/// are not swapped, because the profiler numbers steps in execution order.
+/// Swaps two consecutive recorded steps on all threads, together with the GPU events that these steps launched. Step
+/// numbers are not swapped, because the profiler numbers steps in execution order.
 ///
 /// The names or the arguments of the ops in the two steps must differ. A swap of two identical steps would be
 /// invisible. Returns `None` if there are fewer than three steps, if no two adjacent steps differ, or if calls on some

@@ -21,7 +21,8 @@ pub(super) fn unlinked_gpu_events() -> PerSide<String> {
     )
 }
 
-/// Compiled code launches from Python, without an op; the candidate fuses two launches into one.
+/// Compiled code launches kernels directly from Python, without an op; in the candidate, two launches are fused into
+/// one.
 pub(super) fn launch_without_op() -> PerSide<String> {
     let compiled = |kernels: &'static [(&'static str, f64)]| {
         TraceBuilder::cuda().thread("main", move |t| {

@@ -1,4 +1,5 @@
-//! Phenomena in which one op has two backends: the calls below the op have different names, depths and launches.
+//! Phenomena in which one op uses a different backend on each side, so the calls below the op differ in name, depth and
+//! launches.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};

@@ -9,8 +9,8 @@ use tracetree::PerSide;
 /// 2021-11-20 in µs since the epoch. Before traces had a base time, profilers wrote times since the epoch.
 const EPOCH: i64 = 1_637_400_000_000_000;
 
-/// Two ops with one launch each. The program has no Python frames, because old profilers recorded
-/// none. The query call at the start makes the correlation ids differ from the external ids of the ops.
+/// Two ops with one launch each. The program has no Python frames, because old profilers recorded none. Because of the
+/// query call at the start, the correlation ids differ from the external ids of the ops.
 fn program() -> TraceBuilder {
     TraceBuilder::cuda().thread("main", |t| {
         t.call("cudaStreamIsCapturing");
@@ -89,8 +89,8 @@ fn to_external_id_era(event: &mut Map<String, Value>) {
     }
 }
 
-/// The clocks of two calls disagree, so the calls overlap. An overlap of up to 1 µs is noise; a
-/// larger overlap is counted as an artifact.
+/// Two calls overlap because their times come from clocks that disagree. An overlap of up to 1 µs is noise; a larger
+/// overlap is counted as an artifact.
 pub(super) fn bleeding_calls() -> PerSide<String> {
     let ops = |starts: [f64; 4]| {
         let [relu, sum, exp, copy] = starts;

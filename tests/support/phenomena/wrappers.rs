@@ -1,4 +1,5 @@
-//! Phenomena with calls that enclose other calls on one side only, and with calls that have no counterpart.
+//! Phenomena with wrappers, which are calls that enclose other calls on one side only, and with calls that have no
+//! counterpart.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -56,7 +57,7 @@ pub(super) fn wrappers_in_wrappers() -> PerSide<String> {
     )
 }
 
-/// Each side has a wrapper around a different layer.
+/// Each side has a wrapper, but the two wrappers enclose different layers.
 pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     pair(
         trace(|t| {
@@ -70,7 +71,7 @@ pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     )
 }
 
-/// One side has an op without a common op above it.
+/// One side has an op that is not inside any op that both sides have in common.
 pub(super) fn nothing_in_common() -> PerSide<String> {
     pair(
         trace(|t| {

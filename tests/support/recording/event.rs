@@ -18,7 +18,7 @@ pub enum Kind {
     Gpu,
     /// A user annotation, on the host or on the GPU.
     Annotation,
-    /// A metadata event, which has no time and never changes.
+    /// A metadata event, which has no time and is never changed.
     Other,
 }
 

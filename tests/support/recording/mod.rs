@@ -1,8 +1,8 @@
 //! Reads the host calls, GPU events and annotations in any trace from JSON, so that they can be changed and written
 //! again. Each event remembers its number in the original trace.
 //!
-//! Spans that end after their parent are clipped when the trace is read, so changes to a recording preserve the
-//! nesting. Flow arrows and counters are omitted.
+//! A span that ends after its parent is clipped when the trace is read, so all spans are nested, and changes to a
+//! recording preserve the nesting. Flow arrows and counters are omitted.
 
 mod event;
 mod forest;

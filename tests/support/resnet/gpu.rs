@@ -10,7 +10,7 @@ pub(super) struct Gpu {
 }
 
 impl Gpu {
-    /// Creates the GPU of a platform. The variation of the durations is the same in every run.
+    /// Creates the GPU of a platform. The durations vary in the same way in every run.
     pub(super) fn new(platform: Platform) -> Self {
         Gpu { platform, random: SplitMix::new(20_260_101) }
     }

@@ -34,7 +34,7 @@ impl Conv {
         elements(&self.output()) * elements(&self.weight[1..])
     }
 
-    /// The tile size that a library would choose for this number of channels.
+    /// The tile size that a library would choose for the given number of channels.
     fn tile(&self) -> i64 {
         if self.weight[0] >= 64 { 128 } else { 64 }
     }

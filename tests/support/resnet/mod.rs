@@ -9,8 +9,7 @@
 //!     ├── hipExtModuleLaunchKernel …       │   ├── cudaLaunchKernelExC …
 //!     └── aten::add_   (the bias)          └── aten::add_   (the bias)
 //! ```
-//! Similar differences exist in batch norm, matrix products, memsets, launch APIs, streams, line
-//! numbers and steps.
+//! The platforms also differ in batch norms, matrix products, memsets, launch APIs, streams, line numbers and steps.
 
 mod arguments;
 mod autograd;

@@ -12,7 +12,7 @@ const BETWEEN: i64 = 130;
 /// Host time in a runtime call that launches nothing, in ns.
 const QUERY: i64 = 450;
 
-/// A host thread, at the current position in its call stack.
+/// A host thread, and the current position in the thread's call stack.
 #[derive(Debug)]
 pub struct HostThread<'a> {
     pub(super) trace: &'a mut TraceBuilder,

@@ -1,4 +1,4 @@
-//! Writes the JSON text of a Kineto trace from nested closures, so that a test has the same structure as its trace.
+//! Writes the JSON text of a Kineto trace from nested closures, so that the code of a test is nested like the trace.
 //!
 //! ```ignore
 //! let json = TraceBuilder::cuda()
@@ -41,7 +41,7 @@ pub struct TraceBuilder {
     last_python_id: i64,
 }
 
-/// A host thread, with its name and its current time in ns.
+/// A host thread, with the thread's name and current time in ns.
 #[derive(Debug)]
 struct ThreadClock {
     name: String,

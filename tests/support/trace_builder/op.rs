@@ -51,7 +51,7 @@ impl Op {
         self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(1))
     }
 
-    /// Sets an argument that has no method of its own.
+    /// Sets an argument for which this type has no other method.
     #[must_use]
     pub fn arg(mut self, key: &str, value: Value) -> Self {
         self.args.insert(key.to_owned(), value);

@@ -1,4 +1,4 @@
-//! The names, numbers and header fields in a trace from each GPU platform.
+//! The names, numbers and header fields that are specific to traces from each GPU platform.
 
 use serde_json::{Map, Value, json};
 

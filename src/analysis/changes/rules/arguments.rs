@@ -48,7 +48,7 @@ const ARRANGING: [&str; 26] = [
     "aten::zeros",
 ];
 
-/// Subject for a change that consists in passing an optional tensor on one side only.
+/// Subject for a change in which only one side passes an optional tensor.
 pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
 
 pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
@@ -64,7 +64,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
             return;
         }
     }
-    // Some changed model parameters, such as the number of layers, explain why sizes differ.
+    // Some model parameters, such as the number of layers, explain different sizes if they changed.
     let explains_sizes = |value: &&Value| {
         value.parameter().is_some_and(|parameter| parameters::OF_WEIGHTS.contains(&parameter))
     };
@@ -80,7 +80,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
     other.for_each(|value| claim_value(drafts, node, value));
 }
 
-/// Assigns an op whose tensors have different types, shapes or formats to a change.
+/// Assigns an op to a change if the types, shapes or formats of its tensors differ.
 fn claim_tensors(
     drafts: &mut Drafts<'_>,
     node: MergedId,
@@ -170,7 +170,7 @@ pub(super) struct Value {
 }
 
 /// Argument values that differ, each with the steps in which it differs. Many values vary from step to step
-/// or by chance, so a different value counts as a program change only if the difference is the same in every
+/// or by chance, so a different value counts as a program change only if it differs in the same way in every
 /// compared step.
 #[derive(Debug, Default)]
 pub(super) struct Values {
@@ -191,7 +191,7 @@ impl Values {
             let call = analysis.diff().merged().node(*node).call(Side::Baseline);
             let step = call.and_then(|call| analysis.steps(Side::Baseline).step(call));
             let mut other = Values::all(analysis, *node);
-            // If sizes or types differ, they explain all different values, except values that are known to
+            // If sizes or types differ, they explain all differing values except those that are known to
             // describe the model.
             other.retain(|value| is_like || value.parameter().is_some());
             for value in &other {
@@ -217,9 +217,9 @@ impl Values {
         other.map(|(position, (one, two))| Value { op: op.clone(), position, one, two }).collect()
     }
 
-    /// The argument values that differ between the two sides of a matched op in every compared step. A single
-    /// step does not show which numbers vary from step to step, so numbers count only if they are known to
-    /// describe the model.
+    /// The argument values that differ between the two sides of a matched op in every compared step. If only
+    /// one step is compared, it is unknown which numbers vary from step to step, so numbers count only if
+    /// they are known to describe the model.
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
@@ -270,7 +270,7 @@ fn text(analysis: &Analysis, node: MergedId, side: Side, which: Argument) -> &st
     arguments.map_or("", |arguments| tree.trace().text(arguments.text(which)))
 }
 
-/// The types on both sides of the first argument whose floating-point types differ.
+/// For the first argument whose floating-point types differ, its types on both sides.
 fn other_type(texts: &PerSide<&str>) -> Option<(String, String)> {
     let [one, two] =
         Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
@@ -292,7 +292,7 @@ fn plain_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The dimensions in which tensors of the same rank differ, with the sizes on both sides.
+/// The dimensions in which the sizes of tensors with the same rank differ, with the sizes on both sides.
 fn other_sizes(texts: &PerSide<&str>) -> Vec<(usize, u64, u64)> {
     let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
     let same_rank = one.iter().zip(&two).filter(|(a, b)| a.len() == b.len());
@@ -316,8 +316,8 @@ fn tensors(text: &str) -> Vec<Vec<i64>> {
     all
 }
 
-/// The memory formats on both sides of the first tensor that has at least three dimensions and a different
-/// order of strides.
+/// For the first tensor that has at least three dimensions and whose order of strides differs, its memory
+/// formats on both sides.
 fn other_format(
     shapes: &PerSide<&str>,
     strides: &PerSide<&str>,

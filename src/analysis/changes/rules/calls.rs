@@ -25,14 +25,14 @@ const READS: [&str; 5] =
 /// folded into a change of a different kind at the same position.
 pub(super) const BLOCKING: &str = "blocking";
 
-/// First words of the subject for calls to `torch.no_grad`, `torch.inference_mode` and the like.
+/// First words of the subject for calls to `torch.no_grad`, `torch.inference_mode` and similar functions.
 pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
 
 /// First word of the subject for calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
-/// Last word of the subject for ops that call an op with the same name but different inputs, as under
-/// `autocast`.
+/// Last word of the subject for ops that call an op with the same name on different inputs, as `autocast`
+/// does.
 pub(super) const REPEATED: &str = "repeated";
 
 /// Ops that convert the element type.
@@ -132,9 +132,9 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     counts.into_iter().max_by_key(|&(at, count)| (count, Reverse(at))).map(|(at, _)| at)
 }
 
-/// Finds, by module class, the added or removed layer that contains a forward op. If one of several identical
-/// layers was removed, the alignment may treat one layer as removed in the forward pass and another layer in
-/// the backward pass.
+/// Finds the added or removed layer with the module class of the layer that contains a forward op. The class
+/// is used because, if one of several identical layers was removed, the alignment may treat one layer as
+/// removed in the forward pass and a different layer in the backward pass.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     let (side, call) = either(drafts.analysis, forward);
     let tree = drafts.analysis.tree(side);
@@ -190,8 +190,8 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function that a frame runs. If the function is a wrapper, the function that the longest frame inside
-/// it runs.
+/// The function that a frame runs, or, if that function is a wrapper, the function that the longest nested
+/// frame runs.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;
     let largest = |&call: &CallId| {
@@ -341,7 +341,7 @@ fn names_around(analysis: &Analysis, node: MergedId) -> Vec<&str> {
     names.collect()
 }
 
-/// The attention implementation that an op is part of.
+/// The attention implementation to which an op belongs.
 pub(in crate::analysis::changes) fn backend(op: &str) -> Option<&'static str> {
     ATTENTION.iter().find(|(word, _)| op.contains(word)).map(|(_, name)| *name)
 }

@@ -11,7 +11,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeSet;
 
-/// Subject for code that both sides compile but split into different functions.
+/// Subject for code that both sides compile, but that each side splits into different functions.
 pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
 
 /// Suffix of the names of frames in generated code.
@@ -34,8 +34,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         // `torch.compile` also wraps optimizers that it does not compile.
         let is_other_optimizer =
             draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
-        // A model may be compiled and also be called more often; the change in the number of calls stays
-        // separate.
+        // A model may be compiled and also be called more often; the change in the number of calls remains a
+        // separate change.
         let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
         Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
             || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer
@@ -49,11 +49,11 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         .filter(|position| !position.module.is_empty())
         .collect();
     fold_where(drafts, region, &[ChangeKind::Ops], |draft| positions.contains(&draft.position));
-    // Compiled code that is split differently has different inputs.
+    // If compiled code is split into different functions, their inputs also differ.
     if drafts.all()[region].subject == DIVIDED {
         let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
         fold_where(drafts, region, &kinds, |_| true);
-        // The calls of modules are recorded only outside of compiled code.
+        // Module calls are recorded only outside of compiled code.
         fold_where(drafts, region, &[ChangeKind::Ops, ChangeKind::Python], |draft| {
             draft.position.frame.ends_with(GENERATED)
                 || names(draft).any(|name| !name.contains("::"))
@@ -79,7 +79,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         let kinds = [ChangeKind::Ops, ChangeKind::Layers, ChangeKind::Python, ChangeKind::HostRead];
         fold_where(drafts, graph, &kinds, |draft| draft.position == position);
     }
-    // Regions that replaced calls come first, because they describe the change best.
+    // Regions that replaced calls come before other regions, because they describe the change best.
     let mut all = drafts.find(ChangeKind::Graphs);
     all.sort_by_key(|&at| drafts.all()[at].subject.is_empty());
     all.extend(drafts.find(ChangeKind::Compilation));
@@ -89,7 +89,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 }
 
 /// Merges calls into an unmatched region: the calls inside the region's compiled code, and the calls in
-/// modules that only the other side runs. The region replaced these modules.
+/// modules that only the other side runs, because the region replaced these modules.
 fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
     let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
     let Some(side) = found else { return };
@@ -117,8 +117,8 @@ fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
     above.any(|name| name.starts_with("Torch-Compiled Region") || name == "CompiledFunction")
 }
 
-/// Folds ops that run during compilation into the warm-up change. The compiler calls these ops to find out
-/// what the ops return.
+/// Folds ops that run during compilation into the warm-up change. The compiler calls these ops only to find
+/// out what they return.
 pub(super) fn into_warm_up(drafts: &mut Drafts<'_>) {
     let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
     for at in drafts.find(ChangeKind::Compilation) {

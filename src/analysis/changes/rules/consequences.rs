@@ -52,8 +52,8 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     streams_and_python(drafts);
 }
 
-/// Folds facts that count as changes only if nothing else changed: the same calls in a different arrangement,
-/// ops that detach a tensor whose value the host reads, and argument values that are sizes.
+/// Folds facts that count as changes only if nothing else changed: the same calls in a different order or
+/// nesting, ops that detach a tensor whose value the host reads, and argument values that are sizes.
 fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,
@@ -66,7 +66,7 @@ fn into_any(drafts: &mut Drafts<'_>) {
     if let Some(cause) = first(drafts, &structure) {
         fold_where(drafts, cause, &[ChangeKind::Ops], is_rearranged);
     }
-    // Ops choose their implementation according to the sizes and types of their tensors.
+    // Which implementation an op chooses depends on the sizes and types of its tensors.
     let tensors = [ChangeKind::Precision, ChangeKind::Shapes, ChangeKind::MemoryFormat];
     if let Some(cause) = first(drafts, &tensors) {
         fold_where(drafts, cause, &[ChangeKind::Ops], |draft| {
@@ -97,7 +97,7 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let Some(parameter) = draft.parameter else { return };
     let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
     if parameters::RESIZING.contains(&parameter) {
-        // A convolution kernel with a different size needs different padding.
+        // If the kernel size of a convolution differs, the padding differs as well.
         let nodes = draft.nodes.clone();
         let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
             let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();
@@ -165,9 +165,9 @@ fn switches_into_kernels(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Merges math mode and kernel selection changes for the same family of ops. Switching the math mode makes
-/// libraries select different kernels, and an autotuner may select kernels with a different math mode. The
-/// change that covers more ops is the cause.
+/// Merges math mode and kernel selection changes for the same family of ops. Either change may cause the
+/// other: switching the math mode makes libraries select different kernels, and an autotuner may select
+/// kernels with a different math mode. The change that covers more ops is treated as the cause.
 fn modes_and_selection(drafts: &mut Drafts<'_>) {
     for selection in drafts.find(ChangeKind::KernelSelection) {
         let family = drafts.all()[selection].subject.clone();
@@ -185,7 +185,7 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
 /// Folds casts into the precision change that makes them necessary.
 fn into_precision(drafts: &mut Drafts<'_>) {
     let Some(precision) = first(drafts, &[ChangeKind::Precision]) else { return };
-    // A function that does more than casting, such as gradient clipping, is a separate change.
+    // A function that does more than cast, such as gradient clipping, is a separate change.
     fold_where(drafts, precision, &[ChangeKind::Ops], |draft| {
         let has_cast = names(draft).any(|name| name == "aten::to" || name == "aten::_to_copy");
         let is_in_function = functions(draft).next().is_some();
@@ -208,8 +208,8 @@ fn into_format(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Merges type and format conversions that no change explains into the change to the ops at the same
-/// position.
+/// Merges type and format conversions that no change explains into the change that affects the ops at the
+/// same position.
 fn casts_into_ops(drafts: &mut Drafts<'_>) {
     for casts in drafts.find(ChangeKind::Ops) {
         let Some(place) = drafts.all()[casts].subject.strip_suffix(CASTING) else { continue };
@@ -241,7 +241,7 @@ fn converts_format(analysis: &Analysis, node: MergedId) -> bool {
 /// the attention change.
 fn into_attention(drafts: &mut Drafts<'_>) {
     let Some(attention) = first(drafts, &[ChangeKind::Attention]) else { return };
-    // Attention that is composed of basic ops is a softmax between two matrix products.
+    // If attention is composed of basic ops, it consists of a softmax between two matrix products.
     for ops in drafts.find(ChangeKind::Ops) {
         let (one, two) = (&drafts.all()[attention], &drafts.all()[ops]);
         let is_written_out = one.position == two.position
@@ -328,8 +328,8 @@ pub(in crate::analysis::changes) fn optimizer_ops(
     names
 }
 
-/// Folds optimizer changes into changes that add or remove parameters, because these make the optimizer
-/// update different tensors.
+/// Folds optimizer changes into changes that add or remove parameters, because such changes make the
+/// optimizer update different tensors.
 fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments];
     for optimizer in drafts.find(ChangeKind::Optimizer) {
@@ -340,7 +340,7 @@ fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
         }) else {
             continue;
         };
-        // An optimizer change is a consequence if the optimizer runs the same ops for more or fewer tensors.
+        // An optimizer change is a consequence if the optimizer runs the same ops on more or fewer tensors.
         let known = PerSide::from_fn(|side| optimizer_ops(drafts.analysis, side));
         let is_more_of_the_same = names(&drafts.all()[optimizer])
             .filter(|name| name.contains("::"))
@@ -415,8 +415,8 @@ fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds Python calls that switch streams into the stream change, and the remaining Python calls into a
-/// change of a different kind at the same position.
+/// Folds changes to Python calls that switch streams into the stream change, and the remaining changes to
+/// Python calls into a change of a different kind at the same position.
 fn streams_and_python(drafts: &mut Drafts<'_>) {
     if let Some(streams) = first(drafts, &[ChangeKind::Streams]) {
         fold_where(drafts, streams, &[ChangeKind::Python], |draft| {

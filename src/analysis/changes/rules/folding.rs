@@ -9,8 +9,8 @@ pub(super) fn first(drafts: &Drafts<'_>, kinds: &[ChangeKind]) -> Option<usize> 
     kinds.iter().find_map(|&kind| drafts.find(kind).first().copied())
 }
 
-/// Folds changes into `cause` if their kind is in `kinds`, `follows` returns true for them, and they have no
-/// cause yet.
+/// Folds every change that has no cause yet into `cause`, if the change's kind is in `kinds` and `follows`
+/// returns true for the change.
 pub(super) fn fold_where(
     drafts: &mut Drafts<'_>,
     cause: usize,

@@ -41,8 +41,8 @@ pub(in crate::analysis::changes) fn claim(
         }
     }
     for ((draft, _), found) in with_other_arguments {
-        // A switched math mode applies to all ops in a family. If the math mode of only a few ops differs,
-        // the library selected a different mode because the sizes or layouts in these ops changed.
+        // A switched math mode applies to all ops in a family. If the math mode differs for only a few ops,
+        // the library selected the different mode because the sizes or layouts in these ops changed.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {
@@ -154,7 +154,7 @@ fn family(analysis: &Analysis, row: &Row) -> String {
     }
 }
 
-/// The kinds of host memory that copies use on each side, if only one side uses pinned memory.
+/// The kind of host memory (pinned or not) that copies use on each side, if only one side uses pinned memory.
 fn other_copy(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static str)> {
     let of = |side: Side| {
         let mut only = names[side].difference(&names[side.other()]);
@@ -181,8 +181,8 @@ fn other_mode(names: &PerSide<BTreeSet<&str>>) -> Option<(&'static str, &'static
     }
 }
 
-/// Whether a kernel's name shows that the kernel multiplies in TF32. In a name, `s1688` stands for the shape
-/// of the TF32 instruction.
+/// Whether a kernel's name shows that the kernel multiplies with TF32 precision. In kernel names, `s1688`
+/// stands for the shape of the TF32 instruction.
 fn is_tf32(name: &str) -> bool {
     name.contains("tf32") || name.contains("s1688")
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Maximum number of calls that a sentence names.
 const NAMED: usize = 3;
 
-/// Growth rates that differ by less than 1/`SAME` count as the same, because batch sizes vary.
+/// Growth rates count as the same if they differ by less than 1/`SAME`, because batch sizes vary.
 const SAME: i64 = 100;
 
 /// Reports leaks, and differences in peak memory, temporary blocks and reserved memory.
@@ -31,7 +31,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports leaks on devices for which a leak would be visible in both recordings. Returns the change, and the
+/// Reports leaks on those devices for which both recordings would show a leak. Returns the change, and the
 /// side whose memory grows faster.
 fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     let analysis = drafts.analysis;

@@ -1,5 +1,5 @@
-//! The rules that turn facts into changes. Each rule looks at a single call, never at a share of the trace,
-//! so two changes in the same comparison are both found.
+//! The rules that turn facts into changes. Each rule examines a single call rather than totals over the
+//! trace, so that one change cannot hide another change in the same comparison.
 
 pub(super) mod arguments;
 pub(super) mod calls;
@@ -21,8 +21,9 @@ use super::facts::Facts;
 use super::survey::{Modules, Surveyor, autograd_node};
 use crate::diff::MergedId;
 
-/// Assigns the facts about calls and arguments to changes. Outer calls come before inner calls, and the
-/// forward pass before the backward pass, because a cause must exist before its consequences are assigned.
+/// Assigns the facts about calls and arguments to changes. Outer calls are assigned before inner calls, and
+/// the forward pass before the backward pass, because a cause must exist before its consequences can be
+/// assigned.
 pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modules<'_>) {
     let values = arguments::Values::of(drafts.analysis, &facts.arguments);
     let mut surveyor = Surveyor::new(drafts.analysis);

@@ -1,4 +1,4 @@
-//! Reports a changed order of calls if matched ops run at different positions.
+//! Reports that the order of calls changed if matched ops run at different positions.
 
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;

@@ -1,5 +1,5 @@
-//! Names of op parameters and parameter values, by argument position. Traces record only argument positions,
-//! so ops whose overloads have a parameter at different positions are not listed.
+//! Names of op parameters and parameter values, by argument position. Traces record only the positions of
+//! arguments, so ops are not listed if the position of a parameter differs between their overloads.
 
 const NORM: &[(usize, &str)] = &[(5, "training"), (6, "momentum"), (7, "eps")];
 const CONVOLUTION: &[(usize, &str)] =
@@ -72,7 +72,7 @@ pub(super) fn name(op: &str, position: usize) -> Option<&'static str> {
     parameters.iter().find(|(at, _)| *at == position).map(|(_, name)| *name)
 }
 
-/// The name of a value that is recorded as a number, such as `mean` for reduction `1`.
+/// The name of a parameter value that is recorded as a number, such as `mean` for the reduction `1`.
 pub(super) fn value<'a>(op: &str, parameter: &str, value: &'a str) -> &'a str {
     let names = match (op, parameter) {
         ("aten::cross_entropy_loss", "reduction") => ["none", "mean", "sum"],

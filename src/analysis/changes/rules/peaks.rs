@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of ops that a sentence names.
 const NAMED: usize = 3;
-/// Amounts that differ by at most 1/`SAME` count as the same, because allocators round up.
+/// Amounts count as the same if they differ by at most 1/`SAME`, because allocators round up.
 const SAME: u64 = 100;
 /// Minimum difference in bytes. Smaller differences are below the size of the segments that allocators
 /// request from a device.
@@ -26,14 +26,14 @@ const LEAST: u64 = 2 << 20;
 /// same peak may vary by one segment.
 const SEGMENT: u64 = 20 << 20;
 
-/// Whether two amounts differ by more than chance explains.
+/// Whether two amounts differ by more than chance would explain.
 fn differs(amounts: PerSide<i64>, least: u64) -> bool {
     let most = amounts.baseline.unsigned_abs().max(amounts.candidate.unsigned_abs());
     amounts.baseline.abs_diff(amounts.candidate) > least.max(most / SAME)
 }
 
 /// Reports differences in peak memory, temporary blocks and reserved memory for each device. A leak also
-/// raises the peak on the leaking side, so a difference between the peaks is folded into the leak.
+/// raises the peak on its side, so a difference between the peaks is folded into the leak.
 pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
     let analysis = drafts.analysis;
     let places: Vec<MemoryPlace> =
@@ -108,8 +108,8 @@ fn peak(
     (at, larger)
 }
 
-/// Descriptions of the memory sources that have more live bytes on the side with the larger peak, and the ops
-/// of these sources.
+/// Descriptions of the memory sources that have more live bytes on the side with the larger peak, together
+/// with the ops of these sources.
 fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     let more = |bytes: PerSide<Option<i64>>| {
         let [own, other] = [bytes[larger], bytes[larger.other()]].map(Option::unwrap_or_default);

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const ALLOCATIONS: [&str; 4] = ["cudaMalloc", "cudaFree", "hipMalloc", "hipFree"];
 /// Minimum number of steps per side required to compare driver allocations that both sides make.
 const FEWEST_STEPS: u64 = 2;
-/// Runtime calls that load GPU code, usually when a kernel runs for the first time.
+/// Runtime calls that load GPU code, which usually happens when a kernel runs for the first time.
 const LOADS: [&str; 7] = [
     "cuLibraryLoadData",
     "cuModuleLoad",
@@ -50,8 +50,8 @@ fn named(analysis: &Analysis, names: &[&str]) -> PerSide<Vec<CallId>> {
     })
 }
 
-/// Reports driver allocations and frees that both sides make, if one side makes more of them in each of its steps
-/// than the other side in any step.
+/// Reports driver allocations and frees that both sides make, if one side makes more of them in each of its
+/// steps than the other side makes in any step.
 fn more_allocations(drafts: &mut Drafts<'_>) {
     let analysis = drafts.analysis;
     let calls = named(analysis, &ALLOCATIONS);
@@ -91,8 +91,8 @@ fn more_allocations(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports runtime calls that only one side makes. A single runtime call may be chance, so only
-/// calls that occur in every step count.
+/// Reports runtime calls that only one side makes. A single runtime call may occur by chance, so only calls
+/// that occur in every step count.
 fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, names: &[&str]) {
     let analysis = drafts.analysis;
     let calls = named(analysis, names);
@@ -113,7 +113,7 @@ fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, names: &[&str]) {
 }
 
 /// Reports unmatched calls that wait for the GPU, unless they are made by an op that is unmatched or has
-/// different arguments. A single wait may be chance, so only waits in every step count.
+/// different arguments. A single wait may occur by chance, so only waits that occur in every step count.
 fn synchronizations(drafts: &mut Drafts<'_>) {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -151,8 +151,8 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports a different number of streams. Rows with different kernels are ignored, because a library chooses
-/// the streams for its kernels.
+/// Reports a different number of streams. Rows with different kernels are ignored, because a library that
+/// runs different kernels may also choose different streams for them.
 fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     let analysis = drafts.analysis;
     let is_same = |at: &usize| of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err();

@@ -1,12 +1,12 @@
 //! Attention consists of two matrix products over `queries × keys` pairs in the forward pass, and of five in
 //! the backward pass.
 //!
-//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations forward, and 2.5
-//! times as many backward, because the backward pass recomputes the scores. With a causal mask, only the
-//! pairs that the mask lets through count: `Σ min(i + 1, keys)` from the top left, `Σ min(keys − queries + i
-//! + 1, keys)` from the bottom right. The operations of the softmax are ignored, as usual. Grouped heads need
-//! no special case: the number of products depends on the query's heads, and the number of bytes on the
-//! stored keys.
+//! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations in the forward
+//! pass, and 2.5 times as many in the backward pass, which recomputes the scores. With a causal mask, only
+//! the pairs that the mask lets through count: `Σ min(i + 1, keys)` if the mask starts at the top left, and
+//! `Σ min(keys − queries + i + 1, keys)` if it starts at the bottom right. The operations of the softmax are
+//! ignored, as usual. Grouped heads need no special case: the number of products depends on the number of
+//! query heads, and the number of bytes depends on the size of the stored keys.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};
@@ -17,14 +17,15 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Layout {
-    /// A tensor with dimensions batch, heads, sequence, head size.
+    /// A tensor with the dimensions batch, heads, sequence and head size.
     Bhsd,
-    /// A tensor with dimensions batch, sequence, heads, head size. If there is no batch dimension, several
-    /// sequences are packed in the sequence dimension.
+    /// A tensor with the dimensions batch, sequence, heads and head size. If there is no batch dimension,
+    /// several sequences are packed in the sequence dimension.
     Bshd,
 }
 
-/// The corner where a causal mask starts. The corner matters only if the numbers of keys and queries differ.
+/// The corner at which a causal mask starts. The mask is the same for both corners if there are as many keys
+/// as queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
 enum Corner {
@@ -163,7 +164,8 @@ impl AttentionBackward {
     }
 }
 
-/// Attention over a paged cache. An annotation, rather than the shapes, contains the sequence lengths.
+/// Attention over a paged cache, for which the sequence lengths come from an annotation rather than from the
+/// shapes.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct PagedAttention {
@@ -198,8 +200,8 @@ fn token_bytes(cache: &Tensor) -> Option<f64> {
     Some(*heads as f64 * *size as f64 * f64::from(cache.dtype?.bytes))
 }
 
-/// Number of query-key pairs. A prompt token attends to the tokens before it. A generated token attends to
-/// all tokens.
+/// Number of query-key pairs. A prompt token attends to itself and the tokens before it; a generated token
+/// attends to all tokens.
 fn pairs(lengths: Lengths) -> f64 {
     let [prompts, generated] = lengths.products.map(|products| products as f64);
     let masked = (lengths.queries_squared[0] as f64 - lengths.queries[0] as f64) / 2.0;

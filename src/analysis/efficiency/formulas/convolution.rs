@@ -1,10 +1,10 @@
-//! A convolution of any rank takes two operations per output element for each weight that contributes to the
-//! element.
+//! A convolution with any number of dimensions takes two operations for each weight that contributes to an
+//! output element.
 //!
 //! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. In a
 //! transposed convolution, input and output are swapped. Each gradient in the backward pass is a convolution
-//! with as many operations as the forward pass. Every library runs each gradient as a separate kernel, which
-//! reads the gradient of the output again.
+//! with as many operations as the forward pass. Every library computes each gradient in a separate kernel,
+//! and each of these kernels reads the gradient of the output.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
@@ -150,7 +150,7 @@ impl ConvolutionBackward {
     fn mask(&self, inputs: &Inputs) -> Option<[bool; 3]> {
         let recorded = self.mask.map_or("", |at| inputs.concrete(at));
         // Traces from before 2023 record no scalar values, so the gradients of input and weight are assumed
-        // to be requested, as they are in every layer but the first.
+        // to be requested, as is the case in every layer but the first.
         if recorded.is_empty() {
             return Some([true, true, false]);
         }
@@ -162,7 +162,7 @@ impl ConvolutionBackward {
 
 /// Infers from the channels whether a convolution is transposed, for traces that did not record the flag. The
 /// first dimension of a weight is the number of output channels or, in a transposed convolution, the number
-/// of input channels. Returns `None` if the channels fit neither case, or if they fit both cases and the
+/// of input channels. Returns `None` if the channels match neither case, or if they match both cases and the
 /// amount of work depends on the case.
 fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<bool> {
     let first = weight.dims.first()?;
@@ -182,8 +182,8 @@ fn flag_of(text: &str) -> Option<bool> {
     }
 }
 
-/// Number of operations for each element to which the weight is applied: twice the product of all weight
-/// dimensions except the first.
+/// Number of operations for each element to which the weight is applied, which is twice the product of all
+/// weight dimensions except the first.
 fn per_element(weight: &Tensor) -> Option<f64> {
     Some(2.0 * product(weight.dims.get(1..)?))
 }
@@ -197,7 +197,7 @@ fn axes<'a>(
     same.then(|| input.dims[2..].iter().zip(&weight.dims[2..]))
 }
 
-/// The value of an argument for one axis; a single value applies to all axes.
+/// The value of an argument for one axis; an argument with a single value applies to all axes.
 fn value(inputs: &Inputs, at: usize, axis: usize) -> Option<u64> {
     let values = inputs.integers(at)?;
     let value = values.get(axis).or_else(|| values.first().filter(|_| values.len() == 1))?;

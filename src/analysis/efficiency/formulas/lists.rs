@@ -8,12 +8,13 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Lists {
-    /// Operations per element of the first list that the op reads.
+    /// Number of operations for each element of the first list that the op reads.
     #[serde(default)]
     flops: f64,
     /// Tensor lists that the op reads; absent arguments are ignored.
     reads: Vec<usize>,
-    /// Tensor lists that the op overwrites, or whose shapes are the shapes of the op's new tensors.
+    /// Tensor lists that the op overwrites, or that have the same shapes as the new tensors that the op
+    /// creates.
     writes: Vec<usize>,
 }
 

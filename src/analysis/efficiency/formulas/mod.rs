@@ -1,7 +1,7 @@
 //! Computes the minimum work of an op from its arguments: floating-point operations and bytes moved.
 //!
 //! Bytes are a minimum: every input is read once and every output written once, ignoring caches and copies in
-//! libraries. A formula that lacks data returns nothing instead of a guess.
+//! libraries. If the data that a formula needs is missing, the formula returns nothing rather than a guess.
 
 mod attention;
 mod convolution;
@@ -22,9 +22,8 @@ use super::inputs::Inputs;
 use crate::program::Lengths;
 use serde::Deserialize;
 
-/// Weight of an op. The greater an op's weight, the more of the work below the op is covered by the op's
-/// model. An op is not counted if a nested op has the same or a greater weight, because the nested op does
-/// the work.
+/// Weight of an op, which decides which of several nested ops is counted. An op is not counted if a nested op
+/// has the same weight or a greater weight, because the nested op does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::analysis::efficiency) enum Weight {
     /// Weight of copies and fills.
@@ -109,12 +108,12 @@ impl Formula {
         }
     }
 
-    /// Whether tensor types may be known from kernel names only.
+    /// Whether the types of the tensors may be recorded only in kernel names.
     pub(super) fn takes_lists(&self) -> bool {
         matches!(self, Formula::Lists(_))
     }
 
-    /// Whether the minimum work depends on the lengths of requests, which annotations record.
+    /// Whether the minimum work depends on request lengths, which are recorded in annotations.
     pub(super) fn takes_lengths(&self) -> bool {
         matches!(self, Formula::PagedAttention(_))
     }

@@ -1,4 +1,5 @@
-//! Computes the work of pooling and resizing. The shape of the result follows from windows, sizes or factors.
+//! Computes the work of pooling and resizing. The shape of the result is derived from windows, sizes or
+//! factors.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};
@@ -13,7 +14,7 @@ pub(in crate::analysis::efficiency) struct Pool {
     stride: usize,
     padding: usize,
     dilation: Option<usize>,
-    /// Flag for ceiling mode, which also includes partial windows.
+    /// Flag for ceiling mode, in which partial windows also count.
     ceil: Option<usize>,
     /// Additional bytes written per element of the result, for example for an index.
     #[serde(default)]

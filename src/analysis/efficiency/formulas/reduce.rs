@@ -1,4 +1,4 @@
-//! A reduction takes one operation per element. It reads all elements and writes only a few results.
+//! A reduction takes one operation per element; it reads all elements and writes only a few results.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Input, Inputs, Tensor};

@@ -1,4 +1,5 @@
-//! Selects rows of a table by index: the op reads the index and the selected rows, and writes these rows.
+//! Computes the work of ops that select rows of a table by index: the op reads the index and the selected
+//! rows, and writes these rows.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, product};
@@ -19,7 +20,7 @@ pub(in crate::analysis::efficiency) struct Select {
 enum Takes {
     /// One index selects all dimensions after the first.
     Row,
-    /// One index selects all dimensions except one. The given argument contains the number of that dimension.
+    /// One index selects all dimensions except one, whose number is the value of the given argument.
     Along(usize),
     /// One index selects a single element.
     Element,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Stream {
-    /// The tensors whose elements are counted. Statistics are computed over the first tensor.
+    /// The tensors whose elements are counted. Statistics are computed over the first of these tensors.
     elements: Vec<usize>,
     /// Operations per element.
     #[serde(default)]
@@ -46,11 +46,9 @@ enum Statistic {
     Channel,
     /// A statistic covers all elements along the last dimension.
     Row,
-    /// A statistic covers all elements along the last dimensions. The given argument contains the sizes of
-    /// these dimensions.
+    /// A statistic covers all elements along the last dimensions, whose sizes are in the given argument.
     Shape(usize),
-    /// A statistic covers a group of channels in one sample. The given argument contains the number of
-    /// groups.
+    /// A statistic covers a group of channels in one sample; the number of groups is in the given argument.
     Group(usize),
 }
 
@@ -74,7 +72,7 @@ impl Stream {
             let row = product(table.dims.get(1..).unwrap_or_default());
             Some(inputs.tensor(index)?.elements() * row * bytes_of(table)?)
         });
-        // Statistics use 32 bits, or the input type if the input type is wider.
+        // Statistics are stored in 32 bits, or in the input type if it is wider.
         let wide = counted.dtype.map_or(4.0, |dtype| f64::from(dtype.bytes).max(4.0));
         let saved = Some(self.statistics_saved * statistics * wide);
         let bytes = sum(moved.chain(made).chain(typed).chain(rows).chain([saved]));
@@ -91,8 +89,8 @@ impl Stream {
             Some(Statistic::Row) => Some(per(*counted.dims.last()? as f64)),
             Some(Statistic::Shape(at)) => {
                 let sizes = inputs.integers(at).unwrap_or_default();
-                // If argument values were not recorded, the last dimension is assumed, because almost every
-                // norm uses it.
+                // If no argument values were recorded, the statistic is assumed to cover the last dimension,
+                // as in almost every norm.
                 let size = if sizes.is_empty() {
                     *counted.dims.last()? as f64
                 } else {

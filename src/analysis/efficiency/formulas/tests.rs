@@ -80,11 +80,12 @@ fn convolution(dims: &str, values: &str) -> Option<Demand> {
 
 #[test]
 fn a_convolution_of_any_rank_with_groups_counts_what_each_output_is_a_sum_of() {
-    // Two dimensions, stride 2: 4 × 4 outputs in each of 8 channels, each a sum of 3 × 3 × 3 products.
+    // Two dimensions, stride 2: 4 × 4 outputs in each of 8 channels; each output is a sum of 3 × 3 × 3
+    // products.
     let values = r#""[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1""#;
     let (flops, bytes) = figures(convolution("[1, 3, 8, 8], [8, 3, 3, 3], []", values));
     assert_eq!((flops, bytes), (2.0 * 128.0 * 27.0, 4.0 * (192.0 + 216.0 + 128.0)));
-    // One dimension, dilation 2, as many groups as channels: 10 − 2·2 = 6 outputs in each channel.
+    // One dimension, dilation 2, and one group per channel: 10 − 2·2 = 6 outputs in each channel.
     let values = r#""[1]", "[0]", "[2]", "False", "[0]", "4""#;
     let (flops, _) = figures(convolution("[2, 4, 10], [4, 1, 3], []", values));
     assert_eq!(flops, 2.0 * 48.0 * 3.0);
@@ -301,8 +302,8 @@ fn a_compiled_kernel_counts_the_ops_in_its_name_and_the_tensors_that_it_is_given
     let found =
         figures(demand("triton_poi_fused_add_silu_0", "[[4, 8], [4, 8], []]", types, "", ""));
     assert_eq!(found, (5.0 * 32.0, 4.0 * 64.0));
-    // The last tensor is the result of a product with a different shape, so the first tensor is
-    // changed in place.
+    // The last tensor is the result of a product with a different shape, so it is an input, and the first
+    // tensor is changed in place.
     let found = figures(demand(
         "triton_poi_fused__unsafe_view_mul_1",
         "[[2, 2, 8], [4, 8], []]",

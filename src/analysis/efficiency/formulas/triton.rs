@@ -2,15 +2,15 @@
 //! the tensors.
 //!
 //! Every tensor is read or written once. Inductor passes tensors changed in place first, then inputs, then
-//! new tensors. The trace does not record which tensors are inputs and which are results, but one case is
-//! recognizable. If the kernel name contains `unsafe_view`, the kernel reads the two-dimensional result of a
+//! new tensors. The trace does not record which tensors are inputs and which are results, but one case can be
+//! recognized. If the kernel name contains `unsafe_view`, the kernel reads the two-dimensional result of a
 //! product with a different shape. If the last tensor then still has two dimensions, it is an input. In this
 //! case, no result tensor is passed, and the kernel changes the first tensor in place, so it also reads this
 //! tensor. In all other cases, the number of bytes is a lower bound.
 //!
 //! A kernel that uses only part of a tensor, such as part of an embedding table, still receives the whole
-//! tensor as an argument. The number of elements that the kernel was launched for is then an upper limit for
-//! the number of elements counted from this tensor.
+//! tensor as an argument. In this case, at most as many elements of the tensor are counted as the kernel was
+//! launched for.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor};
@@ -24,11 +24,12 @@ pub(in crate::analysis::efficiency) struct Triton {
     flops: BTreeMap<String, f64>,
 }
 
-/// Words in the names of ops that read or write part of a tensor.
+/// Words in the names of ops that read or write only part of a tensor.
 const PARTIAL: [&str; 8] =
     ["embedding", "gather", "index", "narrow", "select", "slice", "split", "unbind"];
 
-/// Activation functions in gates. A gate reads both halves of one tensor for each element of the result.
+/// Activation functions that occur in gates. A gate reads one element from each half of a tensor for each
+/// element of the result.
 const GATES: [&str; 3] = ["gelu", "sigmoid", "silu"];
 
 impl Triton {
@@ -76,8 +77,8 @@ fn most_of_one(name: &str, inputs: &Inputs) -> Option<f64> {
     Some(if is_gate { 2.0 * launched } else { launched })
 }
 
-/// Number of elements for which a kernel was launched. The launch sizes are the last arguments: the number of
-/// result elements, and the number of terms that are added up for each element.
+/// Number of elements for which a kernel was launched. The last kernel arguments are the launch sizes: the
+/// number of result elements, and the number of terms that are added up for each result element.
 fn launched(inputs: &Inputs) -> Option<f64> {
     let last = inputs.positions().rev().map_while(|at| inputs.integer(at));
     last.map(|size| size as f64).reduce(|all, size| all * size)

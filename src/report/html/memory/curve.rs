@@ -79,8 +79,8 @@ fn extent(analysis: &Analysis, side: Side, usage: &DeviceUsage) -> (Nanos, Nanos
 }
 
 impl Scale {
-    /// The path of a stepped line. If several events share a column, the path keeps the lowest, highest and last level,
-    /// so that peaks keep their height.
+    /// The path of a stepped line. If several events fall into the same column of the drawing, the path keeps the
+    /// lowest, the highest and the last level, so that peaks keep their height.
     fn path(
         &self,
         side: Side,

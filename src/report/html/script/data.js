@@ -86,8 +86,7 @@ function addUp(t) {
   }
 }
 
-// Adds the idle time of a node to its ancestors. Idle time is not GPU time, so it has a separate
-// column.
+// Adds the idle time of a node to its ancestors. Idle time is not part of GPU time, so it has a separate column.
 function addIdle(t, entries) {
   t.idle1 = new Float64Array(t.size);
   t.idle2 = new Float64Array(t.size);

@@ -194,7 +194,7 @@ function memberLine(row, open) {
     element("span", { class: "dim title" }, folded(text)));
 }
 
-// The properties that distinguish a row from the rows with the same name.
+// The properties that distinguish a row from other rows with the same name.
 function rowTitle(row) {
   const facets = rows.facets
     .map((facet) => [facet.title, page.texts[facet.value[row]]])

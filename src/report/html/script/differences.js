@@ -153,7 +153,7 @@ function nextOrder(column, current, up) {
   return up ? { sort: "diff", dir: "down" } : { sort: "signed", dir: "up" };
 }
 
-// A list option for a change: its number and its sentence.
+// The entry of a change in the selection list: the change's number and sentence.
 function changeName(at) {
   const sentence = document.querySelector(`[data-change="${at}"] .sentence`)?.textContent ?? "a smaller change";
   return `${at + 1}. ${sentence.length > 60 ? sentence.slice(0, 59) + "…" : sentence}`;
@@ -198,7 +198,7 @@ function drawRows() {
   if (groups.length > shown.length) line.append(element("button", { type: "button", onclick: more }, "show more"));
 }
 
-// Rows of kernels without an op are named after their kernels.
+// Rows for kernels without an op are named after these kernels.
 function groupLabel(group) {
   return tree.kind[rows.node[group.members[0]]] === "g" ? kernelName(group.name) : name(group.name);
 }

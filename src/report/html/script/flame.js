@@ -1,6 +1,6 @@
 // Draws the merged tree as icicles: calls with the same stack of names form one frame, and the width of a frame
-// represents the frame's time. The two-sided view shows the baseline above the candidate, with the same order of
-// frames and the same scale; the differential view is a single icicle. A frame is merged with its only child if the
+// represents the frame's time. The two-sided view shows the baseline above the candidate, with frames in the same
+// order and to the same scale; the differential view is a single icicle. A frame is merged with its only child if the
 // child has the same time, because the stack does not branch there.
 
 const FRAME_HEIGHT = 18;
@@ -31,7 +31,8 @@ function view() {
 
 // A frame. `nodes` contains pairs of [node, node whose own time counts]. In the view from the thread down, both nodes
 // of a pair are the same node, and the time of all nodes below it counts as well. In the view from the kernels up,
-// the first node of a pair is closer to the thread in each deeper frame. The root frame contains all nodes.
+// each deeper frame moves the first node of every pair one call closer to the thread. The root frame contains all
+// nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -129,7 +130,7 @@ function collapse(frame) {
   }
 }
 
-// The time in a drawing that determines the width of a frame.
+// The time that determines the width of a frame in a drawing.
 function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
@@ -313,7 +314,7 @@ function zoomOf(frame) {
   return frame.root || !frame.nodes.length ? "" : idOf(frame.nodes[0][0]);
 }
 
-// Whether every call in the frame replaced other calls or was replaced. Such a frame is not colored as slower or
+// Whether every call in the frame replaced other calls or was replaced; if so, the frame is not colored as slower or
 // faster.
 function isReplacedFrame(frame) {
   return !frame.root && frame.nodes.length > 0 && frame.nodes.every(([node]) => isReplaced(node));

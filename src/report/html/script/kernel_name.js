@@ -13,7 +13,7 @@ const QUALIFIERS = /^(?:void|static|const|std::enable_if<.*?>::type)\s+/;
 // Namespace parts that carry no information.
 const ANONYMOUS = "(anonymous namespace)::";
 const NAMESPACES = /\b(?:at::native|at_cuda_detail|at::cuda|c10|detail|impl|[A-Z]+_\d+_NS|ROCPRIM_\d+_NS)::/g;
-// Kernels that run the function that their template arguments name.
+// Generic kernels, which run the function that is named in their template arguments.
 const LAUNCHERS = /(?:elementwise\w*|reduce|multi_tensor_apply|trampoline|index\w*|scatter_gather\w*|distribution\w*|CatArray\w*)_?[kK]ernel\w*$|^elementwise|_kernel_with_index$/;
 const WORD = /\b([A-Za-z_]\w*?(?:Functor|Op|Ops|_functor|kernel_cuda|_kernel_impl|kernel_impl|_kernel))\b/g;
 const DULL = /^(?:gpu_kernel_impl(?:_nocast)?|ReduceOp|TensorListOp|func_wrapper_t|BinaryFunctor|AUnaryFunctor|BUnaryFunctor|gpu_index_kernel)$/;
@@ -43,7 +43,7 @@ function shortened(name) {
   return cutShort(kept.length ? `${base}<${kept.join(", ")}>` : base);
 }
 
-// Parses a name that lists its type and tile, such as
+// Parses a kernel name that contains the type and tile size, such as
 // sm90_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x128x32_…
 function tuned(base) {
   const xmma = /^((?:sm\d+|cask\w*)_xmma_\w*?(?:gemm|fprop|dgrad|wgrad)\w*?)_((?:[a-z]*f\d+){2,}_?\w*?)_.*tilesize(\d+)x(\d+)/.exec(base);
@@ -57,7 +57,7 @@ function dtypeIn(text) {
   return ["tf32", "bf16", "f16", "f64", "f32", "s8"].find((type) => text.includes(type))?.replace(/^f(?=\d)/, "fp") || text;
 }
 
-// The type and the tile of a cutlass kernel.
+// The type and the tile size of a cutlass kernel.
 function traits(inside) {
   const tile = /_(\d{2,3})x(\d{2,3})_\d+x\d+/.exec(inside) || /(\d{2,3})x(\d{2,3})/.exec(inside);
   const type = /bf16|bfloat16/.test(inside) ? "bf16" : /tf32|s1688(?!4)/.test(inside) ? "tf32" : /f16|h1688/.test(inside) ? "fp16" : /sgemm|f32|float/.test(inside) ? "fp32" : "";

@@ -93,7 +93,7 @@ function followLink(event) {
   part.querySelector("h2")?.focus({ preventScroll: true });
 }
 
-// Adds to each change links to its call sites and to the timeline, and a copy button.
+// Gives each change a copy button, and links to the change's call sites and to the timeline.
 function addChangeLinks() {
   for (const row of document.querySelectorAll("[data-change]")) {
     const at = Number(row.dataset.change);

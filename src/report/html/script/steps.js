@@ -4,7 +4,7 @@ function perStep() {
   return state.get("unit") !== "total";
 }
 
-// A time on one side in ns, divided by the side's number of steps unless totals are shown.
+// A time on one side, in ns; divided by the side's number of steps unless totals are shown.
 function scaled(ns, side) {
   return perStep() ? ns / page.steps[side - 1] : ns;
 }
@@ -47,8 +47,8 @@ function ratio(time1, time2) {
   return Number(text) === 0 ? "" : text + "x";
 }
 
-// Describes how a time changed: a sign, a word, and a style that depends on the difference relative
-// to the larger time. A difference that is shown as zero has no color.
+// Describes how a time changed by a sign, a word and a style, which depend on the difference relative to the larger of
+// the two times. A difference that is shown as zero has no color.
 function change(time1, time2) {
   return changeOf(scaled(time1, 1), scaled(time2, 2), Number(decimals(Math.abs(difference(time1, time2)))) === 0);
 }

@@ -13,8 +13,8 @@ const timelineView = document.getElementById("timeline-view");
 const timelineInfo = document.getElementById("timeline-info");
 let pointed = -1;
 
-// Computes the position of each lane, the slices of each row sorted by start, and the slices of each node sorted by
-// side.
+// Computes the position of each lane, the slices in each row (sorted by start), and the slices of each node (sorted by
+// side).
 function layTimeline(data) {
   const slices = data.slices;
   const rowsOf = data.lanes.map((lane) => Array.from({ length: lane.rows }, () => []));
@@ -264,7 +264,7 @@ function timelineText() {
   return `Timeline: ${sideText(1)}, above ${sideText(2)}; in view: ${shown}. The left and right arrow keys move the view, + and − zoom, and 0 shows everything. With Shift, the arrow keys move from call to call. Enter zooms to the selected call, and Escape deselects it. The list below contains the same calls.`;
 }
 
-// Both times of a matched pair, or the name of the side that has an unmatched call.
+// For a matched pair, the times on both sides; for an unmatched call, the name of the side that has the call.
 function sliceFigures(at) {
   const { start, time: times, relation } = timeline.slices;
   const other = partnerOf(at);

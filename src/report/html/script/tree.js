@@ -33,8 +33,8 @@ function nodeTags(at) {
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
 
-// The first uid and the graph launch of the captured calls to which this uid belongs; undefined if the call was not
-// captured. Captured calls below one launch have consecutive uids.
+// For a captured call, the graph launch that it is below and the first uid of the captured calls below that launch;
+// undefined for any other call. Captured calls below one launch have consecutive uids.
 function capturedRange(side, uid) {
   return page.captured[side - 1].findLast(([first]) => uid >= first);
 }
@@ -99,7 +99,7 @@ function branch(at) {
   return element("div", { class: "branch", role: "presentation" }, line, below);
 }
 
-// Each level is indented, but deep levels less, so that chains of a hundred frames stay on the page.
+// Every level is indented, deep levels by a smaller amount, so that chains of a hundred frames stay on the page.
 const STEEP = 14;
 function indentOf(depth) {
   return Math.min(depth, STEEP) * 0.8 + Math.min(Math.max(depth - STEEP, 0), 60) * 0.12;

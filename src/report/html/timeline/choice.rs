@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 /// drawn call takes about 40 bytes.
 const NODES: usize = 1_500;
 
-/// The calls of the step to draw, in order, with the baseline's calls first.
+/// The calls of the step that are drawn, in order, with the baseline's calls first.
 pub(super) fn choose(
     analysis: &Analysis,
     shown: &Shown,
@@ -81,8 +81,8 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     causes.iter().map(around).collect()
 }
 
-/// The longest nodes. Half are the longest nodes overall, and half are the longest nodes near the causes. If too few
-/// nodes are near the causes, the longest remaining nodes fill the second half.
+/// Collects the longest nodes: half of them are the longest nodes overall, and half are the longest nodes near the
+/// causes. If too few nodes are near the causes, the longest remaining nodes fill the second half.
 struct Longest {
     /// The longest nodes overall, by time and id. The flag is true if the node is near a cause.
     of_all: First<(Reverse<Nanos>, MergedId, bool)>,
@@ -108,7 +108,7 @@ impl Longest {
     }
 }
 
-/// Keeps the `room` smallest of the keys that it is offered.
+/// Keeps the `room` smallest of the offered keys.
 struct First<K> {
     room: usize,
     keys: BinaryHeap<K>,
@@ -119,7 +119,7 @@ impl<K: Ord> First<K> {
         First { room, keys: BinaryHeap::with_capacity(room) }
     }
 
-    /// Offers a key. If there is no room, either the largest key so far or the new key is dropped and returned.
+    /// Offers a key. If there is no room, the largest key, which may be the new key, is dropped and returned.
     fn offer(&mut self, key: K) -> Option<K> {
         if self.keys.len() < self.room {
             self.keys.push(key);

@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 const PASSED_ON: i64 = 95;
 
 /// The calls that ran in the step on each side, in order. A call that spends nearly all its time in one child is
-/// omitted, because it adds no information. The nodes of `causes` are always kept.
+/// omitted, because it adds no information to that child. The nodes of `causes` are always kept.
 pub(super) fn calls(
     analysis: &Analysis,
     shown: &Shown,
@@ -22,7 +22,7 @@ pub(super) fn calls(
     calls
 }
 
-/// Drops a node if, on each side that has a call for the node, the call spends nearly all its time in one child.
+/// Drops a node if the node's call spends nearly all its time in one child on every side that has the call.
 fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &[CausePlace]) {
     let merged = analysis.diff().merged();
     let mut keeps = vec![false; merged.len()];

@@ -31,7 +31,7 @@ pub(super) struct Placed<'s> {
     pub(super) row: usize,
 }
 
-/// Identifies and orders lanes: on each side, host threads come before streams.
+/// A key that identifies a lane and determines the order of lanes: on each side, host threads come before streams.
 type Key = (Side, bool, Option<Stream>, ThreadId);
 
 /// Returns the lanes, their slices, and the number of omitted threads and streams per side.
@@ -76,7 +76,7 @@ fn key(analysis: &Analysis, slice: &Slice) -> Key {
     (slice.side, slice.is_gpu, stream, trace.thread_of(slice.event))
 }
 
-/// Keeps the lanes with the most time. Returns the number of dropped lanes per side.
+/// Keeps the lanes with the most time. Returns the number of lanes dropped on each side.
 fn keep_longest(of_lanes: &mut BTreeMap<Key, Vec<&Slice>>) -> PerSide<usize> {
     let mut dropped = PerSide::default();
     for (side, is_gpu) in Side::BOTH.into_iter().flat_map(|side| [(side, false), (side, true)]) {

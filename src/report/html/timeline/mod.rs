@@ -51,7 +51,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// A sentence about the calls that are shown and omitted.
+    /// A sentence that says which step is shown and which calls are omitted.
     pub(super) fn remark(&self) -> &str {
         &self.remark
     }
@@ -70,10 +70,9 @@ struct Slices {
     /// Node of each slice in the merged tree. The counterpart of a slice is the slice on the opposite side with the
     /// same node.
     node: Vec<usize>,
-    /// The kind of each slice as one letter; the page's tree uses the same letters.
+    /// The kind of each slice as one letter, as in the page's tree.
     kind: String,
-    /// The relation of each slice as one letter; the page's tree uses the same letters. `o` marks events launched
-    /// outside of the step.
+    /// The relation of each slice as one letter, as in the page's tree. `o` marks events launched outside of the step.
     relation: String,
 }
 
@@ -147,7 +146,7 @@ impl Slices {
     }
 }
 
-/// Whether host time is compared because the traces have no GPU events.
+/// Whether the traces have no GPU events, so that host time is compared instead.
 fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,

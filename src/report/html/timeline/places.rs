@@ -23,7 +23,7 @@ pub(super) struct CausePlace {
     pub(super) event: Option<usize>,
     /// Start of the cause on the side where it starts earlier, in ns since the start of the step.
     pub(super) from: i64,
-    /// End of the cause on the side where it ends later, including the GPU events that it launched.
+    /// End of the cause on the side where it ends later, including the GPU events that the cause's calls launched.
     pub(super) to: i64,
 }
 
@@ -52,11 +52,11 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     places
 }
 
-/// The time by which a cause is measured: its kind of idle time (`None` for GPU work), and whether the time of the
-/// nodes below is included.
+/// Which time measures a cause: the kind of idle time (`None` for GPU work), and whether the time of the nodes below
+/// the cause's node is included.
 fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
     let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-    // A cause without a node is the sum of many small causes. For such a sum, only the call sites' own time is
+    // A cause without a node is the sum of many small causes, for which only the time of the call sites themselves is
     // counted.
     (kind, if cause.node.is_some() { Extent::Below } else { Extent::Own })
 }
@@ -68,9 +68,8 @@ enum Extent {
     Below,
 }
 
-/// For each node, the time difference (candidate − baseline), with or without the nodes below the node. The
-/// difference is in one kind of idle time or in attributed time or, for host-only traces, in the sum of idle and
-/// attributed time.
+/// For each node, the time difference (candidate − baseline), with or without the nodes below the node. The time is
+/// one kind of idle time, or attributed time, or, in host-only traces, the sum of idle and attributed time.
 fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let mut differences: Vec<i64> = vec![0; merged.len()];

@@ -1,8 +1,8 @@
 //! Chooses the step that the timeline shows, and finds everything that ran in it.
 //!
-//! Only steps with a counterpart on the opposite side can be chosen. The step is chosen that contains the most
-//! leading causes, weighted by their time difference. If several steps do, the step whose time difference is closest
-//! to the median difference is chosen.
+//! Only steps with a counterpart on the opposite side can be chosen. Among these steps, the chosen step is the step in
+//! which the leading causes have the largest total time difference. Ties are broken in favor of the step whose own
+//! time difference is closest to the median.
 
 use super::Slice;
 use crate::analysis::Analysis;
@@ -12,7 +12,7 @@ use crate::trace::{EventId, Nanos, Trace};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::cmp::Reverse;
 
-/// A matched pair of steps or, if a side has no steps, the windows of both sides.
+/// A matched pair of steps or, if a side has no steps, the recorded windows of both sides.
 pub(super) struct Shown {
     step: Option<PerSide<StepId>>,
     start: PerSide<Nanos>,
@@ -165,7 +165,7 @@ fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec
     told
 }
 
-/// For each pair of steps, how far its time difference is from the median difference.
+/// For each pair of steps, how far the pair's time difference is from the median time difference of all pairs.
 fn distances(rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let differences: Vec<i64> = rows.iter().map(|(_, difference)| difference.0).collect();
     let mut sorted = differences.clone();

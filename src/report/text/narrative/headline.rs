@@ -97,7 +97,7 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     text
 }
 
-/// Whether the difference is significant, and the noise that the difference is compared with.
+/// Whether the difference is significant, and the noise with which the difference is compared.
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
     match (counts.baseline, counts.candidate) {
@@ -146,7 +146,7 @@ fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     }
 }
 
-/// A remark that the programs are identical, have little in common, or run nothing at all; `None` otherwise.
+/// A remark that the programs are identical, have little in common, or run nothing at all; `None` in all other cases.
 pub(super) fn state(analysis: &Analysis) -> Option<String> {
     let changes = analysis.changes();
     if !changes.has_work() {
@@ -191,7 +191,7 @@ pub(super) fn leading(analysis: &Analysis, certain: &Layer) -> String {
     }
 }
 
-/// The display names of the sides, or the file names if the display names are just `baseline` and `candidate`.
+/// The display names of the sides, or the file names if the sides have no display names of their own.
 pub(super) fn names(analysis: &Analysis) -> PerSide<String> {
     let names = PerSide::from_fn(|side| analysis.side_name(side).to_owned());
     if Side::BOTH.iter().any(|&side| names[side] != side.word()) {

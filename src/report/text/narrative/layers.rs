@@ -12,7 +12,7 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::cmp::Reverse;
 
-/// Relative differences in kernel time below this threshold are not mentioned.
+/// A relative difference in kernel time is mentioned only if it reaches this threshold.
 const SAME_SPEED: f64 = 0.03;
 
 /// The layers of a comparison's step-time difference.
@@ -20,7 +20,7 @@ pub(super) struct Layers {
     pub(super) certain: Layer,
     pub(super) other_speed: Layer,
     pub(super) within_noise: Layer,
-    /// The reason why the changes have no effects by replay, if there are changes.
+    /// Why no effects could be estimated by replay, if there are changes.
     pub(super) no_effects: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The noise that the unexplained parts of the difference are compared with.
+/// The noise with which the unexplained parts of the difference are compared.
 struct Noise {
     /// A part above this threshold exceeds the noise; `None` if the noise is unknown.
     spread: Option<Nanos>,
@@ -95,7 +95,7 @@ impl Noise {
         let shown = figures.with_unit(spread_us * 1e3);
         let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
         Noise {
-            // If the step time is within noise, each unexplained part of the difference is within noise, too.
+            // If the step time is within noise, so is each unexplained part of the difference.
             spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
             beyond: format!("Same program, different speed: beyond run-to-run noise ({shown})"),
             within: format!("Same program, different speed: within run-to-run noise ({shown})"),
@@ -227,7 +227,7 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
     is_shown(&line).then_some(line)
 }
 
-/// A remark such as `the same kernels take 1.36 times as long`; `None` if the ratio is too small to mention.
+/// A remark such as `the same kernels take 1.36 times as long`; `None` if the ratio is too close to 1 to mention.
 fn kernel_speed(analysis: &Analysis) -> Option<String> {
     let is_other_speed =
         |ratio: &f64| (ratio - 1.0).abs() >= SAME_SPEED && analysis.measure() == Measure::GpuTime;
@@ -235,7 +235,7 @@ fn kernel_speed(analysis: &Analysis) -> Option<String> {
     Some(format!("the same kernels take {ratio:.2} times as long"))
 }
 
-/// Whether the line is shown; a line whose cost rounds to zero is not.
+/// Whether the line is shown; a line is hidden if its cost rounds to zero.
 fn is_shown(line: &Line) -> bool {
     !line.shown.starts_with('±')
 }

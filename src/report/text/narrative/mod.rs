@@ -32,7 +32,7 @@ pub struct Narrative {
     pub inputs: String,
     /// The headline, such as `37% slower: 9.48 → 13.03 ms per step`.
     pub headline: String,
-    /// Whether the difference is significant, and the noise that the difference is compared with; or the reason why
+    /// Whether the difference is significant, and the noise with which the difference is compared; or why the
     /// significance is unknown.
     pub confidence: String,
     /// The leading change with its cost, or a statement that no change was found.
@@ -49,11 +49,11 @@ pub struct Narrative {
     pub within_noise: Layer,
     /// Whether the figures for the changes are effects by replay.
     pub has_effects: bool,
-    /// The reason why no effects were estimated by replay; `None` if they were, or if there are no changes.
+    /// Why no effects were estimated by replay; `None` if effects were estimated, or if there are no changes.
     pub no_effects: Option<String>,
     /// Remarks about times that the figures do not include.
     pub remarks: Vec<String>,
-    /// How much the runs on each side vary, for sides with several runs.
+    /// For each side with several runs, how much the runs vary.
     pub runs: Vec<String>,
     /// Suggested actions, at most three, most useful first.
     pub next: Vec<Action>,
@@ -63,7 +63,7 @@ pub struct Narrative {
 /// A layer of the narrative: parts of the step-time difference that are equally certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// A description of what the parts have in common.
+    /// The title of the layer, which says what its parts have in common.
     pub title: String,
     /// The parts of the layer, largest first.
     pub lines: Vec<Line>,
@@ -86,7 +86,8 @@ pub struct Line {
     /// The effect of the change on the candidate's step, which contains all other changes; `None` if this effect is
     /// the same as the cost.
     pub last: Option<String>,
-    /// First call site of the change; empty if unknown or if the sentence names it.
+    /// First call site of the change; empty if the call site is unknown or if the sentence already names the call
+    /// site.
     pub place: String,
     /// The usual cause of this kind of change; empty if unknown.
     pub usual: String,
@@ -147,8 +148,8 @@ impl Narrative {
         all.into_iter().filter(|layer| !layer.lines.is_empty())
     }
 
-    /// A summary such as `and 3 smaller, together +0.10 ms` of a layer's lines after the first `shown` lines; `None` if
-    /// there are no such lines.
+    /// A summary of a layer's lines after the first `shown` lines, such as `and 3 smaller, together +0.10 ms`; `None`
+    /// if there are no further lines.
     pub fn rest(&self, layer: &Layer, shown: usize) -> Option<String> {
         let others = layer.lines.get(shown..).filter(|others| !others.is_empty())?;
         let sum: Nanos = others.iter().map(|line| line.cost).sum();

@@ -270,8 +270,8 @@ impl Builder {
         }
     }
 
-    /// Adds an allocation or a free. Like flow arrows, allocations and frees count as events that
-    /// the alignment ignores.
+    /// Adds an allocation or a free. Like flow arrows, allocations and frees are counted among the
+    /// events that the alignment ignores.
     fn add_memory(&mut self, fields: &Fields<'_>, spot: Spot) {
         self.leave_out(fields);
         let args = fields.args.memory;

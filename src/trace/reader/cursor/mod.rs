@@ -1,12 +1,12 @@
 //! Walks over indexed text and returns the keys and values in order.
 //!
 //! The cursor allocates and decodes nothing: values are slices of the text. Every token is checked
-//! against the JSON grammar. An unescaped quote swaps the inside and the outside of strings, and
-//! only the first irregular token reveals such a swap.
+//! against the JSON grammar. After an unescaped quote, the inside and the outside of strings are
+//! swapped, and only the first irregular token reveals the swap.
 
 mod skip;
 
-/// The reason why the cursor cannot continue.
+/// Why the cursor cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The text ends before the value does.
@@ -26,7 +26,7 @@ pub(super) enum Value<'a> {
     Text(&'a [u8]),
     /// A number, `true`, `false`, or a word that JSON does not define.
     Scalar(&'a [u8]),
-    /// An object or list including its brackets.
+    /// An object or list, including its brackets.
     Composite(&'a [u8]),
     Null,
 }
@@ -50,7 +50,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Creates a cursor at the first indexed position that is not before `from`.
+    /// Creates a cursor at the first indexed position at or after `from`.
     pub(super) fn new(text: &'a [u8], index: &'a [u32], from: usize) -> Self {
         let at = index.partition_point(|&position| (position as usize) < from);
         Cursor { text, index, at, bare_words: 0 }
@@ -67,8 +67,8 @@ impl<'a> Cursor<'a> {
     pub(super) fn consumed(&self) -> usize {
         match self.index.get(self.at) {
             Some(&position) => position as usize,
-            // A string or number is only read if the following token is known, so the last consumed
-            // token must be one byte long.
+            // A string or number is read only if the token after it is known, so if there is no
+            // next token, the last consumed token must be one byte long.
             None => self.passed(),
         }
     }
@@ -143,8 +143,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Moves from a member of an object to the key of the next member, or past the end of the
-    /// object; returns whether the object ended. Counts superfluous commas.
+    /// Moves from a member of an object to the key of the next member or, if there is none, past
+    /// the end of the object. Returns whether the object ended. Counts superfluous commas.
     #[inline]
     pub(super) fn members_end(&mut self, extra_commas: &mut u32) -> Result<bool, Stop> {
         let mut commas = 0;

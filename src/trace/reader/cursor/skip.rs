@@ -2,7 +2,8 @@
 
 use super::{Cursor, Stop};
 
-/// Maximum nesting depth. Text such as a gigabyte of `[` is rejected at this depth.
+/// Maximum nesting depth. Values nested more deeply, as in a gigabyte of `[`, are rejected at this
+/// depth.
 const MAX_DEPTH: u32 = 512;
 
 impl Cursor<'_> {
@@ -39,8 +40,8 @@ impl Cursor<'_> {
     }
 }
 
-/// The role of a token, determined by its first byte: it opens or closes an object or list, ends or
-/// starts a value, or is a word that must be examined.
+/// The role of a token, determined by its first byte: a token opens or closes an object or list,
+/// ends or starts a value, or is a word that must be examined.
 const ROLES: [u8; 256] = {
     let mut roles = [WORD | ENDS | STARTS; 256];
     let mut digit = b'0';

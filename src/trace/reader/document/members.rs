@@ -13,8 +13,8 @@ use super::{After, Document, State};
 /// Maximum nesting depth of skipped values.
 const MAX_DEPTH: u32 = 512;
 
-/// Number of top-level keys that are remembered for an error message about a document that is not a
-/// trace.
+/// Number of top-level keys to remember for the error message that is shown if the document is not
+/// a trace.
 const KEPT_KEYS: usize = 8;
 
 impl Document {

@@ -11,10 +11,10 @@
 //! }                            Done
 //! ```
 //!
-//! A walk ends where the window ends, or where the text is not JSON. A walk reports how much text
-//! was used, so the next window starts at an element, never inside a string. Events that resemble
-//! earlier events need neither a walk nor a window: [`Document::skim`] reads such events as long as
-//! they directly follow each other.
+//! A walk ends at the end of the window, or at text that is not JSON. It reports how much text was
+//! used, so the next window always starts at an element and never inside a string. Events that
+//! resemble earlier events need neither a walk nor a window: [`Document::skim`] reads such events
+//! as long as they directly follow each other.
 
 mod members;
 
@@ -100,11 +100,11 @@ pub(super) enum Frame {
 pub(super) struct Walked {
     /// Number of bytes of the window that are no longer needed.
     pub(super) used: usize,
-    /// The reason why the walk ended.
+    /// Why the walk ended.
     pub(super) end: End,
 }
 
-/// The reason why a walk ended.
+/// Why a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// The document ends.
@@ -157,8 +157,8 @@ impl Document {
     /// Returns the number of bytes read; the text starts at offset `base` of the file.
     pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
         let mut used = 0;
-        // The text between the last two events, up to the opening brace of the second event,
-        // because this text usually repeats.
+        // The text between the last two events, up to the opening brace of the second event. It is
+        // remembered because it usually repeats.
         let mut gap = &text[..0];
         while let State::Elements(after) = self.state
             && self.known.is_useful()
@@ -259,7 +259,7 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Starts reading events that are written one per line, without a list around them.
+    /// Starts reading events that are written one per line and are not enclosed in a list.
     pub(super) fn enter_lines(&mut self) {
         self.note(Oddity::BareEvents, 0);
         self.has_trace_events = true;
@@ -267,8 +267,8 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Continues inside the list of events, which was closed at `offset` although more events
-    /// follow after `bytes` bytes of different text.
+    /// Continues inside the list of events. The list was closed at `offset`, but more events follow
+    /// after `bytes` bytes of other text.
     pub(super) fn enter_again(&mut self, offset: u64, bytes: u64) {
         self.count(Oddity::StrayBracket, 1, offset);
         self.lose_passed(offset);
@@ -277,14 +277,14 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Continues in the object around the event list, which was not closed.
+    /// Continues in the object that contains the event list, after a list that was not closed.
     pub(super) fn leave_events(&mut self, offset: u64) {
         self.count(Oddity::MissingBracket, 1, offset);
         self.member = After::Comma;
         self.state = State::Members;
     }
 
-    /// Whether the file may end after the events, because no bracket around them is open.
+    /// Whether the file may end after the events, because no enclosing bracket is open.
     pub(super) fn may_end(&self) -> bool {
         let is_open = self.was_closed || self.frame == Frame::Lines;
         is_open && matches!(self.state, State::Elements(_))
@@ -424,7 +424,7 @@ impl Document {
 }
 
 /// Whether an event was not closed and therefore contains the next events. If text is damaged at or
-/// before an event, an event that contains another event counts as unclosed.
+/// before an event, and the event contains another event, the event counts as unclosed.
 fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
         || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))

@@ -9,11 +9,11 @@
 //! └────────────── step ────────────────┘└─ text ──┘└──────── step ───────────┘└ number
 //! ```
 //!
-//! An event is known if its text consists of known steps, and each step also followed the previous
-//! step in an earlier event. Between the steps there may be strings, plain numbers, and lists that
-//! are plain or identical to a remembered list. The tokens of an event depend only on the text that
-//! starts with the event's `{`, so reading without the index yields the same tokens as reading with
-//! the index. All other events are read with the index, and their steps are learned.
+//! An event is known if its text consists of known steps, and each of these steps has followed the
+//! step before it in an earlier event. Between the steps there may be strings, plain numbers, plain
+//! lists, and lists that are equal to a remembered list. The tokens of an event depend only on the
+//! text that starts with the event's `{`, so reading without the index yields the same tokens as
+//! reading with the index. All other events are read with the index, and their steps are learned.
 
 mod learn;
 mod lists;
@@ -76,10 +76,10 @@ enum Then {
     End,
 }
 
-/// Maximum patience for searching for known events. The search is abandoned if it does not pay off:
-/// a miss costs about ten times as much as a known event saves. A known event adds 1 to the
-/// patience, up to this limit. A miss subtracts [`MISS`] from the patience; once the patience is 0,
-/// all events are read with the index.
+/// Maximum patience for searching for known events. The search is abandoned if it does not pay off,
+/// because a miss costs about ten times as much time as a known event saves. A known event adds 1
+/// to the patience, up to this limit. A miss subtracts [`MISS`] from the patience; once the
+/// patience is 0, all events are read with the index.
 const PATIENCE: u32 = 16 * 1024;
 /// The amount by which a miss reduces the patience.
 const MISS: u32 = 8;
@@ -189,8 +189,8 @@ impl Known {
         }
     }
 
-    /// The slow path for text that does not start with the most likely step. Moves the step that is
-    /// found one position forward in the list.
+    /// The slow path for text that does not start with the most likely step. Moves the step one
+    /// position forward in the list when the step is found.
     #[inline(never)]
     fn next_of_others(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let others = &self.steps[step].after[1..];

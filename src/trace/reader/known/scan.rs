@@ -91,8 +91,8 @@ fn special_bytes(word: u64) -> u64 {
 
 /// Position after the number that starts at `start`: an optional sign, digits, and optionally a
 /// decimal point with more digits. Returns `None` if the text has no number at that position, or a
-/// number that JSON does not allow (`020`, `20.`). Whether the number ends at this position depends
-/// on the next byte, which the caller must check.
+/// number that JSON does not allow (`020`, `20.`). The caller must check the next byte to determine
+/// whether the number ends at this position.
 #[inline]
 pub(super) fn number_end(text: &[u8], start: usize) -> Option<usize> {
     short_number_end(text, start).or_else(|| any_number_end(text, start))
@@ -194,8 +194,8 @@ pub(in super::super) fn behind_blanks(text: &[u8], mut at: usize) -> Option<usiz
     }
 }
 
-/// Position after the spaces that start at `at`, counting at most seven spaces. Lines are indented
-/// by many spaces, so a whole word of bytes is tested at once.
+/// Position after the spaces that start at `at`, counting at most seven spaces. Lines may be
+/// indented by many spaces, so the spaces are tested one word (eight bytes) at a time.
 #[inline]
 fn behind_spaces(text: &[u8], at: usize) -> usize {
     let Some(word) = words::at(text, at) else { return at };

@@ -1,4 +1,4 @@
-//! A known event must produce the same fields as the index.
+//! Reading an event as a known event must produce the same fields as reading it with the index.
 
 use super::super::cursor::Cursor;
 use super::super::event::{self, Fields};
@@ -21,8 +21,8 @@ const EVENTS: [&str; 8] = [
     r#"{"name": "x", "args": {}, "ph": "i", "s": "g", "ok": true, "args": {"External id": 9}}, {"#,
 ];
 
-/// Reads the event at the beginning of `text` with an index; returns its fields and its end, unless
-/// the event is irregular.
+/// Reads the event at the beginning of `text` with an index. Returns the event's fields and end
+/// position, unless the event is irregular.
 fn with_index(text: &str) -> Option<(String, usize)> {
     let mut index = Vec::new();
     index_scalar(text.as_bytes(), &mut index);

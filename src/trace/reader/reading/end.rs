@@ -1,4 +1,4 @@
-//! Finishes reading a file, and returns a trace or the reason why the file is not a trace.
+//! Finishes reading a file, and returns a trace or an error that says why the file is not a trace.
 
 use super::super::document::State;
 use super::super::oddity::Oddity;
@@ -35,7 +35,8 @@ impl Reading<'_, '_> {
         Ok(trace)
     }
 
-    /// Adds a note that the text ends before the document does, which is an error under `--strict`.
+    /// Adds a note that the text ends before the document does; under `--strict`, returns an error
+    /// instead.
     fn note_truncation(&mut self, notes: &mut Notes) -> Result<()> {
         let total = self.document.builder.total_events();
         let kept = self.block.base();

@@ -26,8 +26,9 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Continues where the file ends before the last value does: the file is truncated, or an
-    /// unclosed event contains all text that follows it. Returns `false` if nothing more follows.
+    /// Handles a file that ends before the last value does, either because the file is truncated or
+    /// because an unclosed event contains all text that follows it. Returns `false` if nothing more
+    /// follows.
     pub(super) fn mend_last(&mut self) -> Result<bool> {
         match self.document.state() {
             State::Elements(after) if !self.block.content().is_empty() => self.mend_element(after),
@@ -86,8 +87,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Whether the text continues with a key of the trace's top-level object instead of an event,
-    /// because the list of events was not closed.
+    /// Whether the next text is a key of the trace's top-level object rather than an event, which
+    /// means that the list of events was not closed.
     fn is_header(&mut self) -> Result<bool> {
         loop {
             match repair::starts_header(self.block.content()) {
@@ -120,7 +121,7 @@ impl Reading<'_, '_> {
             let event = repair::next_event(content, at_end);
             let list = events_start(content);
             // The text before the event list may contain an event. If the text in memory ends too
-            // early to decide, more text is read; otherwise the result would depend on where the
+            // early to decide, more text is read, so that the result does not depend on where the
             // block ends.
             let is_decided = |start: &usize| match event {
                 Ok(_) => true,

@@ -1,8 +1,9 @@
 //! Defines one [`TraceSource`] for each recorder whose files can be read. All sources produce the
 //! same kind of trace.
 //!
-//! The content of a file, not the file name, decides which source reads the file. After reading,
-//! nothing depends on the recorder; [`Header::recorder`] only stores the name of the recorder.
+//! The source that reads a file is chosen by the file's content, not by the file name. After
+//! reading, nothing depends on the recorder; [`Header::recorder`] only stores the name of the
+//! recorder.
 
 mod kineto;
 mod nsight;

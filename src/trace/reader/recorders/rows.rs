@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Maximum length of a string in bytes. The length is limited because each row looks up its
-/// strings, and many rows may share the same long string.
+/// strings, so a long string that many rows share would be hashed many times.
 const LONGEST: usize = 1 << 16;
 
 /// The beginning of a string, limited to [`LONGEST`] bytes.
@@ -61,7 +61,7 @@ impl Rows {
         Ok(Uid(uid))
     }
 
-    /// Raises the row count to `total`, if fewer rows were counted so far.
+    /// Raises the row count to `total` if fewer rows have been counted so far.
     pub(super) fn count_all(&mut self, total: u64) {
         self.trace.total_events = self.trace.total_events.max(total);
     }

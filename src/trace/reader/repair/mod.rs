@@ -8,10 +8,10 @@
 //!                     └ opens               closes ┘ └ the next key of an event follows
 //! ```
 //!
-//! So a quote is treated as the end of a string only if it is followed by the next key of an event
-//! or by the event's end. If the repaired text is still not an event, the event is lost. Neither
-//! the repair nor the search for the continuation goes beyond the next text that looks like the
-//! start of an event, and the result does not depend on how much text is in memory.
+//! A quote is therefore treated as the end of a string only if it is followed by the next key of an
+//! event or by the event's end. If the repaired text is still not an event, the event is lost.
+//! Neither the repair nor the search for the continuation goes beyond the next text that looks like
+//! the start of an event. The result does not depend on how much text is in memory.
 
 mod rewrite;
 
@@ -78,9 +78,9 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
-/// Position of the next event. If there is no event, the error is the position from which `text`
-/// must be kept if more text follows (not `at_end`): the text before a `{` shows whether the object
-/// is the value of a key.
+/// Position of the next event. If there is no event, the error is a position: if more text follows
+/// (not `at_end`), `text` must be kept from that position on, because the text before a `{` shows
+/// whether the object is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
@@ -97,8 +97,8 @@ fn before(text: &[u8], at: usize) -> usize {
     text[..at].trim_ascii_end().len().saturating_sub(1)
 }
 
-/// Whether an event starts inside the element, which means that the element was not closed and
-/// contains the events after it.
+/// Whether an event starts inside the element. If so, the element was not closed, and it contains
+/// the events after it.
 pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
@@ -145,7 +145,7 @@ pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }
 
-/// Number of events in unreadable text, as far as the events can be counted; at least 1.
+/// Number of events in unreadable text, as far as they can be counted, but at least 1.
 pub(super) fn events_in(stretch: &[u8]) -> u32 {
     phases(stretch, stretch.len()).max(1)
 }
@@ -312,8 +312,8 @@ mod tests {
         assert_eq!(next_event(br#"]}, {"a": 1}, {"na"#, false), Err(12));
         assert_eq!(next_event(br#""args": "#, false), Err(6));
         assert_eq!(next_event(b"]}]", false), Err(2));
-        // At the end of the file, the truncated object is not an event, but an object inside the
-        // truncated object may be an event.
+        // An object that is truncated by the end of the file is not an event, but an object inside
+        // it may be one.
         let cut = br#"{"id": 0, "na": [ {"ph": "X"}"#;
         assert_eq!((next_event(cut, false), next_event(cut, true)), (Err(0), Ok(18)));
         assert!(holds_event(br#"{"args": [1, {"ph": "X"}"#));

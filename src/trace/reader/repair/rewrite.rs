@@ -98,7 +98,7 @@ impl<'a> Rewriter<'a> {
         (length > 0).then_some(())
     }
 
-    /// Writes a list, or an object inside the arguments, regardless of its contents.
+    /// Writes a list, or an object inside the arguments, whatever values it contains.
     fn nested(&mut self) -> Option<()> {
         let mut open = Vec::new();
         loop {

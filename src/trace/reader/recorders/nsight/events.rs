@@ -81,7 +81,7 @@ pub(super) fn read(name: &str, bytes: &[u8]) -> Result<Rows> {
 const DEVICE: [&str; 7] =
     ["id", "name", "totalMemory", "smCount", "computeMajor", "computeMinor", "threadsPerWarp"];
 
-/// Columns that all GPU work tables have.
+/// Columns that every table of GPU work has.
 const ON_GPU: [&str; 6] = ["start", "end", "deviceId", "streamId", "correlationId", "globalPid"];
 
 /// The data that was read so far.
@@ -187,7 +187,7 @@ impl Reading<'_> {
             self.rows.leave_out_untimed("NVTX range without an end");
             return Ok(());
         };
-        // Older exports store an empty string instead of no string.
+        // If there is no string, older exports store an empty string.
         let text = match row.values[3] {
             Value::Text(text) if !text.is_empty() => String::from_utf8_lossy(text).into_owned(),
             Value::Text(_) | Value::Null => self.string(self.whole(row, 4, "textId")?),

@@ -4,9 +4,8 @@
 //! ├ pre_forward (blocks.3) ┤   ops of the block   ├ post_forward (blocks.3) ┤
 //! ├ nn.Module: blocks_3 ────────────────────────────────────────────────────┤
 //! ```
-//! If a forward pass begins before the recording or ends after the recording, the module call
-//! extends to the beginning or the end of the recording, and its name is marked: `nn.Module:
-//! blocks_3 (cut)`.
+//! If only a part of a forward pass was recorded, the module call extends to the beginning or the
+//! end of the recording, and its name is marked as cut: `nn.Module: blocks_3 (cut)`.
 
 use super::nvtx::{Edge, module_name};
 use crate::trace::CUT_MODULE;

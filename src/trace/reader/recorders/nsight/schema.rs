@@ -1,4 +1,4 @@
-//! Parses the column names from the text of a `CREATE TABLE` statement.
+//! Reads the column names from a `CREATE TABLE` statement.
 
 /// A table in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(super) struct Table {
     pub(super) columns: Vec<String>,
     /// The column that is the row id, if there is one.
     pub(super) row_id: Option<usize>,
-    /// The reason why the table cannot be read; `None` if the table can be read.
+    /// Why the table cannot be read; `None` if the table can be read.
     pub(super) unread: Option<&'static str>,
 }
 

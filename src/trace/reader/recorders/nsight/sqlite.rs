@@ -7,8 +7,8 @@
 //!
 //! Only the features that Nsight Systems exports use are supported: UTF-8, tables with row ids, and
 //! no write-ahead log. All other databases are rejected. Each page may be used only once, so a
-//! damaged or hostile file can neither cause an endless loop nor expand to more data than the file
-//! has bytes.
+//! damaged or hostile file can neither cause an endless loop nor produce more data than its own
+//! size.
 
 use super::schema::{self, Table};
 use crate::error::{Error, ErrorKind, Place, Result};

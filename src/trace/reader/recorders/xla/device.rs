@@ -1,4 +1,4 @@
-//! Reads devices and versions from the statistics of planes.
+//! Reads devices and versions from the plane statistics.
 
 use super::space::Stat;
 use crate::trace::header::Device;

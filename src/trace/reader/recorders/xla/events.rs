@@ -17,7 +17,7 @@ use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// The uids of the events, if these uids differ from the positions in the profile.
+/// The uids of the events, for profiles in which uids differ from positions.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Numbering<'n> {
     /// The uid of each event, in profile order; empty if uids equal positions.
@@ -71,7 +71,7 @@ pub(super) fn read(name: &str, bytes: &[u8], numbering: Numbering<'_>) -> Result
     Ok(reading.rows)
 }
 
-/// The reason why a plane cannot be read.
+/// Why a plane cannot be read.
 enum Failed {
     Broken(Broken),
     Limit(Error),
@@ -244,8 +244,8 @@ impl<'a> Reading<'a, '_> {
                 let thread = self.rows.thread(plane.name, &tid, line.name);
                 let spot = (uid, thread, times(line, &event).0);
                 let event = memory::event(spot, sign, &plane.named(&event.stats)?);
-                // Like Kineto's memory events, these events count as events that comparisons
-                // ignore.
+                // Like Kineto's memory events, these events are counted among the events that
+                // comparisons ignore.
                 self.rows.leave_out("memory event");
                 self.rows.trace().memory.extend(event);
                 continue;
@@ -305,7 +305,8 @@ impl<'a> Reading<'a, '_> {
         self.rows.set_arguments(event, Arguments { dims, types, ..Arguments::default() });
     }
 
-    /// Adds programs and scopes around ops and launches, and also ops around launches.
+    /// Adds the programs and scopes that enclose ops and launches, and the ops that enclose
+    /// launches.
     fn add_scopes(&mut self) -> Result<()> {
         let mut ran = Vec::new();
         for mut item in std::mem::take(&mut self.items) {

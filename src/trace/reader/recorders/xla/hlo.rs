@@ -117,7 +117,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The shapes and the element types of an op's inputs, each as a JSON list in Kineto's format.
+    /// Two JSON lists in Kineto's format: the shapes and the element types of an op's inputs.
     pub(super) fn inputs(&self, op: usize) -> (String, String) {
         let operands = self.instructions[op].operands.iter().take(MOST_INPUTS);
         let shapes = operands.filter_map(|id| Some(&self.instructions[*self.by_id.get(id)?].shape));

@@ -76,7 +76,7 @@ pub(super) fn event<'n>(
     if name.starts_with("end: ") {
         return Err("end of an op");
     }
-    // The number of these events depends on how the threads of a pool share the ops.
+    // The number of these events depends on how the ops are distributed over the threads of a pool.
     if name == "ThunkExecutor::Execute" {
         return Err("executor of CPU ops");
     }

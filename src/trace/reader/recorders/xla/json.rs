@@ -162,8 +162,8 @@ impl Planes {
             }
             ("X", Some(pid), Some(tid)) if event.ts.is_number() => {
                 let plane = self.planes.entry(pid).or_default();
-                // Some events have a shortened name, and `long_name` contains the name from the
-                // profile.
+                // In some events, the name is shortened; `long_name` then contains the full name
+                // from the profile.
                 if let Some(Value::String(name)) = event.args.remove("long_name")
                     && !name.starts_with('%')
                 {

@@ -9,8 +9,8 @@ use crate::trace::ids::{ThreadId, Uid};
 use crate::trace::memory::{MemoryDevice, MemoryEvent};
 use crate::trace::time::Nanos;
 
-/// 1 for the name of an allocation event, -1 for the name of a free event, `None` for any other
-/// name.
+/// Returns 1 for the name of an allocation event, -1 for the name of a free event, and `None` for
+/// any other name.
 pub(super) fn sign(name: &str) -> Option<i64> {
     match name {
         "MemoryAllocation" => Some(1),
@@ -40,7 +40,7 @@ pub(super) fn event(
         bytes: sign * bytes.max(0),
         address: number("addr"),
         allocated: number("bytes_allocated"),
-        // 0 means that the allocator does not count reserved bytes.
+        // The value 0 means that the allocator does not count reserved bytes.
         reserved: number("bytes_reserved").filter(|bytes| *bytes > 0),
         order: Some(i64::from(uid.0)),
     })

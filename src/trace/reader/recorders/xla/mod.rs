@@ -7,8 +7,9 @@
 //! ```
 //!
 //! The uid of an event is its position among the events in all lines of all planes, in file order.
-//! Calls that the reader adds for programs, scopes and ops around launches get the uids after the
-//! last event. In `*.trace.json.gz`, the uid of an event is its position in `traceEvents`.
+//! Calls that the reader adds for programs, scopes, and ops that enclose launches get the uids
+//! after the last event. In `*.trace.json.gz`, the uid of an event is its position in
+//! `traceEvents`.
 
 mod device;
 mod encode;

@@ -1,4 +1,5 @@
-//! Derives the program and scope calls around ops from the order in which a thread ran the ops.
+//! Derives the program and scope calls that enclose ops from the order in which a thread ran the
+//! ops.
 //!
 //! ```text
 //! jit_step/jvp/layer_0/dot  ├─┤                    jit_step
@@ -14,10 +15,10 @@ use crate::trace::texts::TextId;
 use crate::trace::time::Nanos;
 use std::rc::Rc;
 
-/// Maximum number of scopes around an op; scopes nested more deeply are omitted.
+/// Maximum number of scopes that enclose an op; scopes nested more deeply are omitted.
 const DEEPEST: usize = 48;
 
-/// An op that ran, with the scopes around it.
+/// An op that ran, and the scopes that enclose it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Ran {
     pub(super) thread: ThreadId,
@@ -42,7 +43,7 @@ pub(super) struct Step {
     pub(super) op_of: Option<i64>,
 }
 
-/// A call around ops.
+/// A call that encloses ops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scope {
     pub(super) thread: ThreadId,
@@ -51,7 +52,7 @@ pub(super) struct Scope {
     pub(super) step: Step,
 }
 
-/// The calls around the ops, each before the calls below it.
+/// The calls that enclose the ops, in preorder.
 pub(super) fn scopes(mut ops: Vec<Ran>) -> Vec<Scope> {
     ops.sort_by_key(|op| (op.thread, op.start, std::cmp::Reverse(op.end)));
     let mut scopes: Vec<Scope> = Vec::new();

@@ -48,7 +48,7 @@ pub(super) enum Stat<'a> {
 }
 
 impl Stat<'_> {
-    /// The value as a number, which some versions write as a string.
+    /// The value as a number; some versions write the number as a string.
     pub(super) fn number(self) -> Option<i64> {
         match self {
             Stat::Number(number) => Some(number),

@@ -1,6 +1,6 @@
 //! Reads the fields of a protobuf message without a schema and without copying.
 
-/// A message: the bytes of the message, and the offset of the bytes in the file.
+/// The bytes of a message, and their offset in the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Message<'a> {
     bytes: &'a [u8],
@@ -11,7 +11,7 @@ pub(super) struct Message<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Value<'a> {
     Number(u64),
-    /// Eight bytes, as in a double. No field that is read has this type.
+    /// Eight bytes, as in a double. The reader uses no field of this type.
     Fixed,
     Message(Message<'a>),
 }
