@@ -219,8 +219,8 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
     });
     let line = |row: &AnnotatedRow| {
         let sides = |show: &dyn Fn(&AnnotatedFigures) -> String| {
-            let [one, two] = Side::BOTH
-                .map(|side| row.figures[side].as_ref().map_or("–".to_owned(), |f| show(f)));
+            let [one, two] =
+                Side::BOTH.map(|side| row.figures[side].as_ref().map_or("–".to_owned(), show));
             if one == two { one } else { format!("{one} → {two}") }
         };
         let mut note = format!("×{}", sides(&|f| f.count.to_string()));
