@@ -60,7 +60,7 @@ fn the_brief_of_a_fleet_has_the_headline_the_counts_and_the_first_findings() {
     let out = tempfile::tempdir().expect("a folder");
     let at = out.path().to_str().expect("UTF-8");
     let run = fleet(&["run", "before", "after", "-o", at, "--format", "brief"]);
-    let text = String::from_utf8(run.stdout.clone()).expect("UTF-8");
+    let text = String::from_utf8(run.stdout).expect("UTF-8");
     assert!(text.len() <= tracetree::report::LONGEST_BRIEF, "{} bytes", text.len());
     let value = |key: &str| {
         let found = text.lines().find_map(|line| line.strip_prefix(&format!("{key}: ")));
