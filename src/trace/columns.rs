@@ -6,6 +6,7 @@ use super::header::Header;
 use super::ids::{ArgumentsId, EventId, ThreadId, Uid};
 use super::losses::Losses;
 use super::memory::MemoryEvent;
+use super::near::Near;
 use super::notes::Notes;
 use super::sparse::Sparse;
 use super::texts::{TextId, Texts};
@@ -143,12 +144,12 @@ pub enum FlowEnd {
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     pub(crate) source: String,
-    pub(crate) uids: Vec<Uid>,
+    pub(crate) uids: Near<Uid, u16>,
     pub(crate) categories: Vec<Category>,
     pub(crate) names: Vec<TextId>,
-    pub(crate) event_threads: Vec<ThreadId>,
-    pub(crate) starts: Vec<Nanos>,
-    pub(crate) durations: Vec<Nanos>,
+    pub(crate) event_threads: Near<ThreadId, i16>,
+    pub(crate) starts: Near<Nanos, i32>,
+    pub(crate) durations: Near<Nanos, i32>,
     /// Index of each event's argument record; `u32::MAX` for an event without arguments.
     pub(crate) event_arguments: Vec<u32>,
     pub(crate) correlations: Sparse<i64>,
@@ -229,12 +230,12 @@ impl Trace {
 
     /// Position of the event in `traceEvents`.
     pub fn uid(&self, event: EventId) -> Uid {
-        self.uids[event.index()]
+        self.uids.get(event.index())
     }
 
     /// The kept event at this position in `traceEvents`.
     pub fn event_at(&self, uid: Uid) -> Option<EventId> {
-        self.uids.binary_search(&uid).ok().map(|at| EventId(at as u32))
+        self.uids.position(uid).map(|at| EventId(at as u32))
     }
 
     /// Kind of the event.
@@ -254,17 +255,17 @@ impl Trace {
 
     /// Thread of the event. For a GPU event, the thread is (device, stream).
     pub fn thread_of(&self, event: EventId) -> ThreadId {
-        self.event_threads[event.index()]
+        self.event_threads.get(event.index())
     }
 
     /// Start of the event, relative to [`Header::base_time`] if the trace has one.
     pub fn start(&self, event: EventId) -> Nanos {
-        self.starts[event.index()]
+        self.starts.get(event.index())
     }
 
     /// Duration of the event; never negative.
     pub fn duration(&self, event: EventId) -> Nanos {
-        self.durations[event.index()]
+        self.durations.get(event.index())
     }
 
     /// End of the event (exclusive).

@@ -12,6 +12,7 @@ mod header;
 mod ids;
 mod losses;
 mod memory;
+mod near;
 mod notes;
 mod pattern;
 mod reader;

@@ -2,6 +2,7 @@
 
 use super::columns::Trace;
 use super::ids::EventId;
+use super::near::{Distance, Near, Number};
 use super::spans::union;
 use super::sparse::Sparse;
 
@@ -22,12 +23,12 @@ impl Trace {
         let gone = gone.map(|event| (self.start(event), self.end(event)));
         Trace {
             source: self.source.clone(),
-            uids: pick(&self.uids, &kept),
+            uids: pick_near(&self.uids, &kept),
             categories: pick(&self.categories, &kept),
             names: pick(&self.names, &kept),
-            event_threads: pick(&self.event_threads, &kept),
-            starts: pick(&self.starts, &kept),
-            durations: pick(&self.durations, &kept),
+            event_threads: pick_near(&self.event_threads, &kept),
+            starts: pick_near(&self.starts, &kept),
+            durations: pick_near(&self.durations, &kept),
             event_arguments: pick(&self.event_arguments, &kept),
             correlations: pick_sparse(&self.correlations, &kept),
             external_ids: pick_sparse(&self.external_ids, &kept),
@@ -68,6 +69,10 @@ impl Trace {
 
 fn pick<T: Copy>(column: &[T], kept: &[EventId]) -> Vec<T> {
     kept.iter().map(|event| column[event.index()]).collect()
+}
+
+fn pick_near<T: Number, D: Distance>(column: &Near<T, D>, kept: &[EventId]) -> Near<T, D> {
+    kept.iter().map(|event| column.get(event.index())).collect()
 }
 
 fn pick_sparse<T: Clone>(column: &Sparse<T>, kept: &[EventId]) -> Sparse<T> {
@@ -202,13 +207,13 @@ mod tests {
             unpacked_bytes: _,
             content_hash: _,
         } = whole.select(|event| event.0 % 2 == 1);
-        assert_eq!(uids, [Uid(11), Uid(13)]);
+        assert_eq!(uids.iter().collect::<Vec<_>>(), [Uid(11), Uid(13)]);
         assert_eq!(unselected, [(Nanos(1_002), Nanos(3_004))], "the kernel that is left out");
         assert_eq!(categories, [Category::Runtime, Category::Memset]);
         assert_eq!(names, [TextId(101), TextId(103)]);
-        assert_eq!(event_threads, [ThreadId(1), ThreadId(3)]);
-        assert_eq!(starts, [Nanos(1_001), Nanos(1_003)]);
-        assert_eq!(durations, [Nanos(2_001), Nanos(2_003)]);
+        assert_eq!(event_threads.iter().collect::<Vec<_>>(), [ThreadId(1), ThreadId(3)]);
+        assert_eq!(starts.iter().collect::<Vec<_>>(), [Nanos(1_001), Nanos(1_003)]);
+        assert_eq!(durations.iter().collect::<Vec<_>>(), [Nanos(2_001), Nanos(2_003)]);
         assert_eq!(event_arguments, [1, 3]);
         assert_cut("correlations", &whole.correlations, &correlations);
         assert_cut("external_ids", &whole.external_ids, &external_ids);

@@ -59,7 +59,7 @@ pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     if zeros.is_empty() {
         return zeros;
     }
-    let others = || trace.starts.iter().copied().filter(|&start| start > Nanos::ZERO);
+    let others = || trace.starts.iter().filter(|&start| start > Nanos::ZERO);
     let (Some(first), Some(last)) = (others().min(), others().max()) else { return Vec::new() };
     let is_far = first >= FAR && first.0 / FAR_FACTOR > (last - first).0;
     if is_far { zeros } else { Vec::new() }
@@ -79,7 +79,7 @@ pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddi
     let overlong = dropped.iter().map(|&event| (event, trace.duration(event)));
     trace.recorded_durations = merged(&trace.recorded_durations, overlong);
     for event in dropped {
-        trace.durations[event.index()] = Nanos::ZERO;
+        trace.durations.set(event.index(), Nanos::ZERO);
     }
 }
 

@@ -253,7 +253,7 @@ impl Builder {
                 Nanos::ZERO
             }
         };
-        self.trace.durations[event.index()] = duration;
+        self.trace.durations.set(event.index(), duration);
     }
 
     fn add_flow(&mut self, fields: &Fields<'_>, end: FlowEnd, spot: Spot) {
