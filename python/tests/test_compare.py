@@ -30,7 +30,7 @@ def test_files_of_other_recorders_are_known_by_their_content() -> None:
     profile = gzip.decompress((EXAMPLES / "jax" / "jax_base.xplane.pb.gz").read_bytes())
     for given in (export, gzip.decompress(export), profile):
         d = tracetree.diff(given, given)
-        assert len(d.rows) > 0 and len(d.changes) == 0
+        assert len(d.rows) > 0 and "programs are identical" in d.text()
     mixed = tracetree.diff(export, profile)
     assert "DIFFERENT_RECORDER" in {note["code"] for note in mixed.notes}
 
