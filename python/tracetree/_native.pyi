@@ -25,6 +25,7 @@ __all__ = [
     "compare",
     "gate",
     "main",
+    "map_pair",
     "read",
 ]
 
