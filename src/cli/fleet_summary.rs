@@ -4,9 +4,7 @@ use super::format::Format;
 use super::words::counted;
 use std::io::{self, Write};
 use tracetree::fleet::{Fleet, Headline, RankRow, ranges};
-use tracetree::report::{
-    CsvTexts, LONGEST_BRIEF, one_line, plain, write_csv_with, write_rows_json,
-};
+use tracetree::report::{CsvTexts, one_line, plain, write_csv_with, write_rows_json};
 use tracetree::{PerSide, Side};
 
 pub(super) fn print(
@@ -16,52 +14,12 @@ pub(super) fn print(
 ) -> io::Result<()> {
     match format {
         Format::Text => screen(fleet, out),
-        Format::Brief => out.write_all(brief(fleet).as_bytes()),
+        Format::Brief => out.write_all(fleet.brief().as_bytes()),
         Format::Csv => write_csv_with(&fleet.table(), texts, out),
         Format::Json => write_rows_json(&fleet.table(), out),
         Format::Md => markdown(&fleet.ranks, out),
     }
 }
-
-/// The headline, the counts and the first findings as `key: value` lines, at most [`LONGEST_BRIEF`] bytes. Findings
-/// that do not fit are only included in the count `findings`.
-fn brief(fleet: &Fleet) -> String {
-    let counts = fleet.counts();
-    let Headline { text: headline, reason } = fleet.headline();
-    let lines = [
-        ("brief_version", "1".to_owned()),
-        ("baseline", fleet.baseline.clone()),
-        ("candidate", fleet.candidate.clone()),
-        ("headline", headline),
-        ("reason", reason),
-        ("ranks_compared", counts.ok.to_string()),
-        ("ranks_failed", counts.failed.to_string()),
-        ("ranks_unmatched", counts.unmatched.to_string()),
-        ("findings", fleet.findings.len().to_string()),
-    ];
-    let line = |key: &str, value: &str| {
-        let value: String = one_line(value).chars().take(LONGEST_VALUE).collect();
-        format!("{key}: {value}\n")
-    };
-    let mut text: String = lines
-        .iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(key, value)| line(key, value))
-        .collect();
-    for (finding, at) in fleet.findings.iter().zip(1..) {
-        let (code, ranks) = (&finding.code, &finding.ranks);
-        let next =
-            line(&format!("finding_{at}"), &format!("{code} ({ranks}): {}", finding.message));
-        if text.len() + next.len() > LONGEST_BRIEF {
-            break;
-        }
-        text += &next;
-    }
-    text
-}
-
-/// Maximum length of a value in the brief, in characters.
-const LONGEST_VALUE: usize = 160;
 
 const TITLES: [&str; 6] = [
     "rank",

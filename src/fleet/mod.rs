@@ -8,6 +8,7 @@
 //! runs [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is such an engine for
 //! the cores of this machine; the Python package provides one with Ray.
 
+mod brief;
 mod collectives;
 mod engine;
 mod facts;

@@ -39,8 +39,7 @@ pub fn write_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 /// The lines of the brief, with at most `most` changes.
 fn text(report: &Report, most: usize) -> String {
     let (analysis, narrative) = (&report.shared.analysis, report.narrative());
-    let mut brief = Brief::default();
-    brief.line("brief_version", &VERSION.to_string());
+    let mut brief = Brief::begin();
     for side in Side::BOTH {
         brief.line(side_key(side), &short(&narrative.names[side], SENTENCE));
     }
@@ -86,14 +85,21 @@ fn text(report: &Report, most: usize) -> String {
     brief.text
 }
 
-#[derive(Default)]
-struct Brief {
-    text: String,
+/// A brief that is being written.
+pub(crate) struct Brief {
+    pub(crate) text: String,
 }
 
 impl Brief {
+    /// A brief with only its version.
+    pub(crate) fn begin() -> Brief {
+        let mut brief = Brief { text: String::new() };
+        brief.line("brief_version", &VERSION.to_string());
+        brief
+    }
+
     /// Adds a line to the brief, unless the value is empty.
-    fn line(&mut self, key: &str, value: &str) {
+    pub(crate) fn line(&mut self, key: &str, value: &str) {
         if !value.is_empty() {
             self.text.extend([key, ": ", value, "\n"]);
         }
@@ -107,7 +113,8 @@ fn side_key(side: Side) -> &'static str {
     }
 }
 
-fn short(text: &str, longest: usize) -> String {
+/// A value in one line, shortened to `longest` characters.
+pub(crate) fn short(text: &str, longest: usize) -> String {
     shorten(&one_line(text), longest).into_owned()
 }
 

@@ -40,6 +40,8 @@ mod xlsx;
 
 #[cfg(feature = "arrow")]
 pub use arrow::{ArrowReader, ArrowTable, column_name};
+#[cfg(feature = "parquet")]
+pub(crate) use brief::{Brief, short};
 pub use brief::{LONGEST_BRIEF, write_brief};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, Existing, ReportOptions, TableFormat};
