@@ -29,9 +29,11 @@ const LOADS: [&str; 7] = [
 /// that run different kernels.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     if drafts.analysis.measure() == Measure::GpuTime {
-        only_on_one_side(drafts, ChangeKind::Allocator, &ALLOCATIONS);
-        more_allocations(drafts);
-        only_on_one_side(drafts, ChangeKind::WarmUp, &LOADS);
+        let allocations = named(drafts.analysis, &ALLOCATIONS);
+        only_on_one_side(drafts, ChangeKind::Allocator, &allocations);
+        more_allocations(drafts, &allocations);
+        let loads = named(drafts.analysis, &LOADS);
+        only_on_one_side(drafts, ChangeKind::WarmUp, &loads);
         synchronizations(drafts);
         streams(drafts, of_rows);
     }
@@ -52,9 +54,8 @@ fn named(analysis: &Analysis, names: &[&str]) -> PerSide<Vec<CallId>> {
 
 /// Reports driver allocations and frees that both sides make, if one side makes more of them in each of its
 /// steps than the other side makes in any step.
-fn more_allocations(drafts: &mut Drafts<'_>) {
+fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
     let analysis = drafts.analysis;
-    let calls = named(analysis, &ALLOCATIONS);
     // For each side, the smallest and the largest number of calls in a step.
     let range = |side: Side| {
         let mut counts: BTreeMap<_, u64> = BTreeMap::new();
@@ -93,9 +94,8 @@ fn more_allocations(drafts: &mut Drafts<'_>) {
 
 /// Reports runtime calls that only one side makes. A single runtime call may occur by chance, so only calls
 /// that occur in every step count.
-fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, names: &[&str]) {
+fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, calls: &PerSide<Vec<CallId>>) {
     let analysis = drafts.analysis;
-    let calls = named(analysis, names);
     for side in Side::BOTH {
         let steps: BTreeSet<_> =
             calls[side].iter().map(|&call| analysis.steps(side).step(call)).collect();
