@@ -73,22 +73,37 @@ pub(super) fn compare_all(
     console: &mut Console,
 ) -> Result<(Lost, usize)> {
     let counter = console.progress().counting("comparing ranks", plan.pairs.len());
-    let state = Mutex::new((SoFar::default(), 0, String::new(), None::<Instant>));
+    let state = Mutex::new(State::default());
     let lost = map_all(plan, mapping, |pair, mapped| {
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        let (so_far, there, text, shown) = &mut *state;
-        so_far.add(pair, mapped);
-        *there += usize::from(mapped.was_there);
-        counter.one_done(|| {
-            // Building the text requires a pass over all ranks.
-            if shown.is_none_or(|shown| shown.elapsed() >= REDRAW) {
-                (*text, *shown) = (so_far.text(), Some(Instant::now()));
-            }
-            text.clone()
-        });
+        state.so_far.add(pair, mapped);
+        state.skipped += usize::from(mapped.was_there);
+        counter.one_done(|| state.remark());
     })?;
-    let (_, there, ..) = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((lost, there))
+    let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((lost, state.skipped))
+}
+
+/// What is known while pairs are compared.
+#[derive(Default)]
+struct State {
+    so_far: SoFar,
+    /// Number of pairs that already had a shard.
+    skipped: usize,
+    /// The last text of `so_far`, and when it was built.
+    remark: String,
+    built: Option<Instant>,
+}
+
+impl State {
+    /// The interim findings. Building the text requires a pass over all ranks, so the text is built only every
+    /// [`REDRAW`].
+    fn remark(&mut self) -> String {
+        if self.built.is_none_or(|built| built.elapsed() >= REDRAW) {
+            (self.remark, self.built) = (self.so_far.text(), Some(Instant::now()));
+        }
+        self.remark.clone()
+    }
 }
 
 /// Prints problems with folders, pairs and files to stderr.

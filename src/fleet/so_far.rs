@@ -50,7 +50,7 @@ impl SoFar {
     }
 
     /// The rank that is slowest relative to the median of its role, and its ratio to that median.
-    pub fn slowest(&self) -> Option<(&str, f64)> {
+    fn slowest(&self) -> Option<(&str, f64)> {
         let of_role = |ranks: &'_ Vec<(String, f64)>| {
             let times: Vec<f64> = ranks.iter().map(|(_, time)| *time).collect();
             let middle = median(&times);

@@ -240,9 +240,8 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
     let lines: Vec<ListLine> = rows.iter().map(line).collect();
     let remark = format!(
         "Wall time of the regions that the programs mark with record_function, by name and nesting: {} of {count}. \
-         GPU work that a thread without regions \
-         launches, such as the backward pass, is inferred to belong to the region that is open on another thread. \
-         regions.csv lists all regions.",
+         GPU work that a thread without regions launches, such as the backward pass, is inferred to belong to the \
+         region that is open on another thread. regions.csv lists all regions.",
         lines.len()
     );
     let mut titles = titles(analysis, &format!("region, {}", unit.label()));

@@ -11,9 +11,9 @@ const UNITS: [&str; 10] =
 /// The line width of an output, and whether text that does not fit may be shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Width {
+    /// A screen with this many columns. Text that does not fit is shortened.
     // Only the command writes to screens.
     #[cfg_attr(not(feature = "cli"), allow(dead_code))]
-    /// A screen with this many columns. Text that does not fit is shortened.
     Screen(usize),
     /// A file or a program that reads the output. Lines have about this many columns, and nothing is omitted.
     Pipe(usize),
