@@ -81,6 +81,12 @@ impl Error {
         Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
     }
 
+    /// An error about a format or command that the enabled cargo features do not include.
+    pub fn left_out(asked: &str) -> Self {
+        Error::usage(asked, "is not part of this build of tracetree")
+            .remedy("build it with all of its parts: cargo install --path . --features full")
+    }
+
     fn about(kind: ErrorKind, subject: Subject, message: String) -> Self {
         Error(Box::new(Parts { kind, subject, place: None, message, remedy: None, source: None }))
     }

@@ -1,12 +1,15 @@
 //! `tracetree diff BASE NEW`: compares two traces, or two folders of ranks.
 
 use super::diff_args::DiffArgs;
+#[cfg(feature = "parquet")]
+use super::fleet;
 use super::format::Format;
 use super::only::Only;
 use super::output::Console;
-use super::{Outcome, fleet, load, mistakes, summary};
+use super::{Outcome, load, mistakes, summary};
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
+#[cfg(feature = "parquet")]
 use tracetree::fleet::is_folder;
 use tracetree::gate::{self, run_files};
 use tracetree::report::{
@@ -35,13 +38,21 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
             let message = "--only describes two traces, not folders of ranks";
             Err(Error::new(ErrorKind::Usage, baseline, message).remedy("pass two traces"))
         }
+        #[cfg(feature = "parquet")]
         (true, true) => fleet::run(args, PerSide::new(baseline, candidate), console),
+        #[cfg(not(feature = "parquet"))]
+        (true, true) => Err(Error::left_out("the comparison of folders")),
         (false, false) => {
             run_pair(args, PerSide::new(vec![baseline.clone()], vec![candidate.clone()]), console)
         }
         (true, false) => Err(not_a_folder(candidate, baseline)),
         (false, true) => Err(not_a_folder(baseline, candidate)),
     }
+}
+
+#[cfg(not(feature = "parquet"))]
+fn is_folder(path: &Path) -> bool {
+    path.is_dir()
 }
 
 fn not_a_folder(file: &Path, folder: &Path) -> Error {
@@ -69,7 +80,7 @@ fn run_pair(
     runs: PerSide<Vec<PathBuf>>,
     console: &mut Console,
 ) -> Result<Outcome> {
-    let options = args.emit.options(console.unfinished());
+    let options = args.emit.options(console.unfinished())?;
     if !args.no_report {
         check_output(&args.output, &options, console)?;
     }

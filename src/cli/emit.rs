@@ -4,6 +4,7 @@ use super::headings;
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::Path;
+use tracetree::Result;
 use tracetree::report::{CsvTexts, Emit, Existing, ReportOptions, TableFormat, Unfinished};
 
 #[derive(Args)]
@@ -75,40 +76,53 @@ pub(super) enum TablesName {
 }
 
 impl TablesName {
-    pub(super) fn formats(self) -> Vec<TableFormat> {
-        match self {
+    /// The library's formats.
+    ///
+    /// # Errors
+    /// Fails if this build cannot write one of them.
+    pub(super) fn formats(self) -> Result<Vec<TableFormat>> {
+        Ok(match self {
             TablesName::Csv => vec![TableFormat::Csv],
-            TablesName::Parquet => vec![TableFormat::Parquet],
-            TablesName::Both => TableFormat::ALL.to_vec(),
-        }
+            TablesName::Parquet => vec!["parquet".parse()?],
+            TablesName::Both => vec![TableFormat::Csv, "parquet".parse()?],
+        })
     }
 }
 
 impl EmitName {
-    fn formats(self) -> &'static [Emit] {
-        match self {
-            EmitName::Html => &[Emit::Html],
-            EmitName::Md => &[Emit::Markdown],
-            EmitName::Xlsx => &[Emit::Xlsx],
-            EmitName::Svg => &[Emit::Flamegraph],
-            EmitName::Perfetto => &[Emit::Perfetto],
-            EmitName::All => Emit::ALL,
-            EmitName::None => &[],
-        }
+    /// The library's formats; `all` selects those of this build.
+    ///
+    /// # Errors
+    /// Fails if this build cannot write the format.
+    fn formats(self) -> Result<Vec<Emit>> {
+        Ok(match self {
+            EmitName::Html => vec![Emit::Html],
+            EmitName::Md => vec![Emit::Markdown],
+            EmitName::Xlsx => vec!["xlsx".parse()?],
+            EmitName::Svg => vec!["svg".parse()?],
+            EmitName::Perfetto => vec![Emit::Perfetto],
+            EmitName::All => Emit::ALL.to_vec(),
+            EmitName::None => Vec::new(),
+        })
     }
 }
 
 impl EmitArgs {
     /// Converts the arguments to the library's report options.
-    pub(super) fn options(&self, unfinished: Unfinished) -> ReportOptions {
-        let mut emits: Vec<Emit> =
-            self.emit.iter().flat_map(|name| name.formats()).copied().collect();
+    ///
+    /// # Errors
+    /// Fails if this build cannot write a format.
+    pub(super) fn options(&self, unfinished: Unfinished) -> Result<ReportOptions> {
+        let mut emits = Vec::new();
+        for name in &self.emit {
+            emits.extend(name.formats()?);
+        }
         if self.open {
             emits.push(Emit::Html);
         }
         emits.retain(|&emit| emit != Emit::Html || !self.no_html);
-        ReportOptions {
-            tables: self.tables.formats(),
+        Ok(ReportOptions {
+            tables: self.tables.formats()?,
             emits,
             perfetto_slices: self.perfetto_slices,
             full_tree_nodes: if self.full_tree {
@@ -119,7 +133,7 @@ impl EmitArgs {
             csv_texts: self.csv_texts(),
             existing: if self.force { Existing::Replace } else { Existing::Keep },
             unfinished,
-        }
+        })
     }
 
     /// Whether strings in CSV tables are escaped.

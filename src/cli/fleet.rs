@@ -31,7 +31,7 @@ pub(super) fn run(
 ) -> Result<Outcome> {
     let reading = console.reading().clone();
     let options = args.comparison_options()?.read(reading.clone());
-    let report = args.emit.options(console.unfinished());
+    let report = args.emit.options(console.unfinished())?;
     let planned = PlanOptions {
         strict: reading.strict,
         max_unpacked: reading.max_unpacked,

@@ -144,7 +144,7 @@ pub(super) fn run(args: &FleetArgs, console: &mut Console) -> Result<Outcome> {
             reduce(&plan, &lost, command.shards.as_deref(), &command.output, console)
         }
         FleetCommand::Run(command) => {
-            command.output.files(command.plan.reports).check_target(&command.output.output)?;
+            command.output.files(command.plan.reports)?.check_target(&command.output.output)?;
             let plan = command.plan.make(console)?;
             let lost = compare(&plan, &command.output.output, console)?;
             reduce(&plan, &lost, None, &command.output, console)
@@ -153,14 +153,14 @@ pub(super) fn run(args: &FleetArgs, console: &mut Console) -> Result<Outcome> {
 }
 
 impl OutputArgs {
-    fn files(&self, has_reports: bool) -> FleetFiles {
-        FleetFiles {
-            tables: self.tables.formats(),
+    fn files(&self, has_reports: bool) -> Result<FleetFiles> {
+        Ok(FleetFiles {
+            tables: self.tables.formats()?,
             has_page: !self.no_html,
             has_reports,
             existing: if self.force { Existing::Replace } else { Existing::Keep },
             ..FleetFiles::default()
-        }
+        })
     }
 }
 
@@ -271,7 +271,7 @@ fn reduce(
 ) -> Result<Outcome> {
     let fleet = Fleet::reduce(plan, shards.unwrap_or(&args.output), lost)?;
     say(&fleet, console);
-    fleet.write(&args.output, &args.files(plan.options.reports))?;
+    fleet.write(&args.output, &args.files(plan.options.reports)?)?;
     let format = (args.format, CsvTexts::default());
     console.print(|out| fleet_summary::print(&fleet, format, out))?;
     console.say(&format!("fleet.json and tables in {}", args.output.display()));

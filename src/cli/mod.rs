@@ -5,6 +5,11 @@
 //! rather than a separate program so that the binary and the Python package run the same code. The
 //! feature `cli` enables this module.
 
+#![cfg_attr(
+    not(all(feature = "parquet", feature = "model")),
+    allow(dead_code, reason = "fleets and model-diff use more of the shared modules")
+)]
+
 mod captures;
 mod columns;
 mod compare;
@@ -14,8 +19,11 @@ mod emit;
 mod escape;
 mod examples;
 mod explain;
+#[cfg(feature = "parquet")]
 mod fleet;
+#[cfg(feature = "parquet")]
 mod fleet_command;
+#[cfg(feature = "parquet")]
 mod fleet_summary;
 mod format;
 mod gate;
@@ -23,10 +31,13 @@ mod headings;
 mod history;
 mod info;
 mod info_text;
+#[cfg(not(all(feature = "parquet", feature = "model")))]
+mod left_out;
 mod limit;
 mod load;
 mod memory;
 mod mistakes;
+#[cfg(feature = "model")]
 mod model_diff;
 mod only;
 mod output;
@@ -115,13 +126,21 @@ enum Command {
     /// Record, show or update a gate's baseline.
     Baseline(gate::BaselineArgs),
     /// Compare the ranks of a job, on one machine or on many.
+    #[cfg(feature = "parquet")]
     Fleet(fleet_command::FleetArgs),
+    /// Compare the ranks of a job (not in this build; build with `--features full`).
+    #[cfg(not(feature = "parquet"))]
+    Fleet(left_out::AnyArgs),
     /// Compare two memory snapshots (torch.cuda.memory._dump_snapshot) by Python stack.
     Memory(memory::MemoryArgs),
     /// Find the points in time at which a series of baselines changed.
     History(history::HistoryArgs),
     /// Compare a performance model's predicted trace with a measured kernel profile.
+    #[cfg(feature = "model")]
     ModelDiff(model_diff::ModelDiffArgs),
+    /// Compare a performance model with a profile (not in this build; build with `--features full`).
+    #[cfg(not(feature = "model"))]
+    ModelDiff(left_out::AnyArgs),
     /// Print a shell completion script.
     Completions(pages::CompletionsArgs),
     /// Print the manual page.
@@ -227,10 +246,16 @@ impl Command {
             Command::WhatIf(args) => what_if::run(args, console),
             Command::Gate(args) => gate::run(args, console),
             Command::Baseline(args) => gate::run_baseline(args, console),
+            #[cfg(feature = "parquet")]
             Command::Fleet(args) => fleet_command::run(args, console),
+            #[cfg(not(feature = "parquet"))]
+            Command::Fleet(_) => Err(tracetree::Error::left_out("fleet")),
             Command::Memory(args) => memory::run(args, console),
             Command::History(args) => history::run(args, console),
+            #[cfg(feature = "model")]
             Command::ModelDiff(args) => model_diff::run(args, console),
+            #[cfg(not(feature = "model"))]
+            Command::ModelDiff(_) => Err(tracetree::Error::left_out("model-diff")),
             Command::Completions(args) => pages::completions(args, console),
             Command::Man => pages::man(console),
         }

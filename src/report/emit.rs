@@ -64,6 +64,9 @@ impl FromStr for Emit {
 
     fn from_str(text: &str) -> Result<Emit> {
         Emit::ALL.iter().copied().find(|emit| emit.label() == text).ok_or_else(|| {
+            if ["html", "xlsx", "svg"].contains(&text) {
+                return Error::left_out(text);
+            }
             let known: Vec<&str> = Emit::ALL.iter().map(|emit| emit.label()).collect();
             let message = format!("is not a report format; known formats: {}", known.join(", "));
             Error::usage(text, message)
@@ -90,6 +93,18 @@ impl TableFormat {
         #[cfg(feature = "parquet")]
         TableFormat::Parquet,
     ];
+}
+
+impl FromStr for TableFormat {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<TableFormat> {
+        let found = TableFormat::ALL.iter().copied().find(|format| format.to_string() == text);
+        found.ok_or_else(|| match text {
+            "parquet" => Error::left_out(text),
+            _ => Error::usage(text, "is not a table format; the formats are csv and parquet"),
+        })
+    }
 }
 
 impl fmt::Display for TableFormat {

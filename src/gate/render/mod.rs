@@ -63,6 +63,9 @@ impl FromStr for GateFormat {
         let known: Vec<&str> = GateFormat::ALL.iter().map(|format| format.label()).collect();
         let found = GateFormat::ALL.iter().find(|format| format.label() == text);
         found.copied().ok_or_else(|| {
+            if text == "junit" {
+                return Error::left_out(text);
+            }
             let near = nearest(text, known.iter().copied()).unwrap_or_default();
             Error::usage(text, format!("unknown format; did you mean {near}?"))
                 .remedy(format!("the formats are {}", known.join(", ")))
