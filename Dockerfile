@@ -5,7 +5,7 @@
 FROM rust:1-bookworm AS build
 WORKDIR /source
 COPY . .
-RUN cargo build --profile dist --locked && cp target/dist/tracetree /tracetree
+RUN cargo build --profile dist --features full --locked && cp target/dist/tracetree /tracetree
 
 FROM gcr.io/distroless/cc-debian12:nonroot
 COPY --from=build /tracetree /usr/local/bin/tracetree

@@ -85,7 +85,8 @@
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
 //! | `junit` | the result of a gate as JUnit XML |
 //! | `model` | the module `model` |
-//! | `cli` | the command `tracetree`, and all features above except `remote`; enabled by default |
+//! | `cli` | the command `tracetree`, and `html`; enabled by default |
+//! | `full` | the command with all of its parts: all features above except `arrow` and `remote` |
 
 // Only `storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
@@ -108,6 +109,7 @@ pub mod fleet;
 pub mod gate;
 #[cfg(feature = "model")]
 pub mod model;
+mod order;
 pub mod program;
 pub mod report;
 pub mod side;

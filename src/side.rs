@@ -65,6 +65,7 @@ impl<T> PerSide<T> {
     }
 
     /// Creates one value for each side by calling `make`.
+    #[inline]
     pub fn from_fn(mut make: impl FnMut(Side) -> T) -> Self {
         PerSide { baseline: make(Side::Baseline), candidate: make(Side::Candidate) }
     }

@@ -11,8 +11,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data flows through them.
-const LAYERS: [&str; 17] = [
+const LAYERS: [&str; 18] = [
     "escape",
+    "order",
     "error",
     "cancel",
     "storage",
@@ -31,7 +32,7 @@ const LAYERS: [&str; 17] = [
     "fleet",
 ];
 /// The modules that `model` may use; `model` itself is not part of the data flow.
-const MODEL: [&str; 4] = ["escape", "error", "condition", "trace"];
+const MODEL: [&str; 5] = ["escape", "order", "error", "condition", "trace"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
     if path.is_file() {

@@ -2,6 +2,7 @@
 //! because most calls launch nothing.
 
 use super::Analysis;
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind};
@@ -54,7 +55,7 @@ impl Analysis {
         }
         let mut all = groups.all;
         let distance = |times: PerSide<Nanos>| (times.candidate.0 - times.baseline.0).abs();
-        all.sort_by(|one, two| {
+        all.order_by(|one, two| {
             let order = |calls: &NamedCalls| {
                 (Reverse(distance(calls.gpu)), Reverse(distance(calls.host_self)))
             };

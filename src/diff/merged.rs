@@ -94,6 +94,7 @@ impl MergedTree {
     }
 
     /// The parent of a node; `None` for root nodes.
+    #[inline]
     pub fn parent(&self, id: MergedId) -> Option<MergedId> {
         Some(self.parents[id.index()]).filter(|&parent| parent != NONE).map(MergedId)
     }

@@ -247,6 +247,7 @@ impl TraceDiff {
     }
 
     /// The counterpart of a call in the opposite trace.
+    #[inline]
     pub fn partner(&self, side: Side, call: CallId) -> Option<CallId> {
         self.merged.node(self.merged.of(side, call)).call(side.other())
     }

@@ -134,6 +134,7 @@ impl<'a> Outline<'a> {
     }
 
     /// The key of a call; for a GPU event, a key for its kind (kernel, memcpy or memset) instead of its name.
+    #[inline]
     pub(super) fn place(&self, call: u32) -> Key {
         match self.tree.event(CallId(call)).filter(|_| self.is_gpu(call)) {
             Some(event) => self.kinds_of_gpu.of(self.tree.trace().category(event)),
@@ -143,6 +144,7 @@ impl<'a> Outline<'a> {
 
     /// Whether the call is a query: a runtime call without GPU work below it. Queries are not part
     /// of the structure, because their number varies between two runs.
+    #[inline]
     pub(super) fn is_query(&self, call: u32) -> bool {
         self.kind(call) == CallKind::Runtime && !self.is_gpu_path(call)
     }
@@ -188,10 +190,12 @@ impl<'a> Outline<'a> {
         self.size(call) > 1
     }
 
+    #[inline]
     pub(super) fn children(&self, call: u32) -> Vec<u32> {
         self.each_child(call).collect()
     }
 
+    #[inline]
     pub(super) fn each_child(&self, call: u32) -> impl Iterator<Item = u32> {
         self.siblings(call + 1, self.end(call))
     }

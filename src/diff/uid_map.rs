@@ -38,6 +38,7 @@ impl TraceDiff {
         tree.trace().events().filter_map(|event| tree.call_of(event))
     }
 
+    #[inline]
     fn partner_event(&self, side: Side, call: CallId) -> Option<EventId> {
         self.tree(side.other()).event(self.partner(side, call)?)
     }

@@ -15,6 +15,7 @@
 
 use super::matching::{self, Group, Kernel};
 use crate::analysis::robust::median;
+use crate::order::Order as _;
 use crate::program::Communication;
 use crate::trace::{EventId, Nanos, TextId};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -63,7 +64,7 @@ impl Collectives {
             .filter(|&call| is_gpu(call) && communication.is(tree, call))
             .filter_map(|call| Some((tree.event(call)?, call)))
             .collect();
-        found.sort_by_key(|&(event, _)| (trace.start(event), event));
+        found.order_by_key(|&(event, _)| (trace.start(event), event));
         let mut kernels: BTreeMap<Kind, Vec<Kernel>> = BTreeMap::new();
         for (position, (event, call)) in found.into_iter().enumerate() {
             let name = trace.collectives().get(event).map_or(trace.name(event), |&n| trace.text(n));
@@ -137,7 +138,7 @@ impl Collectives {
                 found.extend(told(groups).into_iter().map(|group| Matched::new(kind, group)));
             }
         }
-        found.sort_by_key(|one| {
+        found.order_by_key(|one| {
             let first = one.members.iter().map(|&(rank, kernel)| (rank, kernel.position)).min();
             (!one.absent.is_empty(), first)
         });

@@ -11,6 +11,7 @@ use super::plan::{Plan, PlannedPair};
 use super::reduce::Lost;
 use super::status::Status;
 use crate::error::{Error, ErrorKind, Result};
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::storage::{self, Opening};
 use rayon::prelude::*;
@@ -123,7 +124,7 @@ fn remaining<'p>(
         }
     }
     // The sort is stable, so pairs of equal size remain in the order of the plan.
-    remaining.sort_by_key(|next| Reverse(size(next.pair)));
+    remaining.order_by_key(|next| Reverse(size(next.pair)));
     Ok(remaining)
 }
 

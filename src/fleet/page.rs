@@ -7,6 +7,7 @@ use super::reduce::Counts;
 use super::rows::{CauseRow, CollectiveRow, OutlierRow, RankRow, Spread, StepRow};
 use super::stats::{Quantiles, outliers};
 use crate::analysis::robust::median;
+use crate::order::Order as _;
 use crate::program::counted;
 use crate::report::{
     FleetCauseLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,
@@ -126,7 +127,7 @@ fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
         let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
         rows.iter().for_each(|row| *sums.entry(key(row)).or_default() += row.distance_us());
         let mut list: Vec<(&str, f64)> = sums.into_iter().collect();
-        list.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
+        list.order_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(b.0)));
         list.into_iter().take(most).map(|(key, _)| key).collect()
     };
     let ranks = leading(|row| &row.folder, SHOWN.0);
@@ -182,7 +183,7 @@ fn last(fleet: &Fleet, has_reports: bool) -> Vec<FleetLast> {
         *margin += row.margin;
     }
     let mut list: Vec<(&str, (u64, Nanos))> = of_ranks.into_iter().collect();
-    list.sort_by_key(|&(folder, (_, margin))| (Reverse(margin), folder));
+    list.order_by_key(|&(folder, (_, margin))| (Reverse(margin), folder));
     let line = |(folder, (count, margin)): (&str, (u64, Nanos))| {
         let known = fleet.ranks.iter().find(|row| row.folder == folder);
         FleetLast {
@@ -263,7 +264,7 @@ fn steps(fleet: &Fleet) -> Option<HeatMap> {
 fn waits(fleet: &Fleet) -> Option<HeatMap> {
     let rows = fleet.collectives.iter().filter(|row| row.side == Side::Candidate);
     let mut rows: Vec<&CollectiveRow> = rows.filter(|row| row.number.is_some()).collect();
-    rows.sort_by_key(|row| row.number);
+    rows.order_by_key(|row| row.number);
     let columns: Vec<String> = rows.iter().map(|row| collective(row)).collect();
     let cells =
         fleet.waits.iter().map(|&(number, rank, wait)| (rank, number as usize, wait.as_micros()));

@@ -3,6 +3,7 @@
 
 use super::compare::{Row, percent};
 use super::status::Status;
+use crate::order::Order as _;
 use crate::trace::Nanos;
 
 /// Maximum number of contributors to the error in a report.
@@ -77,7 +78,7 @@ fn missed(row: &Row) -> u64 {
 
 fn contributors(rows: &[Row], whole: f64) -> Vec<Contributor> {
     let mut order: Vec<usize> = (0..rows.len()).filter(|&at| missed(&rows[at]) > 0).collect();
-    order.sort_by_key(|&at| (std::cmp::Reverse(missed(&rows[at])), at));
+    order.order_by_key(|&at| (std::cmp::Reverse(missed(&rows[at])), at));
     let largest = order.into_iter().take(CONTRIBUTORS);
     largest
         .filter_map(|at| {

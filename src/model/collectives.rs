@@ -13,6 +13,7 @@
 //! launch, and so on. Comparing starts rounded to whole microseconds would not work: two rows of one launch that
 //! round to different values would be counted twice.
 
+use crate::order::Order as _;
 use std::collections::BTreeMap;
 
 use super::kernel_type::KernelType;
@@ -50,7 +51,7 @@ pub(crate) struct Launch {
 /// Returns every launch once, sorted by type and start.
 pub(crate) fn launches(mut rows: Vec<CollectiveRow>) -> Vec<Launch> {
     // The sort is stable: rows with equal starts remain in the order of the file.
-    rows.sort_by(|a, b| (&a.kernel_type, a.start).cmp(&(&b.kernel_type, b.start)));
+    rows.order_by(|a, b| (&a.kernel_type, a.start).cmp(&(&b.kernel_type, b.start)));
     rows.chunk_by(start_together).flat_map(launches_of_group).collect()
 }
 
@@ -71,7 +72,7 @@ fn launches_of_group(group: &[CollectiveRow]) -> Vec<Launch> {
     }
     let mut durations: Vec<Nanos> = not_recorded.into_iter().max().into_iter().collect();
     for mut on_stream in streams.into_values() {
-        on_stream.sort_by(|a, b| b.cmp(a));
+        on_stream.order_by(|a, b| b.cmp(a));
         merge_longest(&mut durations, &on_stream);
     }
     let launch = |duration| Launch { kernel_type: group[0].kernel_type.clone(), duration };

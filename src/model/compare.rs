@@ -1,5 +1,6 @@
 //! Compares a prediction with a profile. The result has one row per kernel type, largest first.
 
+use crate::order::Order as _;
 use std::collections::BTreeSet;
 
 use super::forward_passes::ForwardPasses;
@@ -99,7 +100,7 @@ pub(crate) fn rows(prediction: &Prediction, profile: &Profile, passes: ForwardPa
     for row in &mut rows {
         row.profile_share_pct = percent(row.amounts.profile.0 as f64, whole);
     }
-    rows.sort_by(|a, b| {
+    rows.order_by(|a, b| {
         let larger_first = b.amounts.larger().cmp(&a.amounts.larger());
         larger_first.then_with(|| a.kernel_type.cmp(&b.kernel_type))
     });

@@ -12,6 +12,7 @@
 //! Annotations in an unknown form are ignored; the meaning of an annotation is never guessed.
 
 use super::phase::Phase;
+use crate::order::Order as _;
 use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
 
 /// A recognized annotation on a host thread.
@@ -78,7 +79,7 @@ pub fn annotations(trace: &Trace) -> Vec<Annotation> {
             Some(Annotation { event, thread: trace.thread_of(event), start, end, meaning })
         })
         .collect();
-    found.sort_by_key(|a| (a.thread, a.start, std::cmp::Reverse(a.end), a.event));
+    found.order_by_key(|a| (a.thread, a.start, std::cmp::Reverse(a.end), a.event));
     found
 }
 

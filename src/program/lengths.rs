@@ -6,6 +6,7 @@
 //! ```
 //! Shapes show how many tokens are computed, but not how many tokens each of them attends to.
 
+use crate::order::Order as _;
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 
 /// Sums over the requests in one forward pass, separately for prompts and for generation.
@@ -38,7 +39,7 @@ impl LengthsOf {
                 Some((trace.thread_of(event), trace.start(event), trace.end(event), lengths))
             })
             .collect();
-        spans.sort_by_key(|&(thread, start, end, _)| (thread, start, end));
+        spans.order_by_key(|&(thread, start, end, _)| (thread, start, end));
         LengthsOf { spans }
     }
 

@@ -12,6 +12,7 @@
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
 use super::repeats::{RepeatDetection, repeats};
+use crate::order::Order as _;
 use crate::trace::{EventId, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree, Stretches};
 use std::ops::Range;
@@ -143,6 +144,7 @@ impl Steps {
 
     /// The step in which a call was made. For a GPU event, the step in which the event was
     /// launched.
+    #[inline]
     pub fn step(&self, call: CallId) -> Option<StepId> {
         self.of_calls.get(call.index()).flatten()
     }
@@ -172,7 +174,7 @@ fn step_spans(found: &[Annotation]) -> Vec<StepSpan> {
             })
             .collect(),
     };
-    spans.sort_by_key(|span| (span.start, span.event));
+    spans.order_by_key(|span| (span.start, span.event));
     spans
 }
 
@@ -196,7 +198,7 @@ fn profiler_steps(found: &[Annotation]) -> Vec<(&Annotation, u64)> {
     };
     let mut steps: Vec<(&Annotation, u64)> =
         found.iter().filter_map(|annotation| Some((annotation, number(annotation)?))).collect();
-    steps.sort_by_key(|(annotation, _)| (annotation.start, annotation.event));
+    steps.order_by_key(|(annotation, _)| (annotation.start, annotation.event));
     steps.dedup_by_key(|&mut (_, number)| number);
     steps
 }

@@ -133,6 +133,7 @@ impl Quoted {
     }
 
     /// Appends a column's string to the line, quoted where needed.
+    #[inline]
     fn push(&mut self, column: usize, text: &str, line: &mut String) {
         let last = self.known.get(self.last[column]);
         if let Some((_, quoted)) = last.filter(|(known, _)| **known == *text) {

@@ -6,6 +6,7 @@
 
 use super::text::{Unit, times};
 use crate::analysis::{Analysis, AnnotatedFigures, AnnotatedRow, KernelChange, StepPlace};
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -175,7 +176,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
         owner.0 = PerSide::from_fn(|side| owner.0[side] + row.time[side]);
         owner.1 = PerSide::from_fn(|side| owner.1[side] + row.count[side]);
     }
-    owners.sort_by(|(key_a, (a, _)), (key_b, (b, _))| {
+    owners.order_by(|(key_a, (a, _)), (key_b, (b, _))| {
         (Reverse(a.difference().abs()), key_a).cmp(&(Reverse(b.difference().abs()), key_b))
     });
     let count = owners.len();
@@ -213,7 +214,7 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
     let wall = |row: &AnnotatedRow| row.figures.map(|f| f.map_or(Nanos::ZERO, |f| f.wall));
     rows.sort_by_cached_key(|row| (Reverse(wall(row).difference().abs()), row.path.clone()));
     rows.truncate(LINES);
-    rows.sort_by(|one, two| one.path.cmp(&two.path));
+    rows.order_by(|one, two| one.path.cmp(&two.path));
     let has_gpu = rows.iter().any(|row| {
         Side::BOTH.iter().any(|&side| row.figures[side].is_some_and(|f| f.gpu_idle.is_some()))
     });

@@ -1,6 +1,7 @@
 //! Compares two snapshots: the live memory on both sides, by stack, at the peak and at the end.
 
 use super::read::{DeviceSnapshot, LiveStacks, Snapshot, StackFigures};
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::tables::table::{Cell, Column, ColumnType, Columns, Table};
 use std::cmp::Reverse;
@@ -89,7 +90,7 @@ impl SnapshotDiff {
                 }
                 let row = |(stack, figures)| StackRow { device, moment, stack, figures };
                 let mut of_moment: Vec<StackRow> = found.into_iter().map(row).collect();
-                of_moment.sort_by_key(|row| {
+                of_moment.order_by_key(|row| {
                     let most = row.figures.baseline.bytes.max(row.figures.candidate.bytes);
                     (Reverse(row.difference().unsigned_abs()), Reverse(most))
                 });

@@ -18,6 +18,7 @@ impl<T: Copy> ByName<T> {
 
     /// The value for a name in this trace. Calls `find` only the first time that a name is looked
     /// up.
+    #[inline]
     pub(crate) fn get(&mut self, name: TextId, find: impl FnOnce() -> T) -> T {
         *self.answers[name.index()].get_or_insert_with(find)
     }

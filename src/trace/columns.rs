@@ -60,6 +60,7 @@ impl Argument {
 
 impl Arguments {
     /// The JSON text of a single argument.
+    #[inline]
     pub fn text(&self, which: Argument) -> TextId {
         match which {
             Argument::Shape => self.dims,
@@ -229,6 +230,7 @@ impl Trace {
     }
 
     /// Position of the event in `traceEvents`.
+    #[inline]
     pub fn uid(&self, event: EventId) -> Uid {
         self.uids.get(event.index())
     }
@@ -254,21 +256,25 @@ impl Trace {
     }
 
     /// Thread of the event. For a GPU event, the thread is (device, stream).
+    #[inline]
     pub fn thread_of(&self, event: EventId) -> ThreadId {
         self.event_threads.get(event.index())
     }
 
     /// Start of the event, relative to [`Header::base_time`] if the trace has one.
+    #[inline]
     pub fn start(&self, event: EventId) -> Nanos {
         self.starts.get(event.index())
     }
 
     /// Duration of the event; never negative.
+    #[inline]
     pub fn duration(&self, event: EventId) -> Nanos {
         self.durations.get(event.index())
     }
 
     /// End of the event (exclusive).
+    #[inline]
     pub fn end(&self, event: EventId) -> Nanos {
         self.start(event) + self.duration(event)
     }

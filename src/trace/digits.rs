@@ -2,6 +2,7 @@
 //! module avoids `format!`.
 
 /// Appends a whole number.
+#[inline]
 pub(crate) fn push_whole(text: &mut String, number: i64) {
     text.push_str(itoa::Buffer::new().format(number));
 }

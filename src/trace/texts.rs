@@ -74,6 +74,7 @@ impl Texts {
     ///
     /// # Panics
     /// Panics if the id comes from a different trace and is out of range for this trace.
+    #[inline]
     pub fn get(&self, id: TextId) -> &str {
         slice(&self.buffer, &self.ends, id.0)
     }

@@ -24,6 +24,7 @@ pub(super) struct Launched {
 
 impl Launched {
     /// The GPU events of a launch, sorted by start.
+    #[inline]
     pub(super) fn by(&self, launch: EventId) -> impl Iterator<Item = EventId> + '_ {
         let first = if self.is_launch[launch.index()] {
             self.links.partition_point(|&(from, _)| from < launch)

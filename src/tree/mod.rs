@@ -310,6 +310,7 @@ impl CallTree {
     }
 
     /// Whether `call` is in the subtree of `above`. A call is in its own subtree.
+    #[inline]
     pub fn is_below(&self, call: CallId, above: CallId) -> bool {
         (above.0..self.ends[above.index()]).contains(&call.0)
     }
@@ -345,6 +346,7 @@ impl CallTree {
 
     /// The name of a call. For a thread, this is the recorded thread name or, if no name was
     /// recorded, `thread`.
+    #[inline]
     pub fn name(&self, call: CallId) -> &str {
         match (self.event(call), self.thread(call)) {
             (Some(event), _) => self.trace.name(event),
@@ -357,6 +359,7 @@ impl CallTree {
     }
 
     /// The duration of a call; zero for roots.
+    #[inline]
     pub fn duration(&self, call: CallId) -> Nanos {
         self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
     }
@@ -394,6 +397,7 @@ impl CallTree {
 
     /// Whether the call was recorded during a capture and is placed below a launch of the captured
     /// graph. A captured call did not run when the graph was replayed, so it takes no time.
+    #[inline]
     pub fn is_captured(&self, call: CallId) -> bool {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
     }
@@ -420,6 +424,7 @@ impl CallTree {
 
     /// Whether the call launches a captured graph: a runtime call with GPU work and a name such as
     /// `cudaGraphLaunch`.
+    #[inline]
     pub fn is_graph_launch(&self, call: CallId) -> bool {
         self.kind(call) == CallKind::Runtime
             && self.is_gpu_path(call)
@@ -445,6 +450,7 @@ impl CallTree {
     }
 
     /// Whether the call is on the GPU path, which means that its subtree contains a GPU event.
+    #[inline]
     pub fn is_gpu_path(&self, call: CallId) -> bool {
         self.gpu_events(call) > 0
     }
@@ -471,11 +477,13 @@ impl CallTree {
     }
 
     /// The innermost `nn.Module` call that contains a call, which may be the call itself.
+    #[inline]
     pub fn module(&self, call: CallId) -> Option<CallId> {
         self.modules().get(call.index()).flatten()
     }
 
     /// Whether the call is an `nn.Module` frame.
+    #[inline]
     pub fn is_module(&self, call: CallId) -> bool {
         self.module(call) == Some(call)
     }

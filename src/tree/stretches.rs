@@ -51,6 +51,7 @@ impl<T: Copy + PartialEq> Stretches<T> {
     }
 
     /// The value at a position; `None` if the position is out of range.
+    #[inline]
     pub(crate) fn get(&self, at: usize) -> Option<T> {
         self.stretch(at).map(|stretch| self.values[stretch])
     }

@@ -13,6 +13,7 @@
 //! ```
 
 use crate::diff::{MergedId, TraceDiff};
+use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Presence, Side};
 use crate::trace::{Nanos, busy_time};
@@ -173,7 +174,7 @@ fn fill(diff: &TraceDiff, measure: Measure, row: &mut Row) {
             let event = tree.event(call).expect("every attributed call has an event");
             (tree.trace().start(event), tree.trace().end(event))
         };
-        row.events[side].sort_by_key(|&call| (span(call), call));
+        row.events[side].order_by_key(|&call| (span(call), call));
         row.time[side] = row.events[side].iter().map(|&call| measure.time(tree, call)).sum();
         row.busy[side] = match measure {
             Measure::GpuTime => {
@@ -212,7 +213,7 @@ fn sort(
             .find_map(|&side| row.events[side].first().map(|&call| diff.tree(side).name(call)))
     };
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|&at| {
+    order.order_by_key(|&at| {
         (rows[at].kind == RowKind::Unlinked, place(&rows[at]), name(&rows[at]), at)
     });
     let mut new_id = vec![0; rows.len()];

@@ -3,6 +3,7 @@
 
 use super::Row;
 use crate::analysis::Analysis;
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos, TextId, Trace};
 use crate::tree::CallId;
@@ -79,7 +80,7 @@ impl Analysis {
             });
             add(&mut groups[group], at, row);
         }
-        groups.sort_by(|a, b| order(a).cmp(&order(b)));
+        groups.order_by(|a, b| order(a).cmp(&order(b)));
         groups
     }
 

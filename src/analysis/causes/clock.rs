@@ -5,6 +5,7 @@ use super::cause::{Cause, together, total};
 use super::evidence::in_order;
 use super::reason::Reason;
 use super::scale::Scale;
+use crate::order::Order as _;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
@@ -79,7 +80,7 @@ fn common_ratio(causes: &[Cause], scale: Scale) -> Option<f64> {
             Some((ratio(cause, scale)?, cause.time.baseline.0 + cause.time.candidate.0))
         })
         .collect();
-    ratios.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    ratios.order_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let half = ratios.iter().map(|ratio| ratio.1).sum::<i64>() / 2;
     let mut sum = 0;
     let middle = ratios.iter().find(|ratio| {

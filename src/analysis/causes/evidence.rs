@@ -12,6 +12,7 @@ use crate::analysis::{
     Analysis, FusionRow, IdleKind, KernelChange, WorkChange, clause, work_change,
 };
 use crate::diff::MergedId;
+use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -233,7 +234,7 @@ fn most(names: &BTreeMap<&str, u64>, unit: u64) -> String {
         return "nothing".to_owned();
     }
     let mut all: Vec<(&str, u64)> = names.iter().map(|(name, count)| (*name, *count)).collect();
-    all.sort_by_key(|&(name, count)| (Reverse(count), name));
+    all.order_by_key(|&(name, count)| (Reverse(count), name));
     let more = all.len().saturating_sub(3);
     let line = |(name, count): &(&str, u64)| format!("{} × {name}", count / unit);
     let mut told: Vec<String> = all.iter().take(3).map(line).collect();
@@ -244,7 +245,7 @@ fn most(names: &BTreeMap<&str, u64>, unit: u64) -> String {
 fn longest(kernels: &Kernels<'_>) -> Vec<String> {
     let mut all: Vec<(&str, Nanos)> =
         kernels.iter().map(|(name, kernel)| (*name, kernel.1)).collect();
-    all.sort_by_key(|&(name, time)| (Reverse(time), name));
+    all.order_by_key(|&(name, time)| (Reverse(time), name));
     all.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 

@@ -16,6 +16,7 @@ use super::places::{OwnerIds, PlaceId, Places};
 use super::scale::Scale;
 use crate::analysis::grouped::Grouped;
 use crate::analysis::{Analysis, IdleKind, IdleRow, Part};
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallKind;
@@ -246,7 +247,7 @@ fn name_owners(
         }
     }
     for part in parts {
-        part.owners.sort_by_key(|(_, difference)| std::cmp::Reverse(difference.abs()));
+        part.owners.order_by_key(|(_, difference)| std::cmp::Reverse(difference.abs()));
     }
 }
 

@@ -5,6 +5,7 @@ use super::cause::{Cause, signed_ms, together, total};
 use super::evidence::in_order;
 use super::reason::Reason;
 use super::scale::Scale;
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
@@ -55,7 +56,7 @@ fn idle_of_runs(small: &[Cause], side: Side) -> Vec<Nanos> {
 fn one_of(reason: Reason, name: &str, small: &[Cause], scale: Scale) -> Cause {
     let count = PerSide::from_fn(|side: Side| small.iter().map(|cause| cause.count[side]).sum());
     let mut largest: Vec<&Cause> = small.iter().collect();
-    largest.sort_by_key(|cause| {
+    largest.order_by_key(|cause| {
         (std::cmp::Reverse(scale.difference(cause.time).abs()), cause.place.clone(), cause.node)
     });
     let told: Vec<String> = largest

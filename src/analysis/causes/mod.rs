@@ -24,6 +24,7 @@ mod places;
 mod reason;
 mod scale;
 
+use crate::order::Order as _;
 pub use cause::Cause;
 pub use reason::Reason;
 
@@ -55,7 +56,7 @@ impl Causes {
         list.extend(before_window(wall, scale));
         merge::small_ones(&mut list, scale);
         let exact = |cause: &Cause| scale.difference(cause.time);
-        list.sort_by(|a, b| {
+        list.order_by(|a, b| {
             let size = |cause: &Cause| std::cmp::Reverse(exact(cause).abs());
             let name = |cause: &Cause| (cause.reason, cause.place.clone(), cause.module.clone());
             size(a).cmp(&size(b)).then_with(|| name(a).cmp(&name(b))).then(a.node.cmp(&b.node))

@@ -20,6 +20,7 @@ use super::rules::kernels;
 use crate::analysis::causes::Scale;
 use crate::analysis::{Analysis, IdleKind, IdleRow, Part, RowKind};
 use crate::diff::MergedId;
+use crate::order::Order as _;
 use crate::side::PerSide;
 use crate::trace::Nanos;
 use crate::tree::CallKind;
@@ -98,7 +99,7 @@ impl Costs {
             .into_iter()
             .filter(|&at| drafts.resolve(at) == at && CHEAP * cost(&at) < all)
             .collect();
-        cheap.sort_by_key(|at| (Reverse(cost(at)), *at));
+        cheap.order_by_key(|at| (Reverse(cost(at)), *at));
         // If software versions differ, all cheap changes are combined with the environment change, because
         // different versions of Python or a library call different functions.
         let environment = drafts.find(ChangeKind::Environment).first().copied();

@@ -22,6 +22,7 @@ mod rules;
 mod survey;
 mod words;
 
+use crate::order::Order as _;
 pub use kind::{Certainty, ChangeKind};
 
 use super::causes::Scale;
@@ -147,7 +148,7 @@ impl Changes {
             };
             list.push((busy + idle, busy, change));
         }
-        list.sort_by_key(|(cost, _, change)| {
+        list.order_by_key(|(cost, _, change)| {
             (Reverse(cost.abs()), change.kind, change.nodes.first().copied())
         });
         let mut exact: Vec<i128> = list.iter().map(|(cost, ..)| *cost).collect();

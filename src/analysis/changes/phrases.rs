@@ -4,6 +4,7 @@ use super::draft::Draft;
 use super::place::either;
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;
+use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
@@ -103,7 +104,7 @@ pub(super) fn per_step(scale: Scale, suffix: &str) -> String {
 pub(super) fn list(names: &BTreeMap<String, u64>, unit: u64) -> String {
     let mut all: Vec<(&String, u64)> =
         names.iter().map(|(name, count)| (name, count / unit.max(1))).collect();
-    all.sort_by_key(|&(name, count)| (Reverse(count), name));
+    all.order_by_key(|&(name, count)| (Reverse(count), name));
     let mut told: Vec<String> = all
         .iter()
         .take(NAMED)

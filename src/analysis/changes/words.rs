@@ -12,6 +12,7 @@ use super::rules::consequences::{is_accumulation, optimizer_ops};
 use super::rules::order::ORDER;
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;
+use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
 use std::cmp::Reverse;
@@ -280,7 +281,7 @@ fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
 /// A sentence such as `Inputs are 2 times as large at 3 ops (dimension 0: 8 → 16)`.
 fn sizes(draft: &Draft, sites: &str) -> String {
     let mut pairs: Vec<(&(String, String), &u64)> = draft.pairs.iter().collect();
-    pairs.sort_by_key(|(pair, count)| (Reverse(**count), *pair));
+    pairs.order_by_key(|(pair, count)| (Reverse(**count), *pair));
     let ratio = |pair: &(String, String)| {
         let one: f64 = pair.0.split(' ').nth(1)?.parse().ok()?;
         let two: f64 = pair.1.parse().ok()?;

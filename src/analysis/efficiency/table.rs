@@ -10,6 +10,7 @@ use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
 use crate::analysis::grouped::Grouped;
 use crate::analysis::{Analysis, Row, RowNameIds};
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, TextId};
 use crate::tree::CallId;
@@ -68,7 +69,7 @@ impl Analysis {
         }
         let mut rows: Vec<EfficiencyRow> = table.groups.into_sorted().map(|(_, row)| row).collect();
         // The sort is stable, so ties remain in the order of name, shapes and types.
-        rows.sort_by(|a, b| {
+        rows.order_by(|a, b| {
             let saved =
                 |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us().unwrap_or(-1.0);
             let by = |side: Side| saved(b, side).total_cmp(&saved(a, side));

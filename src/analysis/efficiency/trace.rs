@@ -4,6 +4,7 @@ use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};
 use super::roofline::Efficiency;
 use super::rules::Models;
+use crate::order::Order as _;
 use crate::program::Measure;
 use crate::tree::{CallId, CallTree};
 use std::cmp::Reverse;
@@ -102,7 +103,7 @@ impl TraceEfficiency {
         }
         let mut ops: Vec<OpEfficiency> = groups.into_values().collect();
         // The sort is stable, so ties remain in the order of name, shapes and types.
-        ops.sort_by(|a, b| {
+        ops.order_by(|a, b| {
             let saved = |op: &OpEfficiency| op.efficiency.savable_us().unwrap_or(-1.0);
             let time = |op: &OpEfficiency| Reverse(op.efficiency.time);
             saved(b).total_cmp(&saved(a)).then(time(a).cmp(&time(b)))

@@ -5,6 +5,7 @@ use super::pieces::Pieces;
 use super::{ENOUGH, KernelChange, explain, regions};
 use crate::analysis::{Analysis, RowKind};
 use crate::diff::{MergedId, MergedNode};
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, ModuleName};
 use rustc_hash::FxHashMap;
@@ -67,7 +68,7 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     for part in regions::parts(pieces) {
         add(part.node, part.kernels, part.change, 1);
     }
-    instances.sort_by_key(|instance| instance.node);
+    instances.order_by_key(|instance| instance.node);
     instances
 }
 

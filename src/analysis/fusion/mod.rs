@@ -20,6 +20,7 @@ mod leaves;
 mod pieces;
 mod regions;
 
+use crate::order::Order as _;
 pub use explain::FusionEvidence;
 pub(super) use leaves::shapes;
 
@@ -117,7 +118,7 @@ impl Analysis {
                 row(&pieces, change, &group, of_place[&(agreement.0, kernels)])
             })
             .collect();
-        rows.sort_by(|a, b| order(a).cmp(&order(b)));
+        rows.order_by(|a, b| order(a).cmp(&order(b)));
         rows
     }
 }

@@ -4,6 +4,7 @@
 use super::most_time_first;
 use crate::analysis::shared_texts::SharedTexts;
 use crate::analysis::{Analysis, Row, Tally};
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::TextId;
 use crate::tree::CallId;
@@ -100,7 +101,7 @@ impl Analysis {
             );
         }
         // The sort is stable, so events with the same name keep their relative order.
-        events.sort_by_key(|event| event.0);
+        events.order_by_key(|event| event.0);
         events
     }
 

@@ -7,6 +7,7 @@
 //! Stacks that differ only in object addresses and module instance numbers are treated as the same stack.
 
 use crate::analysis::Analysis;
+use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{ByName, TextId};
@@ -44,7 +45,7 @@ impl Analysis {
         counts.remove(&NO_STACK);
         let mut stacks: Vec<(Vec<&str>, u64)> =
             counts.into_iter().map(|(stack, count)| (all.frames_of(stack), count)).collect();
-        stacks.sort_by(|(a, many), (b, more)| (Reverse(many), a).cmp(&(Reverse(more), b)));
+        stacks.order_by(|(a, many), (b, more)| (Reverse(many), a).cmp(&(Reverse(more), b)));
         stacks.truncate(limit);
         stacks
             .into_iter()

@@ -6,6 +6,7 @@
 
 use super::{LayerPairs, PlacePair};
 use crate::analysis::Analysis;
+use crate::order::Order as _;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -242,7 +243,7 @@ impl Table {
     fn rows(self, pairs: &LayerPairs, names: &[String]) -> Vec<LayerOpRow> {
         let mut lines: Vec<(OpKey, Line)> = self.cells.into_iter().collect();
         let mean = |line: &Line| line.positions.0 * 1024 / line.positions.1.max(1);
-        lines.sort_by(|(a, one), (b, two)| {
+        lines.order_by(|(a, one), (b, two)| {
             (a.0, mean(one), a.1, a.2).cmp(&(b.0, mean(two), b.1, b.2))
         });
         let mut last: Option<(Group, u32)> = None;

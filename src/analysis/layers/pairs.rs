@@ -5,6 +5,7 @@
 //! without common kernel names. Such stacks are matched by class, and their layers by position.
 
 use crate::analysis::Analysis;
+use crate::order::Order as _;
 use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
@@ -220,7 +221,7 @@ fn pair_layers(
 fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
     let mut order: Vec<((u32, u32), u64)> =
         votes.iter().map(|(&pair, &count)| (pair, count)).collect();
-    order.sort_by_key(|&((a, b), count)| (std::cmp::Reverse(count), a.abs_diff(b), a + b, a));
+    order.order_by_key(|&((a, b), count)| (std::cmp::Reverse(count), a.abs_diff(b), a + b, a));
     let (mut used, mut pairs) = ((BTreeSet::new(), BTreeSet::new()), Vec::new());
     for ((a, b), _) in order {
         if !used.0.contains(&a) && !used.1.contains(&b) {

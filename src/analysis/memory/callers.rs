@@ -1,5 +1,6 @@
 //! Finds the innermost call on a thread at a given time.
 
+use crate::order::Order as _;
 use crate::trace::{Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -27,7 +28,7 @@ impl<'t> Callers<'t> {
                 let start = tree.trace().start(tree.event(call)?);
                 Some((start, call))
             }));
-            of_thread.sort_by_key(|&(start, call)| (start, call));
+            of_thread.order_by_key(|&(start, call)| (start, call));
         }
         Callers { tree, calls }
     }

@@ -10,6 +10,7 @@ use super::device::MemoryPlace;
 use super::usage::DeviceUsage;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
+use crate::order::Order as _;
 use crate::program::StepOrigin;
 use crate::side::Side;
 use crate::trace::TextId;
@@ -101,7 +102,7 @@ impl Analysis {
                 (node, bytes[..before_last].iter().sum::<i64>() / before_last as i64)
             })
             .collect();
-        calls.sort_by_key(|&(node, bytes)| (Reverse(bytes), node));
+        calls.order_by_key(|&(node, bytes)| (Reverse(bytes), node));
         let grown = levels[steps.len()].saturating_sub(levels[0]);
         let per_step = grown / steps.len() as i64;
         (!calls.is_empty()).then_some(Leak { place, per_step, calls })

@@ -9,6 +9,7 @@ use super::rows::MemorySource;
 use super::usage::DeviceUsage;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
+use crate::order::Order as _;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
@@ -141,7 +142,7 @@ impl Analysis {
                 LiveRow { module, node: live.node, source, bytes: PerSide::from_fn(zero) }
             })
             .collect();
-        rows.sort_by_key(|row| {
+        rows.order_by_key(|row| {
             Reverse(row.bytes.baseline.unwrap_or(0).max(row.bytes.candidate.unwrap_or(0)))
         });
         let call = call.map_or(String::new(), |call| self.tree(peak_of).name(call).to_owned());

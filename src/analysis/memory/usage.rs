@@ -2,6 +2,7 @@
 
 use super::callers::Callers;
 use super::device::MemoryPlace;
+use crate::order::Order as _;
 use crate::trace::{MemoryEvent, Nanos, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -78,7 +79,7 @@ impl MemoryUsage {
 
 impl DeviceUsage {
     fn of(mut events: Vec<MemoryEvent>, tree: &CallTree, callers: &Callers<'_>) -> DeviceUsage {
-        events.sort_by_key(|event| (event.time, event.order));
+        events.order_by_key(|event| (event.time, event.order));
         let has_totals = events.iter().all(|event| event.allocated.is_some());
         let has_addresses = events.iter().all(|event| event.address.is_some());
         let mut usage = DeviceUsage { has_totals, has_addresses, ..DeviceUsage::default() };

@@ -17,6 +17,7 @@ use super::parts::{
 use super::reason::Reason;
 use super::threads::{self, Line};
 use super::typical::Typical;
+use crate::order::Order as _;
 use crate::program::{Steps, is_synchronisation};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
@@ -150,7 +151,7 @@ impl<'t> Builder<'t> {
                 }
             }
         }
-        busy.sort_by_key(|&(number, time)| (std::cmp::Reverse(time), number));
+        busy.order_by_key(|&(number, time)| (std::cmp::Reverse(time), number));
         self.streams = busy.iter().map(|&(number, _)| number).collect();
         self.before = vec![0; self.streams.len()];
         works.sort_unstable();
@@ -176,7 +177,7 @@ impl<'t> Builder<'t> {
             }
         }
         self.unlaunched = unlinked as f64 / inside.max(1) as f64;
-        self.followers.sort_by_key(|&(leader, call)| (leader, span(tree, call).0, call));
+        self.followers.order_by_key(|&(leader, call)| (leader, span(tree, call).0, call));
         Ok(())
     }
 
@@ -265,7 +266,7 @@ impl<'t> Builder<'t> {
             }
             CallKind::Frame | CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => return,
         };
-        gpu.sort_by_key(|&work| (self.span(work).0, work));
+        gpu.order_by_key(|&work| (self.span(work).0, work));
         let in_graph = tree.is_graph_launch(call);
         let event = tree.event(call);
         let name = event.map_or(0, |event| tree.trace().name_id(event).index() as u32);

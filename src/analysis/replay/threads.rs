@@ -5,6 +5,7 @@
 
 use super::parts::{Point, span};
 use super::reason::Reason;
+use crate::order::Order as _;
 use crate::program::{StepId, Steps};
 use crate::tree::{CallId, CallKind, CallTree};
 use std::ops::Range;
@@ -45,7 +46,7 @@ pub(super) fn line(
         .filter(|thread| !thread.busy.is_empty() || thread.is_main)
         .collect();
     let busy = |thread: &Thread| thread.busy.iter().map(|(a, b)| b - a).sum::<i64>();
-    threads.sort_by_key(|thread| {
+    threads.order_by_key(|thread| {
         (!thread.is_main, !thread.launches, std::cmp::Reverse(busy(thread)), thread.root)
     });
     let mut line = Line { points: Vec::new(), root: threads.first().map(|thread| thread.root) };
@@ -69,7 +70,7 @@ pub(super) fn line(
         step_ends.push((window.end, Point::Step(StepId(0))));
     }
     line.points.extend(step_ends);
-    line.points.sort_by_key(|&(time, _)| time);
+    line.points.order_by_key(|&(time, _)| time);
     Ok(line)
 }
 

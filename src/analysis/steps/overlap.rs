@@ -3,6 +3,7 @@
 
 use super::{Activity, activity};
 use crate::analysis::Analysis;
+use crate::order::Order as _;
 use crate::program::{Measure, StepId};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -81,7 +82,7 @@ impl Analysis {
                 },
             ));
         }
-        all.sort_by_key(|(_, running)| (running.start, running.end));
+        all.order_by_key(|(_, running)| (running.start, running.end));
         let whole = overlap(streams.len(), all.iter().map(|(_, running)| running));
         let mut of_steps: Vec<Vec<&Running>> = vec![Vec::new(); steps.len()];
         for (step, running) in &all {
@@ -101,7 +102,7 @@ fn overlap<'r>(streams: usize, events: impl Iterator<Item = &'r Running>) -> Ove
         edges.push((event.start, true, event));
         edges.push((event.end, false, event));
     }
-    edges.sort_by_key(|&(time, starts, _)| (time, starts));
+    edges.order_by_key(|&(time, starts, _)| (time, starts));
     let mut found = Overlap::default();
     let mut on_stream = vec![0u32; streams];
     let mut is_used = vec![false; streams];

@@ -10,6 +10,7 @@
 //! the gap, which is the event that the device waited for. The time after the last event is attributed to the
 //! group of that event. The wall times of all groups therefore add up to the whole span.
 
+use crate::order::Order as _;
 use crate::trace::Nanos;
 
 /// The kind of an event on the timeline.
@@ -48,7 +49,7 @@ pub(super) fn divide(
     mut events: Vec<Occupied>,
     groups: usize,
 ) -> Vec<Share> {
-    events.sort_by_key(|event| (event.start, event.end, event.group));
+    events.order_by_key(|event| (event.start, event.end, event.group));
     let mut shares = vec![Share::default(); groups];
     let mut reached = begin;
     for event in &events {

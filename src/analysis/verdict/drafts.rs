@@ -13,6 +13,7 @@ use super::sampler::Sampler;
 use super::site::Site;
 use crate::analysis::Row;
 use crate::analysis::shared_texts::SharedTexts;
+use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Arguments, Nanos, TextId};
@@ -89,7 +90,7 @@ impl<'a> Sampler<'a> {
             .into_iter()
             .map(|(key, rows)| self.draft(key.1, rows, &mut texts))
             .collect();
-        drafts.sort_by_key(|draft| draft.rows[0]);
+        drafts.order_by_key(|draft| draft.rows[0]);
         drafts
     }
 

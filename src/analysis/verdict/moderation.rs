@@ -18,6 +18,7 @@
 
 use super::distributions::{digamma, inverse_trigamma, trigamma};
 use super::trend::Trend;
+use crate::order::Order as _;
 
 /// Lower limit for variances, as a share of the median variance. With a coarse clock, some call sites have no
 /// spread at all, and the logarithm of a zero spread would outweigh all other call sites.
@@ -62,7 +63,7 @@ impl Prior {
     pub(super) fn of(spreads: &[Spread]) -> Prior {
         let mut sorted = spreads.to_vec();
         // Sorting makes the sums independent of the order of the call sites.
-        sorted.sort_by(|a, b| {
+        sorted.order_by(|a, b| {
             let by = |pick: fn(&Spread) -> f64| pick(a).total_cmp(&pick(b));
             by(|s| s.mean).then(by(|s| s.variance)).then(by(|s| s.degrees))
         });

@@ -5,6 +5,7 @@ use super::judgement::{Judgement, Repeats, Thresholds, Work};
 use super::sampler::Sampler;
 use super::site::Site;
 use crate::analysis::Analysis;
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::cmp::Reverse;
@@ -65,7 +66,7 @@ impl Analysis {
         let family = Family::of(drafts.iter().map(|draft| &draft.question));
         let mut sites: Vec<Site> =
             drafts.into_iter().map(|draft| draft.judged(&family, thresholds)).collect();
-        sites.sort_by_key(|site| {
+        sites.order_by_key(|site| {
             // Compare whole picoseconds, because the floating-point means of the same times may differ
             // slightly.
             let judged = (1e6 * site.judgement.difference_us()).round() as i64;

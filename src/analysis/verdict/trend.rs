@@ -5,6 +5,7 @@
 //! weights for closer points (Cleveland, *Robust locally weighted regression and smoothing scatterplots*,
 //! Journal of the American Statistical Association 74 (1979) 829–836, without its second pass). The curve is
 //! linear between the positions and constant beyond the outermost positions.
+use crate::order::Order as _;
 
 /// Share of the points to which each line is fitted. This share makes the curve about as flexible as a spline
 /// with four parameters.
@@ -29,7 +30,7 @@ impl Trend {
     /// Fits a curve through at least one point (x, y).
     pub(super) fn through(points: &[(f64, f64)]) -> Trend {
         let mut sorted = points.to_vec();
-        sorted.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        sorted.order_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         if sorted.len() < FEWEST {
             let mean = sorted.iter().map(|point| point.1).sum::<f64>() / sorted.len() as f64;
             return Trend { knots: vec![(sorted[0].0, mean)], parameters: 1.0 };

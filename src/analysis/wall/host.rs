@@ -14,6 +14,7 @@ use super::boundaries::Boundaries;
 use super::part::Part;
 use super::sweep::{Cursors, Idle, IdleKind, Ledger, Occupied};
 use super::window::Window;
+use crate::order::Order as _;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
 
@@ -32,7 +33,7 @@ fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied
             ops.push(Occupied { call: Some(call), start, end, part: part(call) });
         }
     }
-    ops.sort_by_key(|op| (op.start, op.end, op.call));
+    ops.order_by_key(|op| (op.start, op.end, op.call));
     ops
 }
 

@@ -16,6 +16,7 @@
 //! stream was launched in the window, the first event on any stream that was launched in the window is used.
 
 use crate::analysis::Analysis;
+use crate::order::Order as _;
 use crate::program::{Measure, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, ThreadId};
@@ -190,7 +191,7 @@ pub(super) fn everything_that_ran(of: Recorded<'_>, window: Window, basis: WallB
         }));
         // Both inputs are sorted and the sort is stable, so if two events start at the same time, the
         // selected event comes first.
-        all.sort_by_key(|ran| (ran.start, ran.end));
+        all.order_by_key(|ran| (ran.start, ran.end));
     }
     all
 }

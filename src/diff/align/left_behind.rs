@@ -142,6 +142,7 @@ impl Aligner<'_> {
 
     /// The nearest ancestor that has a counterpart with the same key; `None` if this ancestor is a
     /// thread.
+    #[inline]
     fn caller(&self, side: Side, call: u32) -> Option<u32> {
         let tree = self.trees[side];
         let mut above = tree.ancestors(CallId(call));

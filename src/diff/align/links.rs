@@ -66,10 +66,12 @@ impl Links {
         Pass::ALL[usize::from(self.passes[side][call as usize].load(Relaxed))]
     }
 
+    #[inline]
     pub(super) fn partner(&self, side: Side, call: u32) -> Option<u32> {
         Some(self.partners[side][call as usize].load(Relaxed)).filter(|&partner| partner != NONE)
     }
 
+    #[inline]
     pub(super) fn is_free(&self, side: Side, call: u32) -> bool {
         self.partner(side, call).is_none()
     }
@@ -83,10 +85,12 @@ impl Links {
     }
 
     /// Whether a call has a counterpart with the same key.
+    #[inline]
     pub(super) fn is_common(&self, side: Side, call: u32) -> bool {
         !self.is_free(side, call) && self.relation(side, call).is_common()
     }
 
+    #[inline]
     pub(super) fn relation(&self, side: Side, call: u32) -> Relation {
         OF_PARTNERS[usize::from(self.relations[side][call as usize].load(Relaxed))]
     }

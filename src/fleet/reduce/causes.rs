@@ -7,6 +7,7 @@ use crate::analysis::robust::median;
 use crate::fleet::rows::{CauseRow, ChangeRow, Shared, Spread};
 use crate::fleet::shard::Cause;
 use crate::fleet::stats::FEWEST;
+use crate::order::Order as _;
 use crate::side::Side;
 use crate::trace::Nanos;
 use std::cmp::Reverse;
@@ -48,7 +49,7 @@ pub(super) fn changes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<ChangeRow>
             rows.push(ChangeRow { kind, sentence: sentence.into(), place, shared });
         }
     }
-    rows.sort_by(|a, b| {
+    rows.order_by(|a, b| {
         let (one, two) = (&a.shared, &b.shared);
         (two.ranks.cmp(&one.ranks))
             .then_with(|| two.median_us.abs().total_cmp(&one.median_us.abs()))
@@ -70,7 +71,7 @@ pub(super) fn causes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<CauseRow> {
     }
     let mut rows: Vec<CauseRow> =
         found.into_iter().map(|(key, list)| cause_row(key, &list, whole, roles)).collect();
-    rows.sort_by(|a, b| {
+    rows.order_by(|a, b| {
         let weight = |row: &CauseRow| row.shared.ranks as f64 * row.shared.median_us.abs();
         weight(b)
             .total_cmp(&weight(a))

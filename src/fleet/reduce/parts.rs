@@ -6,6 +6,7 @@ use crate::analysis::robust::median;
 use crate::fleet::rows::{OutlierRow, PartRow};
 use crate::fleet::shard::{Part, PartKind};
 use crate::fleet::stats::{Quantiles, outliers};
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, V
             odd.extend(found);
         }
     }
-    odd.sort_by(|a, b| {
+    odd.order_by(|a, b| {
         b.distance_us()
             .total_cmp(&a.distance_us())
             .then_with(|| (&a.folder, a.kind, &a.name).cmp(&(&b.folder, b.kind, &b.name)))

@@ -3,6 +3,7 @@
 //!
 //! Counts differ slightly between ranks, for example because of their batches. Sentences are merged if they differ
 //! only in numbers, and each number differs by at most a tenth.
+use crate::order::Order as _;
 
 /// Maximum difference between two merged numbers, as a share of the larger number.
 const NEAR: f64 = 0.1;
@@ -20,7 +21,7 @@ enum Piece<'t> {
 pub(super) fn merged<'t>(mut counts: Vec<(&'t str, usize)>) -> Vec<(String, Vec<&'t str>)> {
     // The sentence that applies to the most ranks comes first, so that the other sentences are compared with it. The
     // sort is stable.
-    counts.sort_by_key(|&(_, ranks)| std::cmp::Reverse(ranks));
+    counts.order_by_key(|&(_, ranks)| std::cmp::Reverse(ranks));
     let mut groups: Vec<Vec<(&str, Vec<Piece<'_>>)>> = Vec::new();
     for (sentence, _) in counts {
         let pieces = pieces(sentence);
@@ -56,7 +57,7 @@ fn text(group: &[&[Piece<'_>]]) -> String {
                     Piece::Text(_) => None,
                 })
                 .collect();
-            numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
+            numbers.order_by(|a, b| a.0.total_cmp(&b.0));
             let (first, last) = (numbers[0].1, numbers[numbers.len() - 1].1);
             if first == last { first.to_owned() } else { format!("{first}–{last}") }
         }

@@ -4,6 +4,7 @@
 //! calls, because the measured times of each run are stored separately.
 
 use crate::diff::plain_name;
+use crate::order::Order as _;
 use crate::program::{Program, StepId};
 use crate::trace::{EventId, Nanos};
 use crate::tree::{CallId, CallTree};
@@ -55,7 +56,7 @@ impl<'p> Steady<'p> {
         }
         let lengths: Vec<Nanos> = spans.iter().map(|span| span.end - span.start).collect();
         let mut order: Vec<usize> = (0..spans.len()).collect();
-        order.sort_by_key(|&step| (lengths[step], step));
+        order.order_by_key(|&step| (lengths[step], step));
         let representative = order[(order.len() - 1) / 2];
         let own = calls(program, representative);
         let is_like: Vec<bool> = (0..spans.len())

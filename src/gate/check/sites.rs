@@ -5,6 +5,7 @@ use crate::analysis::{Analysis, Change, ChangeKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::gate::place::{Place, Site, is_users};
 use crate::gate::recording::{Upward, segment};
+use crate::order::Order as _;
 use crate::program::{Phase, Query};
 use crate::side::{PerSide, Side};
 use crate::trace::Argument;
@@ -91,7 +92,7 @@ impl<'a> Finder<'a> {
         }
         // Forward calls come before backward calls, and modules before their ops, because causes come before
         // consequences.
-        list.sort_by_key(|site| {
+        list.order_by_key(|site| {
             (site.place.phase == Phase::TrainBackward.label(), !site.what.contains(" module "))
         });
         list

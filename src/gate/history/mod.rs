@@ -3,6 +3,7 @@
 mod divisive;
 mod render;
 
+use crate::order::Order as _;
 pub use divisive::{ChangePoint, Search, change_points};
 pub use render::HistoryFormat;
 
@@ -79,7 +80,7 @@ impl History {
             .iter()
             .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
             .collect();
-        changes.sort_by(|a, b| {
+        changes.order_by(|a, b| {
             let whole = |series: &Series| series.name.contains(':');
             (whole(a.0).cmp(&whole(b.0)))
                 .then(b.1.magnitude().total_cmp(&a.1.magnitude()))

@@ -13,6 +13,7 @@ mod recorder;
 mod totals;
 mod upward;
 
+use crate::order::Order as _;
 pub(in crate::gate) use places::{Places, TimedPlace, segment};
 pub use range::Range;
 pub use recorder::Recorder;
@@ -181,7 +182,7 @@ fn median(runs: &[RunFacts], times: &BTreeMap<String, Vec<f64>>) -> Option<usize
     let walls = times.get("step_wall");
     let wall = |at: usize| walls.and_then(|walls| walls.get(at)).copied().unwrap_or_default();
     let mut order: Vec<usize> = (0..runs.len()).collect();
-    order.sort_by(|&a, &b| {
+    order.order_by(|&a, &b| {
         wall(a).total_cmp(&wall(b)).then_with(|| runs[a].name.cmp(&runs[b].name))
     });
     order.get(order.len().saturating_sub(1) / 2).copied()

@@ -5,6 +5,7 @@
 
 use super::batches::{Batches, ReplayedBatch, Suits, suits};
 use super::{Captures, GraphId};
+use crate::order::Order as _;
 use crate::tree::{Alignment, Alphabet, Launched, Misfit, Ran, align};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -124,7 +125,7 @@ impl<'a> Fitting<'a> {
         let mut kinds: Vec<((usize, usize), usize)> = (0..self.kinds.len())
             .map(|kind| (self.kinds[kind].most_placed(ran.len(), &names), kind))
             .collect();
-        kinds.sort_by_key(|&((most, over), kind)| (std::cmp::Reverse(most), over, kind));
+        kinds.order_by_key(|&((most, over), kind)| (std::cmp::Reverse(most), over, kind));
         kinds.truncate(ALIGNED);
         let mut candidates = Vec::new();
         for (_, kind) in kinds {
@@ -142,7 +143,7 @@ impl<'a> Fitting<'a> {
                 candidates.push(Candidate { graph, alignment, misfit, suits, left_over });
             }
         }
-        candidates.sort_by_key(|candidate| (candidate.rank(), candidate.graph));
+        candidates.order_by_key(|candidate| (candidate.rank(), candidate.graph));
         candidates
     }
 

@@ -14,6 +14,7 @@
 
 use super::fit::Candidate;
 use super::{Captures, GraphId};
+use crate::order::Order as _;
 use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
@@ -39,7 +40,7 @@ pub(super) fn choose(
         // Each CUDA graph number identifies one graph, and these numbers increase in capture order.
         let mut seen: FxHashMap<u64, usize> = FxHashMap::default();
         order.retain(|&at| seen.insert(graphs[at].unwrap_or(0), at).is_none());
-        order.sort_by_key(|&at| (graphs[at], at));
+        order.order_by_key(|&at| (graphs[at], at));
     }
     for (at, choice) in order.iter().zip(path(&order, candidates, &successors)) {
         chosen[*at] = choice;

@@ -14,6 +14,7 @@
 //! copy                             copy
 //! ```
 
+use crate::order::Order as _;
 use crate::trace::{CapturedAs, EventId, Graft, GraftedCall, Trace};
 use crate::tree::{CallId, CallTree, Ran};
 use rustc_hash::FxHashMap;
@@ -33,7 +34,7 @@ impl<'n> Parts<'n> {
     fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
         let mut ran: Vec<&Ran> = ran.iter().collect();
         if ran.iter().all(|ran| ran.node.is_some()) {
-            ran.sort_by_key(|ran| ran.node);
+            ran.order_by_key(|ran| ran.node);
         }
         let mut parts = Parts::default();
         let mut open: Vec<(&str, u32)> = Vec::new();

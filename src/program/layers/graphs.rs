@@ -12,6 +12,7 @@
 use super::periods::parts;
 use super::stacks::Found;
 use super::{Layer, Stack, StackKind};
+use crate::order::Order as _;
 use crate::program::{StepId, Steps};
 use crate::trace::{TextId, ThreadId};
 use crate::tree::{CallId, CallKind, CallTree};
@@ -178,7 +179,7 @@ fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
     let below = tree.subtree(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);
     let mut events: Vec<CallId> = below.collect();
-    events.sort_by_key(|&event| (start(event), event));
+    events.order_by_key(|&event| (start(event), event));
     events
 }
 

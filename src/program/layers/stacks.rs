@@ -17,6 +17,7 @@
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};
+use crate::order::Order as _;
 use crate::program::Measure;
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallTree, ModuleName};
@@ -109,7 +110,7 @@ impl Group<'_> {
         let class = self.class.to_owned();
         let layers = self.instances.iter().map(instance).collect();
         let mut members = self.calls;
-        members.sort_by_key(|&(layer, call)| (layer, start(tree, call), call));
+        members.order_by_key(|&(layer, call)| (layer, start(tree, call), call));
         Found { stack: Stack { kind: StackKind::Modules, class, layers }, members }
     }
 }
@@ -123,7 +124,7 @@ fn sibling_groups<'t>(tree: &'t CallTree, sums: &Sums) -> Vec<Group<'t>> {
     modules.retain(|&call| sums.time(tree, call) > Nanos::ZERO);
     // A module instance belongs to the stack that contains its first call; the backward pass may
     // call the instance again elsewhere.
-    modules.sort_by_key(|&call| (start(tree, call), call));
+    modules.order_by_key(|&call| (start(tree, call), call));
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut of_keys: FxHashMap<(&str, &str), usize> = FxHashMap::default();
     let mut of_instances: FxHashMap<&str, (usize, u32)> = FxHashMap::default();
@@ -165,7 +166,7 @@ fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> V
     }
     groups.retain(|group| group.is_composite || group.time.0 >= total.0 / LEAF_SHARE);
     groups.retain(|group| are_alike(tree, &group.first_calls()));
-    groups.sort_by_key(|group| (std::cmp::Reverse(group.time), group.calls[0].1));
+    groups.order_by_key(|group| (std::cmp::Reverse(group.time), group.calls[0].1));
     let nesting = Nesting::of(tree, &groups);
     let mut chosen: Vec<usize> = Vec::new();
     for at in (0..groups.len()).filter(|&at| !nesting.holds_longer(&groups, at)) {

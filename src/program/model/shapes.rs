@@ -4,6 +4,7 @@
 use super::network::{Network, below, gpu_time};
 use super::products::Products;
 use super::sizes::{Counts, Weight, dims, most, shapes};
+use crate::order::Order as _;
 use crate::program::Measure;
 use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
@@ -127,7 +128,7 @@ fn count(counts: &mut Counts, sizes: Option<(u64, u64)>, weight: impl Fn() -> We
 
 fn ranked(types: BTreeMap<String, u64>) -> Vec<String> {
     let mut ranked: Vec<(String, u64)> = types.into_iter().collect();
-    ranked.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), name.clone()));
+    ranked.order_by_key(|(name, count)| (std::cmp::Reverse(*count), name.clone()));
     ranked.truncate(TYPES);
     ranked.into_iter().map(|(name, _)| name).collect()
 }

@@ -4,6 +4,7 @@
 use super::products::Products;
 use super::sizes::Weight;
 use super::{Architecture, Found};
+use crate::order::Order as _;
 use crate::program::Words;
 use crate::trace::TextId;
 use crate::tree::{CallKind, CallTree, ModuleName};
@@ -314,7 +315,7 @@ impl Shown {
     /// The names with the highest counts.
     fn listed(&self) -> Vec<String> {
         let mut names: Vec<(&String, &usize)> = self.names.iter().collect();
-        names.sort_by_key(|&(name, count)| (std::cmp::Reverse(*count), name));
+        names.order_by_key(|&(name, count)| (std::cmp::Reverse(*count), name));
         let shown = names.into_iter().take(LISTED);
         shown.map(|(name, count)| format!("{} ({count})", shortened(name))).collect()
     }

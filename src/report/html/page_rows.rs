@@ -5,6 +5,7 @@ use super::column::Column;
 use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
 use crate::analysis::{Analysis, Row};
+use crate::order::Order as _;
 use crate::report::nodes::facets::Facet;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos, TextId};
@@ -227,7 +228,7 @@ fn choose(analysis: &Analysis, most: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     if rows.len() > most {
         let time = |row: &Row| row.time.baseline.max(row.time.candidate);
-        order.sort_by_key(|&at| {
+        order.order_by_key(|&at| {
             (Reverse(rows[at].difference().abs()), Reverse(time(&rows[at])), at)
         });
         order.truncate(most);

@@ -3,6 +3,7 @@
 
 use crate::analysis::Analysis;
 use crate::diff::Region;
+use crate::order::Order as _;
 use crate::report::lists::change as style_of;
 use crate::report::text::times;
 use crate::side::{PerSide, Side};
@@ -57,7 +58,7 @@ pub(super) fn lines(analysis: &Analysis) -> Vec<RegionLine> {
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.retain(|(_, group)| group.events != PerSide::default());
-    groups.sort_by_key(|(_, group)| {
+    groups.order_by_key(|(_, group)| {
         (Reverse(group.time.baseline.max(group.time.candidate)), group.node)
     });
     groups
@@ -104,7 +105,7 @@ impl Group {
     fn line(self, analysis: &Analysis, side: Side, name: &str) -> RegionLine {
         let difference = self.time.difference();
         let mut ops: Vec<(String, u64)> = self.ops.into_iter().collect();
-        ops.sort_by_key(|(name, count)| (Reverse(*count), name.clone()));
+        ops.order_by_key(|(name, count)| (Reverse(*count), name.clone()));
         let more = ops.len().saturating_sub(NAMED);
         let named = ops
             .iter()

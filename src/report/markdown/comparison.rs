@@ -4,6 +4,7 @@
 use super::{CELL, Section, figures, side_names, whole};
 use crate::analysis::{Analysis, Row};
 use crate::diff::{MergedId, MergedNode};
+use crate::order::Order as _;
 use crate::program::{Measure, counted};
 use crate::report::LargeDifference;
 use crate::report::text::{Unit, node_name, plain};
@@ -76,7 +77,7 @@ fn kernels(analysis: &Analysis, rows: &[&Row], unit: Unit) -> Vec<String> {
         let total: u64 = sums.values().map(|sum| sum.0).sum();
         lines.push(format!("- {}: {total} {}\n", names[side as usize], events_word(analysis)));
         let mut sums: Vec<(&str, (u64, Nanos))> = sums.into_iter().collect();
-        sums.sort_by_key(|&(name, (_, time))| (Reverse(time), name));
+        sums.order_by_key(|&(name, (_, time))| (Reverse(time), name));
         for (name, (count, time)) in sums.iter().take(LISTED) {
             let time = unit.show(*time);
             lines.push(format!("  - {count} × {}, {time} {}\n", whole(name), unit.label()));
@@ -106,7 +107,7 @@ fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
         return String::new();
     }
     let mut sums: Vec<(String, (u64, PerSide<Nanos>))> = sums.into_iter().collect();
-    sums.sort_by_key(|(shape, (_, time))| (Reverse(time.difference().abs()), shape.clone()));
+    sums.order_by_key(|(shape, (_, time))| (Reverse(time.difference().abs()), shape.clone()));
     let [one, two] = side_names(analysis);
     let label = unit.label();
     let mut text = format!(
@@ -125,7 +126,7 @@ fn shapes(analysis: &Analysis, rows: &[&Row], unit: Unit) -> String {
 /// The individual rows with the largest differences, with module, shapes and kernels.
 pub(super) fn rows(analysis: &Analysis, unit: Unit) -> Section {
     let mut order: Vec<(usize, &Row)> = analysis.rows().iter().enumerate().collect();
-    order.sort_by_key(|&(id, row)| (Reverse(row.difference().abs()), id));
+    order.order_by_key(|&(id, row)| (Reverse(row.difference().abs()), id));
     order.retain(|(_, row)| row.difference() != Nanos::ZERO);
     let title = format!("Largest rows ({} of {})", order.len().min(ROWS), order.len());
     let mut section = Section::folded(&title, "");
@@ -192,7 +193,7 @@ fn kernel_line(analysis: &Analysis, row: &Row, side: Side) -> String {
 /// The points of difference that contain the most GPU events.
 pub(super) fn points(analysis: &Analysis) -> Section {
     let (mut all, varying) = analysis.settled_differences();
-    all.sort_by_key(|point| (Reverse(point.gpu_events), Reverse(point.calls), point.node));
+    all.order_by_key(|point| (Reverse(point.gpu_events), Reverse(point.calls), point.node));
     let shown = all.len().min(ROWS);
     let title = format!("Points of difference ({shown} of {})", all.len());
     let mut section = Section::folded(&title, "");

@@ -4,6 +4,7 @@
 //! so a chart by category has the same sums as `categories.csv`.
 
 use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
+use crate::order::Order as _;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -155,7 +156,7 @@ impl<'a> Groups<'a> {
 
     /// The groups sorted by rank, then by time, longest time first.
     fn sorted(mut self) -> Vec<Group> {
-        self.list.sort_by(|(rank_a, a), (rank_b, b)| {
+        self.list.order_by(|(rank_a, a), (rank_b, b)| {
             let longest = |group: &Group| Reverse(group.time.baseline.max(group.time.candidate));
             let order = (rank_a, longest(a)).cmp(&(rank_b, longest(b)));
             order.then_with(|| a.value.cmp(&b.value))

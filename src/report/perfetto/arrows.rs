@@ -2,6 +2,7 @@
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
+use crate::order::Order as _;
 use crate::side::Side;
 use crate::trace::Nanos;
 use std::cmp::Reverse;
@@ -31,7 +32,7 @@ impl Arrows {
                 keep[id.index()].then_some((at, row.difference().abs(), id))
             })
             .collect();
-        rows.sort_by_key(|&(at, difference, _)| (Reverse(difference), at));
+        rows.order_by_key(|&(at, difference, _)| (Reverse(difference), at));
         rows.truncate(ARROWS);
         let numbers = rows.into_iter().enumerate().map(|(at, (_, _, id))| (id, at + 1)).collect();
         Arrows { numbers }

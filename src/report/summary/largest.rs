@@ -3,6 +3,7 @@
 
 use crate::analysis::{Analysis, Row, RowKind};
 use crate::diff::{MergedId, MergedNode};
+use crate::order::Order as _;
 use crate::report::text::node_name;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -79,7 +80,7 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     }
     groups.retain(|group| group.difference() != Nanos::ZERO);
     // No two groups have the same name and node, so this order is unambiguous.
-    groups.sort_by(|a, b| {
+    groups.order_by(|a, b| {
         let size = |group: &LargeDifference| Reverse(group.difference().abs());
         size(a).cmp(&size(b)).then_with(|| (&a.name, &a.below).cmp(&(&b.name, &b.below)))
     });
@@ -153,7 +154,7 @@ fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap
     let list = |counts: BTreeMap<PartKey, u64>| {
         let part = |((side, name), count)| Part { side, name, count };
         let mut parts: Vec<Part> = counts.into_iter().map(part).collect();
-        parts.sort_by_key(|part| Reverse(part.count));
+        parts.order_by_key(|part| Reverse(part.count));
         parts
     };
     counts.into_iter().map(|(group, counts)| (group, list(counts))).collect()

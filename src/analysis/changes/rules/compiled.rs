@@ -7,6 +7,7 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::survey::{COMPILED_MODULE, Modules};
 use crate::diff::MergedId;
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeSet;
@@ -81,7 +82,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
     // Regions that replaced calls come before other regions, because they describe the change best.
     let mut all = drafts.find(ChangeKind::Graphs);
-    all.sort_by_key(|&at| drafts.all()[at].subject.is_empty());
+    all.order_by_key(|&at| drafts.all()[at].subject.is_empty());
     all.extend(drafts.find(ChangeKind::Compilation));
     for &at in all.iter().skip(1) {
         drafts.fold(at, all[0]);

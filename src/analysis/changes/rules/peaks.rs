@@ -9,6 +9,7 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
 use crate::analysis::{Analysis, DeviceUsage, LiveSet, MemoryPlace, bytes};
 use crate::diff::MergedId;
+use crate::order::Order as _;
 use crate::program::counted;
 use crate::side::{PerSide, Side};
 use rustc_hash::FxHashMap;
@@ -122,7 +123,7 @@ fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     }
     let total = more(set.bytes).unsigned_abs();
     let mut all: Vec<(&str, i64)> = by_name.into_iter().collect();
-    all.sort_by_key(|&(name, bytes)| (Reverse(bytes), name));
+    all.order_by_key(|&(name, bytes)| (Reverse(bytes), name));
     all.retain(|(_, bytes)| *bytes > 0 && bytes.unsigned_abs() >= total / SAME);
     all.truncate(NAMED);
     let sign = if larger == Side::Candidate { "+" } else { "−" };
@@ -133,7 +134,7 @@ fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     };
     let is_named = |name: &str| all.iter().any(|(named, _)| *named == name);
     let mut rows: Vec<_> = set.rows.iter().filter(|row| is_named(row.source.name())).collect();
-    rows.sort_by_key(|row| Reverse(more(row.bytes)));
+    rows.order_by_key(|row| Reverse(more(row.bytes)));
     let grown = rows.into_iter().filter(|row| more(row.bytes) > 0);
     (all.iter().map(words).collect(), grown.filter_map(|row| row.node).collect())
 }

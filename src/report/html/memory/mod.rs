@@ -6,6 +6,7 @@ mod curve;
 use crate::analysis::{
     Analysis, ChangeKind, DeviceUsage, LiveRow, LiveSet, MemoryPlace, MemorySource, bytes,
 };
+use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use curve::Curves;
 use std::cmp::Reverse;
@@ -160,7 +161,7 @@ fn live(analysis: &Analysis, set: &LiveSet) -> Live {
         let [one, two] = [row.bytes.baseline, row.bytes.candidate].map(Option::unwrap_or_default);
         Reverse(one.abs().max(two.abs()))
     };
-    rows.sort_by_key(largest);
+    rows.order_by_key(largest);
     let rest = rows.split_off(rows.len().min(LINES));
     let mut lines: Vec<Figures> = rows.into_iter().map(row).collect();
     if !rest.is_empty() {

@@ -6,6 +6,7 @@ use super::{Layer, Line};
 use crate::analysis::replay::{Effect, Effects};
 use crate::analysis::{Analysis, Certainty, Change, ChangeKind, Changes, Repeats};
 use crate::escape::one_line;
+use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -42,7 +43,7 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
             of_change(analysis, figures, at, change, effects.map(|of| of.of_changes[at]))
         })
         .collect();
-    certain.sort_by_key(|line| (Reverse(line.cost.abs()), line.number));
+    certain.order_by_key(|line| (Reverse(line.cost.abs()), line.number));
     certain.extend(effects.and_then(|effects| together(figures, effects)));
     let rest = match effects {
         Some(effects) => left_of_the_step(analysis, figures, effects).into_iter().collect(),
@@ -206,7 +207,7 @@ fn left_of_the_step(analysis: &Analysis, figures: Figures, effects: &Effects) ->
         (name, _) => name.replace('_', " "),
     };
     let mut parts = changes.without_change();
-    parts.sort_by_key(|part| Reverse(part.cost.abs()));
+    parts.order_by_key(|part| Reverse(part.cost.abs()));
     let parts: Vec<String> = parts
         .into_iter()
         .map(|part| (name(part.name), figures.signed(part.cost.0 as f64)))
