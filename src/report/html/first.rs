@@ -72,6 +72,10 @@ pub(super) struct PartRow {
     pub(super) style: &'static str,
     pub(super) bar: Bar,
     pub(super) sentence: String,
+    /// The attributed time if it differs from the difference; otherwise empty.
+    pub(super) attributed: String,
+    /// The attributed parts of the line; may be empty.
+    pub(super) remark: String,
 }
 
 /// A bar that starts at zero, with its length in percent of the available width.
@@ -139,6 +143,8 @@ impl First {
                     style: shown_style(figures, line.cost),
                     difference: figures.signed_bare(line.cost.0 as f64),
                     sentence: line.sentence.clone(),
+                    attributed: line.attributed.as_deref().map_or("", |time| bare(time)).to_owned(),
+                    remark: line.remark.clone(),
                 })
                 .collect(),
             difference: PartRow {
@@ -146,6 +152,8 @@ impl First {
                 style: shown_style(figures, difference),
                 difference: figures.signed_bare(difference.0 as f64),
                 sentence: "Step difference: the sum of the costs above".to_owned(),
+                attributed: String::new(),
+                remark: String::new(),
             },
         }
     }
@@ -159,6 +167,11 @@ fn is_noise(analysis: &Analysis) -> bool {
 /// The style of a difference; a difference that rounds to zero has no color.
 fn shown_style(figures: Figures, time: Nanos) -> &'static str {
     if figures.signed(time.0 as f64).starts_with('±') { "same" } else { style_of(time) }
+}
+
+/// A figure without its unit.
+fn bare(figure: &str) -> &str {
+    figure.split(' ').next().unwrap_or(figure)
 }
 
 fn capitalised(text: &str) -> String {
