@@ -6,9 +6,11 @@ use super::page_tree::PageTree;
 use super::scale::Scale;
 use super::sides::{SideLine, sides};
 use crate::analysis::{Analysis, Certainty, Verdict};
+use crate::program::counted;
 use crate::report::lists::change as style_of;
 use crate::report::summary::Summary;
 use crate::report::text::{Figures, Line, Narrative};
+use crate::side::Side;
 use crate::trace::Nanos;
 
 /// Maximum number of changes that are listed; `changes.csv` lists all changes.
@@ -61,7 +63,8 @@ pub(super) struct ChangeRow {
     pub(super) details: Vec<String>,
     /// The setting that usually causes this kind of change; empty if there is none.
     pub(super) usual: String,
-    pub(super) sites: usize,
+    /// The number of changed calls, such as `66 calls over all steps, nested ones included`.
+    pub(super) sites: String,
     /// The first node with the change that the page includes; `None` if the page includes none of them.
     pub(super) node: Option<usize>,
 }
@@ -219,8 +222,19 @@ fn row(
         sentence: line.sentence.clone(),
         details: details.into_iter().flatten().collect(),
         usual: line.usual.clone(),
-        sites: line.sites,
+        sites: sites(analysis, line.sites),
         node: nodes.into_iter().flatten().find_map(|&node| tree.target(Some(node))),
+    }
+}
+
+/// Describes the number of changed calls, which counts every step and the changed calls inside a changed call. The
+/// sentence about the change may count the outermost calls of one step instead.
+fn sites(analysis: &Analysis, sites: usize) -> String {
+    let has_steps = Side::BOTH.iter().any(|&side| analysis.steps(side).len() > 1);
+    match (sites, has_steps) {
+        (0 | 1, _) => counted(sites as u64, "call"),
+        (_, true) => format!("{sites} calls over all steps, nested ones included"),
+        (_, false) => format!("{sites} calls, nested ones included"),
     }
 }
 
