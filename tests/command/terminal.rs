@@ -98,18 +98,22 @@ fn a_command_of_several_lines_can_be_pasted_and_compares_the_same() {
 
 #[test]
 fn runs_that_vary_more_than_the_sides_differ_call_for_less_noise() {
-    let screen = |new: [&str; 2]| {
-        let path = |name: &str| format!("examples/traces/known/host_{name}.pt.trace.json.gz");
+    let screen = |base: &[&str], new: &[&str]| {
+        let path = |name: &&str| format!("examples/traces/{name}.pt.trace.json.gz");
         let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
-        command.args(["diff", "--no-report", "-q", "--base"]).args(["base", "again"].map(path));
-        let out = command.arg("--new").args(new.map(path)).output().expect("the program runs");
-        String::from_utf8(out.stdout).expect("UTF-8")
+        command.args(["diff", "--no-report", "-q", "--base"]).args(base.iter().map(path));
+        let out = command.arg("--new").args(new.iter().map(path)).output();
+        String::from_utf8(out.expect("the program runs").stdout).expect("UTF-8")
     };
-    let text = screen(["third", "again"]);
+    let text =
+        screen(&["known/host_base", "known/host_again"], &["known/host_third", "known/host_again"]);
     let advice = "1. record more steps on an idle machine: the runs vary by 2.52 ms, the sides differ by 0.77 ms";
     assert!(text.contains(advice), "{text}");
-    let text = screen(["sleep", "spin"]);
-    assert!(!text.contains("idle machine"), "{text}");
+    let text = screen(
+        &["h100/resnet_eager", "h100/resnet_eager_again", "h100/resnet_eager_third"],
+        &["h100/resnet_tf32_off", "h100/resnet_tf32_off_again"],
+    );
+    assert!(text.contains("29% slower") && !text.contains("idle machine"), "{text}");
 }
 
 /// The lines printed by `--format brief`, and the total size of the output.
