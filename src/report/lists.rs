@@ -4,9 +4,10 @@
 // In builds without the page, some items are unused, because the Markdown file does not need every item.
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
-use super::text::{Unit, times};
+use super::text::{Unit, tensors, times};
 use crate::analysis::{Analysis, AnnotatedFigures, AnnotatedRow, KernelChange, StepPlace};
 use crate::order::Order as _;
+use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use rustc_hash::FxHashMap;
@@ -46,6 +47,17 @@ pub(super) struct ListLine {
     pub(super) style: &'static str,
     /// The times on both sides, if the times are sums over all steps.
     pub(super) time: Option<PerSide<Nanos>>,
+    /// The times on both sides of the last cells, each of which shows both; `None` for a side without such a time.
+    pub(super) pairs: Vec<PerSide<Option<Nanos>>>,
+}
+
+impl ListLine {
+    /// The times of a cell that shows both sides, such as `13236000 -`: ns, or `-` for a side without a time.
+    pub(super) fn pair(&self, cell: &usize) -> Option<String> {
+        let at = cell.checked_sub(self.cells.len() - self.pairs.len())?;
+        let shown = |time: Option<Nanos>| time.map_or("-".to_owned(), |time| time.0.to_string());
+        Some(format!("{} {}", shown(self.pairs[at].baseline), shown(self.pairs[at].candidate)))
+    }
 }
 
 /// All lists that are not empty.
@@ -96,23 +108,33 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
     let line = |name: &str, pick: fn(&[Nanos]) -> Nanos| {
         let time = walls.as_ref().map(|walls| pick(walls));
         let (cells, style) = (compared(unit, time), change(time.difference()));
-        ListLine { name: name.to_owned(), note: String::new(), cells, style, time: None }
+        ListLine {
+            name: name.to_owned(),
+            note: String::new(),
+            cells,
+            style,
+            time: None,
+            pairs: Vec::new(),
+        }
     };
     let classes = batch_classes(analysis, unit);
     let lines = match count.baseline.min(count.candidate) {
         0 | 1 => Vec::new(),
         _ if !classes.is_empty() => classes,
         _ => vec![
+            line("mean", mean),
             line("median", middle),
             line("shortest", |walls| walls[0]),
             line("longest", |walls| walls[walls.len() - 1]),
             line("longest − shortest", |walls| walls[walls.len() - 1] - walls[0]),
         ],
     };
-    let remark = format!(
-        "Wall time of {} and {} steps. steps.csv lists every step.",
-        count.baseline, count.candidate
-    );
+    let counts = if count.baseline == count.candidate {
+        format!("{} steps on each side", count.baseline)
+    } else {
+        format!("{} and {} steps", count.baseline, count.candidate)
+    };
+    let remark = format!("Wall time of {counts}. steps.csv lists every step.");
     List {
         key: "steps",
         title: "Steps",
@@ -143,9 +165,21 @@ fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
             );
             let style = change(time.difference());
             let cells = compared(unit, time);
-            ListLine { name: row.class.to_string(), note, cells, style, time: None }
+            ListLine {
+                name: row.class.to_string(),
+                note,
+                cells,
+                style,
+                time: None,
+                pairs: Vec::new(),
+            }
         })
         .collect()
+}
+
+/// The mean of times; the list must not be empty.
+fn mean(times: &[Nanos]) -> Nanos {
+    Nanos(times.iter().copied().sum::<Nanos>().0 / times.len() as i64)
 }
 
 /// The median of sorted times; the list must not be empty.
@@ -183,11 +217,22 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let line = |((kind, name), (time, gaps)): (Owner<'_>, IdleSum)| {
         let note = format!("{kind}, {} → {} gaps", gaps.baseline, gaps.candidate);
         let (cells, style) = (compared(unit, time), change(time.difference()));
-        ListLine { name: name.into_owned(), note, cells, style, time: Some(time) }
+        ListLine {
+            name: name.into_owned(),
+            note,
+            cells,
+            style,
+            time: Some(time),
+            pairs: Vec::new(),
+        }
     };
     let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
+    let nothing = match analysis.measure() {
+        Measure::GpuTime => "no device ran anything",
+        Measure::HostSelfTime => "no op ran",
+    };
     let remark = format!(
-        "Time when no device ran anything, by the call to which the time is attributed: {} of {count}, largest \
+        "Time when {nothing}, by the call to which the time is attributed: {} of {count}, largest \
          difference first. idle.csv lists all calls, step by step.",
         lines.len()
     );
@@ -224,38 +269,49 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
                 Side::BOTH.map(|side| row.figures[side].as_ref().map_or("–".to_owned(), show));
             if one == two { one } else { format!("{one} → {two}") }
         };
-        let mut note = format!("×{}", sides(&|f| f.count.to_string()));
+        let [one, two] = Side::BOTH.map(|side| row.figures[side].map_or(0, |f| f.count));
+        let mut note = if one == two { format!("×{one}") } else { format!("×{one} → {two}") };
         if Side::BOTH.iter().any(|&side| row.figures[side].is_some_and(|f| f.inferred > 0)) {
             let of = sides(&|f| format!("{} of {}", f.inferred, f.gpu_events));
             note += &format!(", GPU events inferred: {of}");
         }
         let mut cells = compared(unit, wall(row));
-        cells.push(sides(&|f| unit.show(f.host_self)));
-        if has_gpu {
-            cells.push(sides(&|f| unit.show(f.gpu_busy)));
-            cells.push(sides(&|f| f.gpu_idle.map_or("–".to_owned(), |idle| unit.show(idle))));
-        }
         let (name, style) = (row.path.join(" / "), change(wall(row).difference()));
-        ListLine { name, note, cells, style, time: Some(wall(row)) }
+        let picks: [fn(AnnotatedFigures) -> Option<Nanos>; 3] =
+            [|f| Some(f.host_self), |f| Some(f.gpu_busy), |f| f.gpu_idle];
+        let picks = picks.into_iter().take(if has_gpu { 3 } else { 1 });
+        let pairs: Vec<PerSide<Option<Nanos>>> =
+            picks.map(|pick| row.figures.map(|figures| figures.and_then(pick))).collect();
+        cells.extend(pairs.iter().map(|pair| {
+            let [one, two] =
+                Side::BOTH.map(|side| pair[side].map_or("–".to_owned(), |time| unit.show(time)));
+            if one == two { one } else { format!("{one} → {two}") }
+        }));
+        ListLine { name, note, cells, style, time: Some(wall(row)), pairs }
     };
     let lines: Vec<ListLine> = rows.iter().map(line).collect();
+    let gpu = if has_gpu {
+        "GPU work that a thread without regions launches, such as the backward pass, is inferred to belong to the \
+         region that is open on another thread. "
+    } else {
+        ""
+    };
     let remark = format!(
         "Wall time of the regions that the programs mark with record_function, by name and nesting: {} of {count}. \
-         GPU work that a thread without regions launches, such as the backward pass, is inferred to belong to the \
-         region that is open on another thread. regions.csv lists all regions.",
+         {gpu}regions.csv lists all regions.",
         lines.len()
     );
     let mut titles = titles(analysis, &format!("region, {}", unit.label()));
     let shown: &[&str] =
         if has_gpu { &["host self", "GPU busy", "GPU idle"] } else { &["host self"] };
-    titles.extend(shown.iter().map(|title| format!("{title}, {} in total", unit.label())));
+    titles.extend(shown.iter().map(|title| (*title).to_owned()));
     List {
         key: "marked-regions",
         title: "Marked regions",
         remark,
         titles,
         first: "region",
-        units: &TIMES,
+        units: &[1, 2, 3, 5, 6, 7],
         is_summed: true,
         lines,
     }
@@ -268,19 +324,29 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
         let [one, two] = Side::BOTH.map(|side| row.kernel_count[side].to_string());
         let what = match row.change {
             KernelChange::FusedIn(side, evidence) => {
-                format!("fused in {}, {}", analysis.side_name(side), evidence.label())
+                format!("fused in {}, by {}", analysis.side_name(side), evidence.label())
             }
             KernelChange::Count => "different kernel count".to_owned(),
         };
         let name = row.path.rsplit(" / ").next().unwrap_or_default().to_owned();
         let inside = row.path.strip_suffix(&name).unwrap_or_default().trim_end_matches(" / ");
-        let note = match inside {
+        let mut note = match inside {
             "" => what,
             inside => format!("{what}, in {inside}"),
         };
+        if let Some(op) = row.ops.baseline.first().or(row.ops.candidate.first()) {
+            note += &format!(", first {op}");
+        }
         let difference = row.time.difference();
         let cells = vec![one, two, unit.show_signed(difference), times(row.time)];
-        ListLine { name, note, cells, style: change(difference), time: Some(row.time) }
+        ListLine {
+            name,
+            note,
+            cells,
+            style: change(difference),
+            time: Some(row.time),
+            pairs: Vec::new(),
+        }
     });
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
@@ -313,9 +379,19 @@ fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
         let ratio = row.tally.mean_ratio().map_or_else(String::new, |ratio| format!("{ratio:.2}x"));
         let difference = unit.show_signed(time.difference());
         let cells = vec![unit.show(time.baseline), unit.show(time.candidate), difference, ratio];
-        let note = format!("under {}", row.op);
+        let shapes = [&row.shapes.baseline, &row.shapes.candidate];
+        let shapes = shapes.into_iter().map(|dims| tensors(dims)).find(|dims| !dims.is_empty());
+        let note = format!("under {} {}", row.op, shapes.unwrap_or_default());
+        let note = note.trim_end().to_owned();
         let style = change(time.difference());
-        ListLine { name: row.kernel.clone(), note, cells, style, time: Some(time) }
+        ListLine {
+            name: row.kernel.clone(),
+            note,
+            cells,
+            style,
+            time: Some(time),
+            pairs: Vec::new(),
+        }
     });
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(

@@ -94,6 +94,66 @@ test("a change leads to its call sites, its first call, the timeline, and can be
   await page.close();
 });
 
+test("a label in a bar of the step is shown whole or not at all", async () => {
+  let shown = 0;
+  for (const report of REPORTS) {
+    for (const width of [390, 1280, 1920]) {
+      const page = await open(browser, report, { width });
+      const labels = await page.$$eval(".step-part > span", (all) => all.filter((one) => one.textContent).map((one) => {
+        const [label, part] = [one, one.parentElement].map((box) => box.getBoundingClientRect());
+        return { text: one.textContent, isShown: label.top < part.bottom - 1, isWhole: label.right <= part.right + 0.5 };
+      }));
+      shown += labels.filter(({ isShown }) => isShown).length;
+      assert.deepEqual(labels.filter(({ isShown, isWhole }) => isShown && !isWhole), [], `${report} at ${width}`);
+      await page.close();
+    }
+  }
+  assert.ok(shown > 0);
+});
+
+test("the table of steps has the step time of the headline", async () => {
+  let seen = 0;
+  for (const report of REPORTS) {
+    const page = await open(browser, report);
+    const mean = await page.$$eval("#steps tbody tr", (lines) => lines.filter((line) => line.querySelector(".name").textContent === "mean").map((line) => [...line.querySelectorAll("td")].slice(0, 2).map((cell) => cell.textContent)));
+    if (mean.length) {
+      seen++;
+      const shown = /([\d.]+) (?:→ ([\d.]+) )?(ms|µs|s) /.exec((await page.textContent("#verdict")).split(": ")[1]);
+      const unit = await page.$eval("#steps thead .dim", (one) => one.textContent);
+      const factor = { s: 1e6, ms: 1e3, µs: 1 };
+      mean[0].forEach((text, side) => {
+        const [figure, digits] = [shown[side + 1] ?? shown[1], (shown[1].split(".")[1] ?? "").length];
+        const value = (Number(text) * factor[unit]) / factor[shown[3]];
+        assert.ok(Math.abs(value - Number(figure)) <= 10 ** -digits, `${report}: ${value} in the table, ${figure} in the headline`);
+      });
+    }
+    await page.close();
+  }
+  assert.ok(seen > 0);
+});
+
+test("cells with the times of both sides follow the unit", async () => {
+  const page = await open(browser, "cpu", { tab: "steps" });
+  const { steps } = await page.evaluate(() => ({ steps: page.steps }));
+  assert.ok(steps[0] > 1);
+  const read = () => page.$$eval("[data-pair]", (cells) => cells.map((cell) => cell.textContent.split(" → ").map(Number)));
+  const each = await read();
+  await page.click("[data-unit=total]");
+  const total = await read();
+  assert.ok(each.length > 0);
+  each.forEach(([time], at) => assert.ok(Math.abs(total[at][0] - steps[0] * time) <= 0.0006 * steps[0], `${total[at][0]} is not ${steps[0]} × ${time}`));
+  await page.close();
+});
+
+test("all differences have the same minus sign", async () => {
+  for (const report of REPORTS) {
+    const page = await open(browser, report);
+    const wrong = await page.$$eval("td, .delta, .lead, .evidence, p", (cells) => cells.map((cell) => cell.textContent.trim()).filter((text) => /(^|[ (])-\d/.test(text)));
+    assert.deepEqual(wrong, [], report);
+    await page.close();
+  }
+});
+
 test("the bars of the step are to scale, and their parts fill them", async () => {
   const page = await open(browser, "example");
   const { wall } = summaryOf("example");

@@ -1,7 +1,8 @@
 // Tests for report.html: totals, table, tree, flame graph, links and layouts.
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { framesOf, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";
+import { file, framesOf, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -55,19 +56,30 @@ for (const report of ["model", "hostile", "example"]) {
   });
 }
 
-test("the account's parts add up to the totals", async () => {
-  const page = await open(browser, "model", { tab: "totals" });
-  const parts = await page.$$eval(".parts tbody tr:not(.sum)", (lines) =>
-    lines.map((line) => [...line.querySelectorAll("td")].map((cell) => parseFloat(cell.textContent))));
-  const total = await page.$$eval(".parts tr.sum td", (cells) => cells.map((cell) => parseFloat(cell.textContent)));
-  near(sum(parts.map((part) => part[0])), total[0]);
-  near(sum(parts.map((part) => part[1])), total[1]);
-  const bars = await page.$$eval(".account .bar", (bars) =>
-    bars.map((bar) => [...bar.children].reduce((width, part) => width + parseFloat(part.style.width), 0)));
-  near(Math.max(...bars), 100, 0.01);
-  near(bars[0] / bars[1], total[0] / total[1], 0.001);
-  await page.close();
-});
+for (const report of ["model", "regions", "compiled"].filter((name) => existsSync(file(name, "report.html")))) {
+  test(`${report}: the parts of the totals add up, and their bars are beside the names`, async () => {
+    const page = await open(browser, report, { tab: "totals" });
+    for (const unit of ["step", "total"]) {
+      if (unit === "total" && await page.locator("[data-unit=total]").count()) await page.click("[data-unit=total]");
+      // A dash means zero.
+      const number = (text) => (text.startsWith("–") ? 0 : parseFloat(text));
+      const cells = (lines) => lines.map((line) => [...line.querySelectorAll("td")].map((cell) => cell.textContent));
+      const parts = (await page.$$eval(".parts tbody tr:not(.sum)", cells)).map((line) => line.map(number));
+      const [total] = (await page.$$eval(".parts tr.sum", cells)).map((line) => line.map(number));
+      const [time] = (await page.$$eval("[data-line=time]", cells)).map((line) => line.map(number));
+      for (const side of [0, 1]) {
+        near(sum(parts.map((part) => part[side])), total[side], 0.0006 * parts.length);
+        assert.equal(total[side], time[side], unit);
+      }
+    }
+    const bars = await page.$$eval(".account .bar", (bars) =>
+      bars.map((bar) => [...bar.children].reduce((width, part) => width + parseFloat(part.style.width), 0)));
+    near(Math.max(...bars), 100, 0.01);
+    const boxes = await page.$$eval(".account > *", (all) => all.map((one) => one.getBoundingClientRect()).map(({ left, right }) => [left, right]));
+    for (let at = 0; at < boxes.length; at += 2) assert.ok(boxes[at][1] <= boxes[at + 1][0], JSON.stringify(boxes));
+    await page.close();
+  });
+}
 
 test("a click on a column sorts by it, a second one turns the order", async () => {
   const page = await open(browser, "model", { tab: "differences" });

@@ -3,9 +3,10 @@
 //
 //   CHROMIUM=$(command -v chromium) REPORTS=DIR node speed.mjs REPORT [ROUNDS]
 //
-// The time for an interaction is the time that the page spends in the event handler and on the subsequent layout.
+// A report can be used as soon as a click works: the time from the start of the navigation until a click on the button
+// `?` has opened the list of keys. The time for an interaction is the time that the page spends in the event handler and on the subsequent layout.
 import { statSync } from "node:fs";
-import { file, launch, open } from "./page.mjs";
+import { file, launch } from "./page.mjs";
 
 const INTERACTIONS = [
   ["open the call sites", () => openPanel("differences")],
@@ -34,8 +35,20 @@ const browser = await launch();
 const loads = [], times = new Map(INTERACTIONS.map(([name]) => [name, []]));
 let nodes = 0;
 for (let round = 0; round < Number(rounds); round++) {
-  const page = await open(browser, report);
-  loads.push(await page.evaluate(() => performance.getEntriesByType("navigation")[0].domInteractive));
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await page.addInitScript(() => {
+    const attempt = () => {
+      document.querySelector("#tools .help")?.click();
+      const help = document.getElementById("help");
+      if (help?.open) {
+        globalThis.firstClick = performance.now();
+        help.close();
+      } else setTimeout(attempt, 1);
+    };
+    attempt();
+  });
+  await page.goto("file://" + file(report, "report.html"));
+  loads.push(await page.waitForFunction(() => globalThis.firstClick).then((found) => found.jsonValue()));
   nodes = await page.evaluate(() => tree.size);
   for (const [name, act] of INTERACTIONS) {
     // The page's content security policy forbids code created from strings, so the interaction is passed as a
@@ -55,5 +68,5 @@ await browser.close();
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
 const line = (name, value) => console.log(`${name.padEnd(34)}${value}`);
 line("size", `${(statSync(file(report, "report.html")).size / 1e6).toFixed(2)} MB, ${nodes} nodes`);
-line("until it can be used", `${Math.round(median(loads))} ms (largest ${Math.round(Math.max(...loads))})`);
+line("until a click works", `${Math.round(median(loads))} ms (largest ${Math.round(Math.max(...loads))})`);
 for (const [name, list] of times) line(name, `${Math.round(median(list))} ms (largest ${Math.round(Math.max(...list))})`);

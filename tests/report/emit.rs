@@ -139,7 +139,7 @@ fn more_time_is_red_and_less_is_blue_and_both_have_a_sign() {
     let line = |name: &str| text.lines().find(|line| line.starts_with(name)).expect("a line");
     let (slower, faster) = (line("aten::_convolution"), line("aten::addmm"));
     assert!(slower.contains("\u{1b}[31m") && slower.contains(" +"), "{slower}");
-    assert!(faster.contains("\u{1b}[34m") && faster.contains(" -"), "{faster}");
+    assert!(faster.contains("\u{1b}[34m") && faster.contains(" −"), "{faster}");
 }
 
 #[cfg(unix)]

@@ -25,7 +25,7 @@ fn it_starts_with_what_a_step_takes_and_lists_the_largest_difference() {
     let (_, names) = text.split_once("### Differences").expect("the section");
     let first = names.lines().find(|line| line.starts_with("| `")).expect("a row");
     assert!(
-        first.starts_with("| `aten::addmm` | 6 | 6 | 126.000 | 85.998 | -40.002 | 0.68x |"),
+        first.starts_with("| `aten::addmm` | 6 | 6 | 126.000 | 85.998 | −40.002 | 0.68x |"),
         "{first}"
     );
     assert!(text.contains("By step") && text.contains("By module class"), "{text}");

@@ -39,7 +39,8 @@ impl fmt::Display for Reason {
             Reason::NotComparable => f.write_str("the traces do not record the same work"),
             Reason::NotReproduced(share) => {
                 let percent = 100.0 * share;
-                write!(f, "the replay differs from the recording by {percent:+.1}%")
+                let sign = if percent < 0.0 { "−" } else { "+" };
+                write!(f, "the replay differs from the recording by {sign}{:.1}%", percent.abs())
             }
         }
     }

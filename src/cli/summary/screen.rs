@@ -97,19 +97,14 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
         }
     }
     if let Some(why) = &narrative.no_effects {
-        page.text("dim", &format!("effects are unknown: {why}"), 2);
+        page.text("dim", &format!("effects by replay are unknown: {why}"), 2);
     }
     if !narrative.next.is_empty() {
         page.lines.push(String::new());
         page.lines.push(format!("{BOLD}What to do{BOLD:#}"));
     }
     for (action, number) in narrative.next.iter().zip(1..) {
-        let separator = if action.command.is_empty() { "" } else { ": " };
-        page.hanging(
-            "",
-            &format!("{number}. "),
-            &format!("{}{separator}{}", action.text, action.command),
-        );
+        page.action(&format!("{number}. "), &action.text, &action.command);
     }
     page.lines
 }
@@ -138,6 +133,24 @@ impl Page {
                 "dim" => format!("{DIM}{start}{line}{DIM:#}"),
                 _ => format!("{start}{line}"),
             });
+        }
+    }
+
+    /// Adds an action. A command that takes several lines can be copied into a shell: each of its lines but the last
+    /// ends with a backslash, and no word is shortened.
+    fn action(&mut self, start: &str, text: &str, command: &str) {
+        if command.is_empty() {
+            return self.hanging("", start, text);
+        }
+        let indent = start.chars().count();
+        let width = Width::Pipe(self.width.columns().saturating_sub(2));
+        let lines = width.lines(&format!("{text}: {command}"), indent, usize::MAX);
+        let (mut words, before) = (0, text.split_whitespace().count());
+        for (at, line) in lines.iter().enumerate() {
+            words += line.split_whitespace().count();
+            let start = if at == 0 { start.to_owned() } else { " ".repeat(indent) };
+            let end = if words > before && at + 1 < lines.len() { " \\" } else { "" };
+            self.lines.push(format!("{start}{line}{end}"));
         }
     }
 

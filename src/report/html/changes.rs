@@ -2,14 +2,14 @@
 
 use crate::report::lists::change as style_of;
 use crate::report::summary::{Change, VerdictSummary};
-use crate::report::text::{Unit, times};
+use crate::report::text::{Unit, tensors, times};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
 pub(super) struct ChangeLine<'a> {
     pub(super) name: &'a str,
     pub(super) module: &'a str,
-    pub(super) shape: &'a str,
+    pub(super) shape: String,
     pub(super) verdict: &'static str,
     pub(super) work: String,
     pub(super) time: PerSide<Nanos>,
@@ -29,9 +29,12 @@ fn line(change: &Change, time: PerSide<Nanos>, unit: Unit) -> ChangeLine<'_> {
     ChangeLine {
         name: &change.name,
         module: modules.into_iter().find(|module| !module.is_empty()).map_or("", |m| m),
-        shape: &change.input_shape,
+        shape: tensors(&change.input_shape),
         verdict: change.verdict,
-        work: format!("{} work", change.work.replace('_', "-")),
+        work: match change.work {
+            "one_sided" => "work on one side only".to_owned(),
+            work => format!("{work} work"),
+        },
         time,
         times: [unit.show(time.baseline), unit.show(time.candidate)],
         difference: unit.show_signed(time.candidate - time.baseline),

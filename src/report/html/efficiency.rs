@@ -1,7 +1,7 @@
 //! Builds the page's table of ops, sorted by the time that could be saved.
 
 use crate::analysis::{Analysis, EfficiencyRow, clause};
-use crate::report::text::Unit;
+use crate::report::text::{Unit, tensors};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 
@@ -38,7 +38,11 @@ fn line(row: &EfficiencyRow, unit: Unit) -> Option<EfficiencyLine> {
     let dims = [&row.dims.candidate, &row.dims.baseline];
     Some(EfficiencyLine {
         name: row.name.clone(),
-        shape: dims.into_iter().find(|dims| !dims.is_empty()).cloned().unwrap_or_default(),
+        shape: dims
+            .into_iter()
+            .map(|dims| tensors(dims))
+            .find(|dims| !dims.is_empty())
+            .unwrap_or_default(),
         time: PerSide::new(sides.baseline.time, sides.candidate.time),
         times: [sides.baseline.time, sides.candidate.time].map(|time| unit.show(time)),
         rates: clause(sides).unwrap_or_default(),

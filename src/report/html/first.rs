@@ -6,9 +6,11 @@ use super::page_tree::PageTree;
 use super::scale::Scale;
 use super::sides::{SideLine, sides};
 use crate::analysis::{Analysis, Certainty, Verdict};
+use crate::program::counted;
 use crate::report::lists::change as style_of;
 use crate::report::summary::Summary;
 use crate::report::text::{Figures, Line, Narrative};
+use crate::side::Side;
 use crate::trace::Nanos;
 
 /// Maximum number of changes that are listed; `changes.csv` lists all changes.
@@ -61,7 +63,8 @@ pub(super) struct ChangeRow {
     pub(super) details: Vec<String>,
     /// The setting that usually causes this kind of change; empty if there is none.
     pub(super) usual: String,
-    pub(super) sites: usize,
+    /// The number of changed calls, such as `66 calls over all steps, nested ones included`.
+    pub(super) sites: String,
     /// The first node with the change that the page includes; `None` if the page includes none of them.
     pub(super) node: Option<usize>,
 }
@@ -72,6 +75,10 @@ pub(super) struct PartRow {
     pub(super) style: &'static str,
     pub(super) bar: Bar,
     pub(super) sentence: String,
+    /// The attributed time if it differs from the difference; otherwise empty.
+    pub(super) attributed: String,
+    /// The attributed parts of the line; may be empty.
+    pub(super) remark: String,
 }
 
 /// A bar that starts at zero, with its length in percent of the available width.
@@ -139,6 +146,8 @@ impl First {
                     style: shown_style(figures, line.cost),
                     difference: figures.signed_bare(line.cost.0 as f64),
                     sentence: line.sentence.clone(),
+                    attributed: line.attributed.as_deref().map_or("", |time| bare(time)).to_owned(),
+                    remark: line.remark.clone(),
                 })
                 .collect(),
             difference: PartRow {
@@ -146,6 +155,8 @@ impl First {
                 style: shown_style(figures, difference),
                 difference: figures.signed_bare(difference.0 as f64),
                 sentence: "Step difference: the sum of the costs above".to_owned(),
+                attributed: String::new(),
+                remark: String::new(),
             },
         }
     }
@@ -159,6 +170,11 @@ fn is_noise(analysis: &Analysis) -> bool {
 /// The style of a difference; a difference that rounds to zero has no color.
 fn shown_style(figures: Figures, time: Nanos) -> &'static str {
     if figures.signed(time.0 as f64).starts_with('±') { "same" } else { style_of(time) }
+}
+
+/// A figure without its unit.
+fn bare(figure: &str) -> &str {
+    figure.split(' ').next().unwrap_or(figure)
 }
 
 fn capitalised(text: &str) -> String {
@@ -206,8 +222,19 @@ fn row(
         sentence: line.sentence.clone(),
         details: details.into_iter().flatten().collect(),
         usual: line.usual.clone(),
-        sites: line.sites,
+        sites: sites(analysis, line.sites),
         node: nodes.into_iter().flatten().find_map(|&node| tree.target(Some(node))),
+    }
+}
+
+/// Describes the number of changed calls, which counts every step and the changed calls inside a changed call. The
+/// sentence about the change may count the outermost calls of one step instead.
+fn sites(analysis: &Analysis, sites: usize) -> String {
+    let has_steps = Side::BOTH.iter().any(|&side| analysis.steps(side).len() > 1);
+    match (sites, has_steps) {
+        (0 | 1, _) => counted(sites as u64, "call"),
+        (_, true) => format!("{sites} calls over all steps, nested ones included"),
+        (_, false) => format!("{sites} calls, nested ones included"),
     }
 }
 

@@ -106,7 +106,6 @@ struct Page<'a> {
     changes_are_summed: bool,
     causes: Causes,
     lists: &'a [List],
-    gpu_time: String,
     evidence: String,
     efficiency: Vec<EfficiencyLine>,
     changes: Vec<ChangeLine<'a>>,
@@ -148,7 +147,6 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         remarks: remarks(narrative),
         causes,
         lists: shared.lists(),
-        gpu_time: super::text::sentence(analysis),
         efficiency: efficiency::lines(analysis, unit),
         measure: overview::measure_title(analysis.measure()),
         unit: unit.label(),
@@ -169,7 +167,9 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
 
 /// The remarks about the result that are not shown as chips.
 fn remarks(narrative: &Narrative) -> Vec<String> {
-    narrative.remarks.iter().chain(&narrative.runs).cloned().collect()
+    let effects =
+        narrative.no_effects.iter().map(|why| format!("effects by replay are unknown: {why}"));
+    narrative.remarks.iter().chain(&narrative.runs).cloned().chain(effects).collect()
 }
 
 /// Computes and caches the results that are part of the page's HTML rather than of the embedded data.

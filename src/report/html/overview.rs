@@ -37,6 +37,7 @@ pub(super) struct Segment {
 
 pub(super) struct Bar {
     pub(super) time: String,
+    pub(super) nanos: i64,
     /// Percentage of the side's total time.
     pub(super) share: String,
     /// Width of the segment's bar, in percent of the larger total.
@@ -120,8 +121,9 @@ fn line(unit: Unit, key: &'static str, title: &'static str, time: PerSide<Nanos>
 
 /// The segments of the total that are not zero.
 pub(super) fn segments(analysis: &Analysis, unit: Unit) -> Vec<Segment> {
-    const PARTS: [(&str, &str); 5] = [
+    const PARTS: [(&str, &str); 6] = [
         ("common", "below ops in both traces"),
+        ("replaced", "below calls that replace others"),
         ("renamed", "below renamed ops"),
         ("only", "in rows that only one side has"),
         ("launch", "launched outside any op"),
@@ -156,6 +158,7 @@ fn part(row: &Row) -> &'static str {
 fn bar(unit: Unit, time: Nanos, totals: PerSide<Nanos>, side: Side) -> Bar {
     Bar {
         time: unit.show(time),
+        nanos: time.0,
         share: percent(time, totals[side]),
         width: width(time, totals.baseline.max(totals.candidate)),
     }

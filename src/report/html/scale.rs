@@ -19,6 +19,8 @@ const CHANGES: usize = 3;
 
 /// One step on each side, and the candidate's step with each of the leading changes undone.
 pub(super) struct Scale {
+    /// What the bars are split into, such as `GPU busy and idle`.
+    pub(super) parts: &'static str,
     pub(super) bars: [StepBar; 2],
     /// The candidate's step with each leading change undone; empty if no effects were estimated by replay.
     pub(super) without: Vec<StepBar>,
@@ -37,7 +39,9 @@ pub(super) struct Part {
     pub(super) style: String,
     /// Width of the part, in percent of the longer step's width.
     pub(super) width: String,
+    /// A short text for inside the bar.
     pub(super) label: String,
+    pub(super) title: String,
 }
 
 impl Scale {
@@ -53,33 +57,40 @@ impl Scale {
         let changes: Vec<&Change> =
             leading.iter().map(|&number| &analysis.changes().list()[number]).collect();
         let candidate = steps[1][0] + steps[1][1];
-        let undone = without(analysis, &leading, candidate);
+        let mut undone = without(analysis, &leading, candidate);
+        // A change whose undoing does not show needs no bar.
+        let shown = |time: Nanos| figures.show(time.0 as f64);
+        undone.retain(|&(_, time)| shown(time) != shown(candidate));
         let times = steps.iter().map(|[busy, idle]| *busy + *idle);
         let longest = times.chain(undone.iter().map(|&(_, time)| time)).max().unwrap_or_default();
         let width = |time: Nanos| format!("{:.3}", 100.0 * time.0 as f64 / longest.0.max(1) as f64);
         let total = |time: Nanos| format!("{} {}", figures.show(time.0 as f64), figures.unit);
-        let (busy, idle) = match analysis.measure() {
-            Measure::GpuTime => ("GPU busy", "idle"),
-            Measure::HostSelfTime => ("in ops", "between ops"),
+        let (parts, words) = match analysis.measure() {
+            Measure::GpuTime => ("GPU busy and idle", ["busy", "idle"]),
+            Measure::HostSelfTime => ("time in ops and outside ops", ["in ops", "outside"]),
         };
-        let words = [busy, idle];
         let bar = |side: Side| {
             let step = steps[side as usize];
             let mut parts = Vec::new();
             for (at, of) in [busy_of as fn(&Change) -> Nanos, idle_of].into_iter().enumerate() {
                 let changed = changed(&changes, side, of, step[at]);
                 let rest = step[at] - changed.iter().map(|&(_, time)| time).sum();
-                let mut push = |style: String, time: Nanos, label: String| {
+                let mut push = |style: String, time: Nanos, [label, title]: [String; 2]| {
+                    let time_shown = figures.show(time.0 as f64);
                     parts.push(Part {
                         style,
                         width: width(time),
-                        label: format!("{label} {}", figures.show(time.0 as f64)),
+                        label: format!("{label} {time_shown}"),
+                        title: format!("{title} {time_shown} {}", figures.unit),
                     });
                 };
-                push(if at == 0 { "busy" } else { "idle" }.to_owned(), rest, words[at].to_owned());
+                let word = words[at].to_owned();
+                push(if at == 0 { "busy" } else { "idle" }.to_owned(), rest, [word.clone(), word]);
                 for (number, time) in changed {
                     let style = format!("{} change{number}", if at == 0 { "busy" } else { "idle" });
-                    push(style, time, format!("change {}, {}", number + 1, words[at]));
+                    let name = format!("change {}", number + 1);
+                    let title = format!("{name}, {}:", words[at]);
+                    push(style, time, [name + ":", title]);
                 }
             }
             StepBar {
@@ -90,11 +101,11 @@ impl Scale {
         };
         let without = undone.into_iter().map(|(at, time)| {
             let name = format!("without change {}", at + 1);
-            let part =
-                Part { style: "without".to_owned(), width: width(time), label: name.clone() };
+            let (label, title) = (String::new(), name.clone());
+            let part = Part { style: "without".to_owned(), width: width(time), label, title };
             StepBar { name, total: total(time), parts: vec![part] }
         });
-        Scale { bars: Side::BOTH.map(bar), without: without.collect() }
+        Scale { parts, bars: Side::BOTH.map(bar), without: without.collect() }
     }
 }
 
@@ -105,7 +116,7 @@ fn without(analysis: &Analysis, leading: &[usize], candidate: Nanos) -> Vec<(usi
     }
     let Ok(effects) = analysis.effects() else { return Vec::new() };
     let undone = |(at, &number): (usize, &usize)| (at, candidate - effects.of_changes[number].last);
-    leading.iter().enumerate().map(undone).filter(|&(_, time)| time != candidate).collect()
+    leading.iter().enumerate().map(undone).collect()
 }
 
 fn busy_of(change: &Change) -> Nanos {

@@ -53,22 +53,34 @@ impl Unit {
         format!("{sign}{}.{:0digits$}", nanos / scale, nanos % scale)
     }
 
-    /// Same as [`Unit::show`], but with an explicit sign unless the time is zero.
+    /// Same as [`Unit::show`], but with an explicit sign: `+1.000`, `−1.000`, or `±0.000` for a time that rounds to
+    /// zero.
     pub(crate) fn show_signed(self, time: Nanos) -> String {
-        match time.0 {
-            1.. => format!("+{}", self.show(time)),
-            _ => self.show(time),
-        }
+        let shown = self.show(time.abs());
+        let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+        let sign = match (is_zero, time < Nanos::ZERO) {
+            (true, _) => "±",
+            (false, true) => "−",
+            (false, false) => "+",
+        };
+        format!("{sign}{shown}")
     }
 }
 
-/// The ratio of two times, such as `1.32x`; empty if either time is zero.
+/// The ratio of two times, such as `1.32x`; empty if either time is zero or the ratio rounds to zero.
 pub(crate) fn times(time: PerSide<Nanos>) -> String {
-    if time.baseline > Nanos::ZERO && time.candidate > Nanos::ZERO {
-        format!("{:.2}x", time.candidate.0 as f64 / time.baseline.0 as f64)
+    let ratio = time.candidate.0 as f64 / time.baseline.0 as f64;
+    if time.baseline > Nanos::ZERO && ratio >= 0.005 {
+        format!("{ratio:.2}x")
     } else {
         String::new()
     }
+}
+
+/// An `Input Dims` text without the arguments that have no shape: `[[8, 64], [64]]` for `[[8, 64], [], [64], []]`.
+pub(crate) fn tensors(dims: &str) -> String {
+    let kept = dims.replace(", []", "").replace("[], ", "");
+    if kept == "[[]]" { String::new() } else { kept }
 }
 
 /// `part` as a percentage of `whole` with one decimal; empty if `whole` is zero.
@@ -103,7 +115,8 @@ mod tests {
         let unit = Unit::fitting(PerSide::new(Nanos(5), Nanos(2_500_000)));
         assert_eq!((unit, unit.show(Nanos(5_000))), (Unit::Millis, "0.005".to_owned()));
         assert_eq!(unit.show_signed(Nanos(1_000_000)), "+1.000");
-        assert_eq!(unit.show_signed(Nanos(-1_000_000)), "-1.000");
+        assert_eq!(unit.show_signed(Nanos(-1_000_000)), "−1.000");
+        assert_eq!(unit.show_signed(Nanos(-400)), "±0.000");
         assert_eq!(Unit::fitting(PerSide::default()).label(), "µs");
     }
 
@@ -118,9 +131,19 @@ mod tests {
     #[test]
     fn undefined_ratios_are_empty() {
         assert_eq!(times(PerSide::new(Nanos(0), Nanos(5))), "");
+        assert_eq!(times(PerSide::new(Nanos(1_000), Nanos(4))), "");
         assert_eq!(times(PerSide::new(Nanos(2), Nanos(5))), "2.50x");
         assert_eq!(percent(Nanos(1), Nanos(0)), "");
         assert_eq!(percent(Nanos(1), Nanos(8)), "12.5%");
+    }
+
+    #[test]
+    fn arguments_without_a_shape_are_omitted() {
+        assert_eq!(tensors("[[8, 64], [], [64], []]"), "[[8, 64], [64]]");
+        assert_eq!(tensors("[[], [], [3, 4]]"), "[[3, 4]]");
+        assert_eq!(tensors("[[[8, 1], [8, 2]], []]"), "[[[8, 1], [8, 2]]]");
+        assert_eq!(tensors("[[], []]"), "");
+        assert_eq!(tensors(""), "");
     }
 
     #[test]

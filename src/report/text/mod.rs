@@ -18,7 +18,7 @@ pub(crate) use causes::cause_sums;
 pub use causes::{CauseLine, cause_lines};
 #[cfg(feature = "html")]
 pub(crate) use figures::percent;
-pub(crate) use figures::{Unit, shorten, times};
+pub(crate) use figures::{Unit, shorten, tensors, times};
 pub use labels::node_name;
 #[cfg(feature = "html")]
 pub(super) use labels::{NamedBy, named_by};

@@ -25,7 +25,7 @@ pub fn sentence(analysis: &Analysis) -> String {
         match percent(difference, time.baseline) {
             share if share.is_empty() => share,
             share if difference.0 > 0 => format!(", +{share}"),
-            share => format!(", {share}"),
+            share => format!(", {}", share.replace('-', "−")),
         }
     );
     match analysis.account().ratio() {

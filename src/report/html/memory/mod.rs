@@ -7,6 +7,7 @@ use crate::analysis::{
     Analysis, ChangeKind, DeviceUsage, LiveRow, LiveSet, MemoryPlace, MemorySource, bytes,
 };
 use crate::order::Order as _;
+use crate::report::text::tensors;
 use crate::side::{PerSide, Side};
 use curve::Curves;
 use std::cmp::Reverse;
@@ -189,7 +190,7 @@ fn row(row: &LiveRow) -> Figures {
         if root != name {
             notes.push(format!("below {root}"));
         }
-        notes.extend(shapes.iter().find(|shapes| !shapes.is_empty()).cloned());
+        notes.extend(shapes.iter().map(|dims| tensors(dims)).find(|dims| !dims.is_empty()));
     }
     figures(row.source.name(), &notes.join(", "), row.bytes, bytes)
 }

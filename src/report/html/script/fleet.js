@@ -51,7 +51,7 @@ function drawDots() {
   const named = dots.map((dot, at) => ({ dot, at })).filter(({ dot }) => dot.is_outlier).sort((a, b) => far(b.dot) - far(a.dot)).slice(0, LABELS_MOST);
   for (const { dot, at } of named) {
     const anchor = x(at) < 80 ? "start" : x(at) > width - 80 ? "end" : "middle";
-    plot.append(svg("text", { class: "out", x: x(at), y: y(dot.ratio) - 8, "text-anchor": anchor }, `${/^\d/.test(dot.name) ? "rank " : ""}${dot.name}`));
+    plot.append(svg("text", { class: "out", x: x(at), y: y(dot.ratio) + (dot.ratio < dot.band[0] ? 16 : -8), "text-anchor": anchor }, `${/^\d/.test(dot.name) ? "rank " : ""}${dot.name}`));
   }
   box.replaceChildren(plot);
   let here = -1;

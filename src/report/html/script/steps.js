@@ -72,6 +72,10 @@ function retime() {
       cell.textContent = key === "1" && !one || key === "2" && !two ? "–" : texts[key];
       if (key === "3") cell.className = change(one, two).word;
     }
+    for (const cell of line.querySelectorAll("[data-pair]")) {
+      const texts = cell.dataset.pair.split(" ").map((ns, at) => (ns === "-" ? "–" : time(Number(ns), at + 1)));
+      cell.textContent = texts[0] === texts[1] ? texts[0] : texts.join(" → ");
+    }
     for (const cell of line.querySelectorAll("[data-saved]")) {
       const [side, ns] = cell.dataset.saved.split(" ").map(Number);
       cell.textContent = time(ns, side);

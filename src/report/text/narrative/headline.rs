@@ -79,7 +79,7 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     };
     let (busy, idle, device) = match analysis.measure() {
         Measure::GpuTime => ("GPU busy", "GPU idle", "the device was idle"),
-        Measure::HostSelfTime => ("in ops", "outside ops", "no op ran"),
+        Measure::HostSelfTime => ("in ops", "outside ops", "no op ran for"),
     };
     let part = |pick: fn(&WallTotals) -> Nanos| {
         let time = totals.map(|of| pick(&of).0 as f64 / of.steps.max(1) as f64);

@@ -125,7 +125,7 @@ impl Narrative {
             state: headline::state(analysis),
             remarks: remarks(analysis),
             runs: runs(analysis),
-            next: next::actions(analysis, &layers),
+            next: next::actions(analysis, figures, &layers),
             certain: layers.certain,
             other_speed: layers.other_speed,
             within_noise: layers.within_noise,

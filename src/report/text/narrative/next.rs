@@ -1,14 +1,17 @@
 //! Suggests at most three actions, with commands where possible.
 
+use super::super::step_figures::Figures;
 use super::layers::Layers;
 use super::{Action, Line};
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Verdict};
 use crate::side::Side;
+use crate::trace::CAPTURE_FOLDER;
+use std::collections::BTreeSet;
 
 /// Maximum number of suggested actions.
 const MOST: usize = 3;
 
-pub(super) fn actions(analysis: &Analysis, layers: &Layers) -> Vec<Action> {
+pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) -> Vec<Action> {
     let mut actions = Vec::new();
     if !analysis.damage().is_empty() {
         actions.push(Action {
@@ -21,6 +24,7 @@ pub(super) fn actions(analysis: &Analysis, layers: &Layers) -> Vec<Action> {
     if !analysis.has_runs() {
         actions.push(more_runs(analysis));
     }
+    actions.extend(less_noise(analysis, figures));
     if analysis.changes().has_work() {
         let command = format!("{} -o report --open", diff(analysis));
         actions.push(Action { text: "see every call site".to_owned(), command });
@@ -55,18 +59,53 @@ fn more_runs(analysis: &Analysis) -> Action {
     });
     Action {
         text: "record 3 runs per side to measure the noise".to_owned(),
-        command: format!("tracetree diff --base {a} --new {b}"),
+        command: format!("tracetree diff --base {a} --new {b}{}", captures(analysis)),
     }
+}
+
+/// Suggests how to reduce the noise if runs of the same program vary by more than the difference between the sides.
+fn less_noise(analysis: &Analysis, figures: Figures) -> Option<Action> {
+    let step = analysis.judged().step?;
+    let spread = |side| analysis.run_noise(side).and_then(|noise| noise.wall);
+    let spread = Side::BOTH.into_iter().filter_map(spread).map(|wall| wall.spread_us * 1e3);
+    let (spread, difference) =
+        (spread.fold(0.0, f64::max), analysis.changes().difference().0.abs() as f64);
+    (step.verdict == Verdict::WithinNoise && spread > difference).then(|| Action {
+        text: format!(
+            "record more steps on an idle machine: the runs vary by {}, the sides differ by {}",
+            figures.with_unit(spread),
+            figures.with_unit(difference)
+        ),
+        command: String::new(),
+    })
 }
 
 /// The command that compares the same traces again.
 fn diff(analysis: &Analysis) -> String {
     let [a, b] = Side::BOTH.map(|side| runs_of(analysis, side));
-    if Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {
-        format!("tracetree diff {a} {b}")
+    let traces = if Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {
+        format!("{a} {b}")
     } else {
-        format!("tracetree diff --base {a} --new {b}")
+        format!("--base {a} --new {b}")
+    };
+    format!("tracetree diff {traces}{}", captures(analysis))
+}
+
+/// The options that name the captures of replayed graphs, except captures that are found without an option.
+fn captures(analysis: &Analysis) -> String {
+    let (mut options, folder) = (String::new(), format!("{CAPTURE_FOLDER}/"));
+    for (side, option) in [(Side::Baseline, "--base-capture"), (Side::Candidate, "--new-capture")] {
+        let (trace, replays) =
+            (analysis.tree(side).trace().source(), analysis.tree(side).replays());
+        let files =
+            replays.iter().filter_map(|replay| replay.graph.as_ref()).map(|graph| &graph.source);
+        let files: BTreeSet<&String> =
+            files.filter(|file| file.as_str() != trace && !file.contains(&folder)).collect();
+        for file in files {
+            options += &format!(" {option} {}", quoted(file));
+        }
     }
+    options
 }
 
 /// The files on one side, with the median run first.
