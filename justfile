@@ -47,7 +47,7 @@ mutants count="400" seed="1":
 
 # Write THIRD-PARTY.md after Cargo.lock changed. Needs `cargo install cargo-about --locked --features cli`.
 notices:
-    cargo about generate about.hbs -o THIRD-PARTY.md
+    cargo about generate --features full about.hbs -o THIRD-PARTY.md
     cargo deny check
 
 # Pin the Python packages of the tests. Needs pip-tools on CPython 3.10, the oldest supported version.

@@ -83,8 +83,8 @@ impl Error {
 
     /// An error about a format or command that the enabled cargo features do not include.
     pub fn left_out(asked: &str) -> Self {
-        Error::usage(asked, "is not part of this build of tracetree")
-            .remedy("build it with all of its parts: cargo install --path . --features full")
+        let message = "is not part of this build of tracetree, but of one with --features full";
+        Error::usage(asked, message).remedy("cargo install --path . --features full")
     }
 
     fn about(kind: ErrorKind, subject: Subject, message: String) -> Self {

@@ -25,6 +25,8 @@ fn named(notices: &str) -> Crates {
 fn linked() -> Crates {
     let arguments = [
         "tree",
+        "--features",
+        "full",
         "--offline",
         "--locked",
         "--edges",
