@@ -70,8 +70,8 @@
 //!
 //! The module [`snapshot`] reads and compares PyTorch memory snapshots, which are not traces.
 //!
-//! The module `model` is not part of this pipeline: it compares the predicted trace of a
-//! performance model with a measured kernel profile.
+//! The module `model` is not part of this pipeline: it compares the predicted trace of a performance model with a
+//! measured kernel profile.
 //!
 //! # Features
 //!
@@ -80,7 +80,7 @@
 //! | `html` | `report.html` |
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
-//! | `parquet` | tables as Parquet files, and [`fleet`]: the traces of thousands of ranks |
+//! | `parquet` | tables as Parquet files, and the module `fleet`: the traces of thousands of ranks |
 //! | `remote` | `s3://`, `gs://`, `az://` and `https://` addresses as paths of traces, fleets and reports |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
 //! | `junit` | the result of a gate as JUnit XML |
