@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use tracetree::model::{ForwardPasses, ModelComparison, Scenario};
+use tracetree_model::{ForwardPasses, ModelComparison, Scenario};
 
 fn main() -> tracetree::Result<()> {
     let comparison = scenario(std::env::args_os().skip(1).map(PathBuf::from)).compare()?;

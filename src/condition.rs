@@ -10,27 +10,27 @@
 
 /// A parsed condition: an optional subject and a list of bounds.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Condition<'t> {
+pub struct Condition<'t> {
     /// The subject: everything before the colon.
-    pub(crate) subject: Option<&'t str>,
-    pub(crate) bounds: Vec<Bound<'t>>,
+    pub subject: Option<&'t str>,
+    pub bounds: Vec<Bound<'t>>,
 }
 
 /// A parsed bound: a quantity with labels, a relation and a limit.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bound<'t> {
-    pub(crate) quantity: &'t str,
-    pub(crate) labels: Vec<(&'t str, &'t str)>,
-    pub(crate) relation: Relation,
+pub struct Bound<'t> {
+    pub quantity: &'t str,
+    pub labels: Vec<(&'t str, &'t str)>,
+    pub relation: Relation,
     /// The numeric value of the limit, without the unit.
-    pub(crate) number: &'t str,
+    pub number: &'t str,
     /// The unit of the limit; empty if the limit has no unit.
-    pub(crate) unit: &'t str,
+    pub unit: &'t str,
 }
 
 /// How a value is compared with a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
+pub enum Relation {
     Above,
     AtLeast,
     Below,
@@ -46,7 +46,7 @@ const RELATIONS: [(&str, Relation); 4] = [
 ];
 
 impl Relation {
-    pub(crate) fn holds(self, value: f64, limit: f64) -> bool {
+    pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
             Relation::Above => value > limit,
             Relation::AtLeast => value >= limit,
@@ -58,7 +58,7 @@ impl Relation {
 
 impl<'t> Condition<'t> {
     /// Parses a condition. On failure, returns a description of the syntax error.
-    pub(crate) fn parse(text: &'t str) -> Result<Condition<'t>, String> {
+    pub fn parse(text: &'t str) -> Result<Condition<'t>, String> {
         // Subjects and quoted strings may contain colons; quantities cannot.
         let (subject, bounds) = match last_outside_of_quotes(text, ':') {
             Some(at) => (Some(text[..at].trim()), &text[at + 1..]),

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// Returns a string on one line, with control characters, line separators and bidirectional control characters escaped.
-pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
+pub fn one_line(text: &str) -> Cow<'_, str> {
     // All bytes are checked, because a vectorized check of every byte is faster than a loop that exits early.
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b' '..=b'~'));
     if is_plain || !text.contains(is_disruptive) {
@@ -21,7 +21,7 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
 
 /// Returns a string on one line for a CSV cell. A string that a spreadsheet would evaluate as a formula gets a leading
 /// `'`; numbers are left unchanged.
-pub(crate) fn cell(text: &str) -> Cow<'_, str> {
+pub fn cell(text: &str) -> Cow<'_, str> {
     // Spreadsheets ignore blanks before a formula.
     let is_formula = text.trim_start().starts_with(['=', '+', '-', '@']);
     if is_formula && text.parse::<f64>().is_err() {
@@ -33,7 +33,7 @@ pub(crate) fn cell(text: &str) -> Cow<'_, str> {
 
 /// Escapes control characters in multi-line JSON or markup; newlines and tabs are kept. `serde_json` escapes only ASCII
 /// control characters, and no other code escapes control characters in HTML pages.
-pub(crate) fn in_json(text: &str) -> Cow<'_, str> {
+pub fn in_json(text: &str) -> Cow<'_, str> {
     let acts = |letter: char| is_disruptive(letter) && !matches!(letter, '\n' | '\t');
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b'\n' | b' '..=b'~'));
     if is_plain || !text.contains(acts) {
@@ -52,7 +52,7 @@ fn escaped(text: &str, acts: impl Fn(char) -> bool) -> String {
 
 /// A writer for JSON or HTML that escapes like [`in_json`]. `serde_json` and `write!` always write whole characters.
 /// Invalid UTF-8 passes through unchanged.
-pub(crate) struct JsonWriter<'w>(pub(crate) &'w mut dyn Write);
+pub struct JsonWriter<'w>(pub &'w mut dyn Write);
 
 impl Write for JsonWriter<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -69,14 +69,14 @@ impl Write for JsonWriter<'_> {
 }
 
 /// Whether a character has an effect other than being displayed.
-pub(crate) fn is_disruptive(letter: char) -> bool {
+pub fn is_disruptive(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}')
         || matches!(letter, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Appends the escape sequence of a character in the basic multilingual plane.
-pub(crate) fn push_escape(shown: &mut String, letter: char) {
+pub fn push_escape(shown: &mut String, letter: char) {
     match letter {
         '\n' => shown.push_str("\\n"),
         '\r' => shown.push_str("\\r"),

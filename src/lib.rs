@@ -91,33 +91,20 @@
 // Only `storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
-// The command line refers to the library as `tracetree`, as other programs do.
-#[cfg(feature = "cli")]
-extern crate self as tracetree;
-
 pub mod analysis;
 mod cancel;
-#[cfg(feature = "cli")]
-pub mod cli;
 mod comparison;
 mod condition;
 pub mod diff;
 pub mod error;
 mod escape;
-#[cfg(feature = "parquet")]
-pub mod fleet;
-pub mod gate;
-#[cfg(feature = "model")]
-pub mod model;
+#[doc(hidden)]
+pub mod internal;
 mod order;
 pub mod program;
 pub mod report;
 pub mod side;
 pub mod snapshot;
-#[cfg_attr(
-    not(feature = "parquet"),
-    expect(dead_code, reason = "only the module `fleet` lists folders and writes objects")
-)]
 mod storage;
 pub mod tables;
 pub mod trace;

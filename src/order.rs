@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 
 /// Sorts a slice stably.
-pub(crate) trait Order<T> {
+pub trait Order<T> {
     /// Sorts by the order that `compare` returns.
     fn order_by(&mut self, compare: impl Fn(&T, &T) -> Ordering);
 

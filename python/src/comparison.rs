@@ -17,7 +17,7 @@ use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tracetree::analysis::{LoweringSide, Totals};
-use tracetree::cli::{answer_text, summary_text};
+use tracetree_cli::{answer_text, summary_text};
 use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{

@@ -4,7 +4,7 @@ use crate::node::Node;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use tracetree::cli::explanation_text;
+use tracetree_cli::explanation_text;
 use tracetree::diff::{self, Confidence, PairEvidence, Pass};
 use tracetree::{Analysis, Comparison};
 

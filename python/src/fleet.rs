@@ -4,7 +4,7 @@ use super::errors::raise;
 use super::work::{self, Watch};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use tracetree::fleet::{Mapping, Plan};
+use tracetree_fleet::{Mapping, Plan};
 use tracetree::report::ReportOptions;
 use tracetree::{Cancel, Error, Result};
 

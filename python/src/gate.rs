@@ -6,7 +6,7 @@ use crate::source::{Capture, Source, captures};
 use crate::work::{self, Watch, all_cores};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use tracetree::gate::{Date, Gate, GateFormat, Outcome, Recorder, Recording, Rules, run_files};
+use tracetree_gate::{Date, Gate, GateFormat, Outcome, Recorder, Recording, Rules, run_files};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 use tracetree::{Cancel, Error, Input, Result};

@@ -52,5 +52,5 @@ mod _native {
 /// Runs the command line and returns its exit code.
 #[pyfunction]
 fn main(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
-    py.detach(|| tracetree::cli::run(arguments))
+    py.detach(|| tracetree_cli::run(arguments))
 }

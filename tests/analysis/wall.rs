@@ -6,7 +6,7 @@ use crate::support::traces;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tracetree::analysis::{Analysis, IdleKind, Part, WallBasis};
-use tracetree::gate::Recorder;
+use tracetree_gate::Recorder;
 use tracetree::{PerSide, Side};
 
 /// A trace built from events, with times in µs.

@@ -258,7 +258,7 @@ fn only_results_and_remarks_are_printed_if_stderr_is_not_a_terminal() {
 fn screen(baseline: &str, candidate: &str, width: usize) -> String {
     let options = tracetree::ComparisonOptions::default();
     let comparison = tracetree::Comparison::open(baseline, candidate, &options);
-    tracetree::cli::summary_text(&comparison.expect("two traces"), 10, width)
+    tracetree_cli::summary_text(&comparison.expect("two traces"), 10, width)
 }
 
 /// The first text block in the README equals the terminal output of the first command in the README.
@@ -269,7 +269,7 @@ fn the_picture_in_the_readme_is_what_the_command_prints() {
     let (picture, rest) = rest.split_once("```").expect("its end");
     let options = tracetree::ComparisonOptions::default();
     let comparison = tracetree::Comparison::open(EAGER, TF32_OFF, &options).expect("two traces");
-    let printed: String = tracetree::cli::answer_text(&comparison, 100)
+    let printed: String = tracetree_cli::answer_text(&comparison, 100)
         .lines()
         .map(|line| format!("{}\n", line.trim_end()))
         .collect();

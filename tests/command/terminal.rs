@@ -4,7 +4,7 @@
 
 use crate::support::snapshot::assert_snapshot;
 use std::process::Command;
-use tracetree::cli::{answer_text, summary_text};
+use tracetree_cli::{answer_text, summary_text};
 use tracetree::program::CaptureSource;
 use tracetree::report::{LONGEST_BRIEF, cause_lines};
 use tracetree::{Comparison, ComparisonOptions};

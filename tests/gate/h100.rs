@@ -5,7 +5,7 @@ use crate::support::gated::check;
 use crate::support::traces;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use tracetree::gate::{Captured, Date, FindingSite, Gate, Outcome, Recorder, Recording, Rules};
+use tracetree_gate::{Captured, Date, FindingSite, Gate, Outcome, Recorder, Recording, Rules};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 

@@ -2,7 +2,7 @@
 //! baselines.
 
 use serde_json::Value;
-use tracetree::gate::{Search, change_points};
+use tracetree_gate::{Search, change_points};
 
 /// Series from Apache Otava's own tests, and generated series with planted shifts, each with the change points found
 /// by Otava 0.8.0 (`otava.analysis.compute_change_points`). When Otava 0.8.0 removes a change point, it recomputes

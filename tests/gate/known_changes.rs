@@ -5,7 +5,7 @@
 use crate::support::gated::{self, check, record};
 use crate::support::traces;
 use std::path::PathBuf;
-use tracetree::gate::{Gate, Outcome, State};
+use tracetree_gate::{Gate, Outcome, State};
 use tracetree::{CallTree, Comparison, ComparisonOptions, Trace};
 
 fn path(variant: &str) -> PathBuf {

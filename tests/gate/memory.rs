@@ -2,7 +2,7 @@
 
 use crate::support::gated::record;
 use crate::support::traces::example;
-use tracetree::gate::{Check, Date, Gate, Recording, Rules, State};
+use tracetree_gate::{Check, Date, Gate, Recording, Rules, State};
 use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 

@@ -4,7 +4,7 @@
 use crate::support::compared;
 use crate::support::gated::{check, findings, record};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
-use tracetree::gate::Recording;
+use tracetree_gate::Recording;
 use tracetree::tree::CallTree;
 
 /// Two identical steps on a GPU.

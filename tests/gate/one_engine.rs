@@ -4,7 +4,7 @@ use crate::support::gated::{changes, check, record};
 use crate::support::splitmix::SplitMix;
 use crate::support::traces::{example, h100, real};
 use std::path::{Path, PathBuf};
-use tracetree::gate::{Outcome, Recorder, Recording};
+use tracetree_gate::{Outcome, Recorder, Recording};
 use tracetree::program::CaptureSource;
 use tracetree::{CallTree, Comparison, ComparisonOptions, Trace};
 

@@ -5,7 +5,7 @@ use crate::support::gated::{changes, check, check_structure, record};
 use crate::support::trace_builder::TraceBuilder;
 use crate::support::traces::real;
 use std::path::Path;
-use tracetree::gate::{Date, Finding, Gate, Outcome, Recording, Rules};
+use tracetree_gate::{Date, Finding, Gate, Outcome, Recording, Rules};
 use tracetree::program::{Selection, Steps};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;

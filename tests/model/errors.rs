@@ -1,6 +1,6 @@
 //! Tests with inputs that `model-diff` rejects: each error must name the file, the position and the remedy.
 
-use tracetree::model::{
+use tracetree_model::{
     ForwardPasses, ModelTrace, Outcome, Profile, Scenario, scenarios_from_bytes,
 };
 use tracetree::{Error, ErrorKind};

@@ -1,6 +1,6 @@
 //! Tests for `--fail-on` conditions: which rows and scenarios a condition selects.
 
-use tracetree::model::{FailOn, ModelComparison, Outcome, failures, read_scenarios};
+use tracetree_model::{FailOn, ModelComparison, Outcome, failures, read_scenarios};
 
 /// A comparison with three notable kernel types: MatMulV2 has an error of −14.6% and takes 40% of the time,
 /// BatchMatMulV2 has an error of +122% and takes 4.5% of the time, and MemSet is unmodeled.

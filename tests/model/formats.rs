@@ -1,7 +1,7 @@
 //! Compares a `model-diff` report in each format with a snapshot.
 
 use crate::support::snapshot::assert_snapshot;
-use tracetree::model::{Format, Outcome, Scenario, read_scenarios, render};
+use tracetree_model::{Format, Outcome, Scenario, read_scenarios, render};
 
 /// The outcomes for the decoder scenario and for a scenario whose profile is missing.
 fn decoder() -> Vec<Outcome> {

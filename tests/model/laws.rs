@@ -1,7 +1,7 @@
 //! Tests for properties that `model-diff` has for every input: it never panics, and the totals add up.
 
 use proptest::prelude::*;
-use tracetree::model::{
+use tracetree_model::{
     FailOn, Format, ModelComparison, ModelTrace, OpMapping, Outcome, Profile, Scenario, render,
     scenarios_from_bytes,
 };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use tracetree::model::{ModelComparison, OpMapping, Profile, Row, Scenario};
+use tracetree_model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 use tracetree::trace::Nanos;
 
 /// The folder with the real files; if the folder is unknown, prints a message and returns `None`.

@@ -1,6 +1,6 @@
 //! Tests for each rule of `model-diff`, with inputs of a few lines.
 
-use tracetree::model::{
+use tracetree_model::{
     ForwardPasses, ModelComparison, ModelTrace, OpMapping, Profile, Row, Scenario, Status,
 };
 use tracetree::trace::Nanos;

@@ -4,7 +4,7 @@
 //! `UPDATE_DOCS=1 cargo test --all-features --test report columns` updates the pages.
 
 use std::path::{Path, PathBuf};
-use tracetree::fleet::Fleet;
+use tracetree_fleet::Fleet;
 use tracetree::tables::{ColumnInfo, ColumnType, Table, TableKind};
 use tracetree::{Comparison, ComparisonOptions, Side};
 

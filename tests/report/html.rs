@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
-use tracetree::fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, map_all};
+use tracetree_fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, map_all};
 use tracetree::program::Query;
 use tracetree::report::Emit;
 use tracetree::trace::{ReadOptions, Trace};

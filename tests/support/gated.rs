@@ -1,7 +1,7 @@
 //! Creates recordings of runs, and uses the default rules to check one recording against another.
 
 use tracetree::CallTree;
-use tracetree::gate::{Date, Gate, Recorder, Recording, Rules};
+use tracetree_gate::{Date, Gate, Recorder, Recording, Rules};
 
 pub fn record(trees: impl IntoIterator<Item = CallTree>) -> Recording {
     let mut recorder = Recorder::default();

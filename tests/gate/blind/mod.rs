@@ -11,7 +11,7 @@ use crate::support::gated::check;
 use crate::support::splitmix::SplitMix;
 use crate::support::traces;
 use std::path::Path;
-use tracetree::gate::{Gate, Outcome, Recorder, Recording};
+use tracetree_gate::{Gate, Outcome, Recorder, Recording};
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, Result, Trace};
 use ways::{Document, OF_BYTES, OF_GPU_WORK, OF_HOST_WORK, OF_ONE_SIDE, Way};

@@ -1,0 +1,142 @@
+//! `tracetree diff BASE NEW`: compares two traces, or two folders of ranks.
+
+use super::diff_args::DiffArgs;
+#[cfg(feature = "parquet")]
+use super::fleet;
+use super::format::Format;
+use super::only::Only;
+use super::output::Console;
+use super::{Outcome, load, mistakes, summary};
+use std::path::{Path, PathBuf};
+use tracetree::analysis::Analysis;
+#[cfg(feature = "parquet")]
+use tracetree_fleet::is_folder;
+use tracetree_gate::{self, run_files};
+use tracetree::report::{
+    ReportOptions, one_line, was_interrupted, write_brief, write_csv_with, write_markdown,
+    write_summary,
+};
+use tracetree::tables::TableKind;
+use tracetree::{Error, ErrorKind, PerSide, Result};
+
+pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
+    if args.only.is_some() {
+        Only::check(args.format)?;
+    }
+    let (Some(baseline), Some(candidate)) = (&args.baseline, &args.candidate) else {
+        let runs = PerSide::new(run_files(&args.base)?, run_files(&args.new)?);
+        return run_pair(args, runs, console);
+    };
+    match (is_folder(baseline), is_folder(candidate)) {
+        (true, true) if args.no_report => {
+            let message =
+                "folders of ranks are compared through their reports, which --no-report disables";
+            Err(Error::new(ErrorKind::Usage, baseline, message)
+                .remedy("omit --no-report, or pass two traces"))
+        }
+        (true, true) if args.only.is_some() => {
+            let message = "--only describes two traces, not folders of ranks";
+            Err(Error::new(ErrorKind::Usage, baseline, message).remedy("pass two traces"))
+        }
+        #[cfg(feature = "parquet")]
+        (true, true) => fleet::run(args, PerSide::new(baseline, candidate), console),
+        #[cfg(not(feature = "parquet"))]
+        (true, true) => Err(Error::left_out("the comparison of folders")),
+        (false, false) => {
+            run_pair(args, PerSide::new(vec![baseline.clone()], vec![candidate.clone()]), console)
+        }
+        (true, false) => Err(not_a_folder(candidate, baseline)),
+        (false, true) => Err(not_a_folder(baseline, candidate)),
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+fn is_folder(path: &Path) -> bool {
+    path.is_dir()
+}
+
+fn not_a_folder(file: &Path, folder: &Path) -> Error {
+    let message = format!("is a file, but {} is a folder", folder.display());
+    Error::new(ErrorKind::Usage, file, message)
+        .remedy("pass two traces, or two folders with the traces of several ranks")
+}
+
+/// Fails if the report cannot be written to the output folder, and warns if the folder contains an incomplete report.
+/// Called before the traces are read, so that such problems are reported at once.
+fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
+    options.check_target(folder)?;
+    if was_interrupted(folder) {
+        console.say(&format!(
+            "warning: the run that wrote the report in {} was interrupted before all files were in place, so the \
+             report's figures may be inconsistent. All files will now be replaced; discard earlier copies.",
+            folder.display()
+        ));
+    }
+    Ok(())
+}
+
+fn run_pair(
+    args: &DiffArgs,
+    runs: PerSide<Vec<PathBuf>>,
+    console: &mut Console,
+) -> Result<Outcome> {
+    let options = args.emit.options(console.unfinished())?;
+    if !args.no_report {
+        check_output(&args.output, &options, console)?;
+    }
+    if let ([one], [two]) = (&runs.baseline[..], &runs.candidate[..])
+        && let Some(mistake) = mistakes::same_file(one, two)
+    {
+        console.say(&format!("warning: {}", mistake.what));
+        console.say(&format!("to compare two recordings: {}", mistake.command));
+    }
+    let comparison = load::of_runs(runs, args.comparison_options()?, console)?;
+    let analysis = comparison.analysis();
+    let report = comparison.report(options);
+    if !args.no_report {
+        console.progress().stage("writing the report", || report.write(&args.output))?;
+    }
+    let summary = report.summary();
+    let (width, is_verbose) = (console.width(), console.is_verbose());
+    let texts = args.emit.csv_texts();
+    console.print(|out| match (args.format, args.only) {
+        (Format::Text, Some(only)) => only.write(analysis, width, out),
+        (Format::Csv, Some(only)) => only.write_csv(analysis, texts, out),
+        (Format::Text, None) if is_verbose => {
+            summary::text(analysis, &report, args.top, width, out)
+        }
+        (Format::Text, None) => summary::answer(&report, width, out),
+        (Format::Csv, None) => write_csv_with(&TableKind::Names.of(analysis), texts, out),
+        (Format::Brief, _) => write_brief(&report, out),
+        (Format::Json, _) => write_summary(summary, out),
+        (Format::Md, _) => write_markdown(analysis, args.top, out),
+    })?;
+    for note in &summary.notes {
+        console.say(&summary::note_line(summary, note));
+    }
+    if !args.no_report {
+        console.say(&format!("report in {}", args.output.display()));
+        args.emit.show(&args.output, console);
+    }
+    if args.selection.strict_comparability && !summary.comparable {
+        return Ok(Outcome::NotComparable);
+    }
+    let differs = args.exit_code && summary.points_of_difference > 0;
+    let limits = check_limits(args, analysis, console);
+    let is_passed = limits == gate::Outcome::Pass;
+    Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })
+}
+
+/// Checks each limit of `--fail-on` and prints the result to stderr. If one result is "exceeded" and another is
+/// "inconclusive", the exit code is that of "exceeded".
+fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> gate::Outcome {
+    let mut worst = gate::Outcome::Pass;
+    for limit in &args.fail_on {
+        let checked = limit.check(analysis);
+        for message in &checked.messages {
+            console.say(&format!("--fail-on {limit}: {}", one_line(message)));
+        }
+        worst = worst.and(checked.outcome);
+    }
+    worst
+}

@@ -1,0 +1,202 @@
+//! `tracetree diff DIR_A DIR_B`: runs `tracetree fleet run` with the options of `diff`, and writes a report for each
+//! rank.
+
+use super::diff_args::DiffArgs;
+use super::output::Console;
+use super::words::counted;
+use super::{Outcome, fleet_summary};
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tracetree::analysis::StepMeans;
+use tracetree_fleet::{
+    Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, RankRow, SoFar, map_all,
+};
+use tracetree_gate;
+use tracetree::report::Emit;
+use tracetree::trace::Nanos;
+use tracetree::{Error, ErrorKind, PerSide, Result, Side};
+
+/// Maximum number of lines printed per kind of message. Without a limit, thousands of ranks with the same problem
+/// would print thousands of lines.
+const SAID: usize = 20;
+
+/// Minimum time between updates of the interim findings next to the progress bar.
+const REDRAW: Duration = Duration::from_millis(500);
+
+pub(super) fn run(
+    args: &DiffArgs,
+    folders: PerSide<&PathBuf>,
+    console: &mut Console,
+) -> Result<Outcome> {
+    let reading = console.reading().clone();
+    let options = args.comparison_options()?.read(reading.clone());
+    let report = args.emit.options(console.unfinished())?;
+    let planned = PlanOptions {
+        strict: reading.strict,
+        max_unpacked: reading.max_unpacked,
+        also: format!("{options:?} {:?} {:?}", report.tables, report.emits),
+        ..PlanOptions::default()
+    };
+    let plan = Plan::make(folders.baseline, folders.candidate, planned)?;
+    let files = FleetFiles {
+        tables: report.tables.clone(),
+        csv_texts: report.csv_texts,
+        existing: report.existing,
+        has_page: report.emits.contains(&Emit::Html),
+        has_reports: true,
+    };
+    files.check_target(&args.output)?;
+    let mapping = Mapping::new(&plan, &args.output)?.options(options).reports(report).anew();
+    let lost = compare_all(&plan, &mapping, console)?.0;
+    let fleet = Fleet::reduce(&plan, &args.output, &lost)?;
+    say(&fleet, console);
+    if fleet.ranks.is_empty() {
+        return Err(nothing_compared(&fleet));
+    }
+    fleet.write(&args.output, &files)?;
+    let format = (args.format, args.emit.csv_texts());
+    console.print(|out| fleet_summary::print(&fleet, format, out))?;
+    let reports = counted(fleet.ranks.len() as u64, "report");
+    console.say(&format!("{reports}, ranks.csv and fleet.json in {}", args.output.display()));
+    if reading.strict && fleet.counts().failed > 0 {
+        return Ok(Outcome::Missing);
+    }
+    Ok(outcome(&fleet, args, console))
+}
+
+/// Compares all pairs of a plan with a progress bar that also shows interim findings. Returns the pairs that failed,
+/// and the number of pairs that already had a shard.
+pub(super) fn compare_all(
+    plan: &Plan,
+    mapping: &Mapping,
+    console: &mut Console,
+) -> Result<(Lost, usize)> {
+    let counter = console.progress().counting("comparing ranks", plan.pairs.len());
+    let state = Mutex::new(State::default());
+    let lost = map_all(plan, mapping, |pair, mapped| {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.so_far.add(pair, mapped);
+        state.skipped += usize::from(mapped.was_there);
+        counter.one_done(|| state.remark());
+    })?;
+    let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok((lost, state.skipped))
+}
+
+/// What is known while pairs are compared.
+#[derive(Default)]
+struct State {
+    so_far: SoFar,
+    /// Number of pairs that already had a shard.
+    skipped: usize,
+    /// The last text of `so_far`, and when it was built.
+    remark: String,
+    built: Option<Instant>,
+}
+
+impl State {
+    /// The interim findings. Building the text requires a pass over all ranks, so the text is built only every
+    /// [`REDRAW`].
+    fn remark(&mut self) -> String {
+        if self.built.is_none_or(|built| built.elapsed() >= REDRAW) {
+            (self.remark, self.built) = (self.so_far.text(), Some(Instant::now()));
+        }
+        self.remark.clone()
+    }
+}
+
+/// Prints problems with folders, pairs and files to stderr.
+pub(super) fn say(fleet: &Fleet, console: &mut Console) {
+    for note in &fleet.notes {
+        console.say(&format!("warning: {note}"));
+    }
+    let odd = fleet.pairs.iter().filter(|pair| pair.status != "ok");
+    let lines = odd.map(|pair| match pair.status {
+        "unmatched" => format!("warning: {} {}", pair.name(), pair.message),
+        _ => format!("warning: {} {}: {}", pair.folder, pair.code, pair.message),
+    });
+    say_some(lines, "see fleet_pairs", console);
+    let lines = fleet.ranks.iter().flat_map(|rank| {
+        let sides = Side::BOTH.into_iter().filter(|&side| !rank.notes[side].is_empty());
+        sides.map(|side| format!("{}: {}: {}", rank.folder, rank.files[side], rank.notes[side]))
+    });
+    say_some(lines, "see ranks.csv", console);
+    let counts = fleet.counts();
+    console.say(&format!(
+        "{} planned = {} ok + {} failed + {} unmatched",
+        counts.planned, counts.ok, counts.failed, counts.unmatched
+    ));
+}
+
+/// Prints the first lines of a list and the number of omitted lines.
+pub(super) fn say_some(
+    lines: impl Iterator<Item = String>,
+    where_all: &str,
+    console: &mut Console,
+) {
+    let mut left_out = 0;
+    for (at, line) in lines.enumerate() {
+        if at < SAID { console.say(&line) } else { left_out += 1 }
+    }
+    if left_out > 0 {
+        console.say(&format!("… and {left_out} more; {where_all}"));
+    }
+}
+
+/// The error returned if no pair of a fleet could be compared.
+pub(super) fn nothing_compared(fleet: &Fleet) -> Error {
+    let first = fleet.pairs.iter().find(|pair| ["failed", "damaged"].contains(&pair.status));
+    let message = first.map_or("no trace has a counterpart", |pair| pair.message.as_str());
+    Error::new(ErrorKind::Usage, &fleet.candidate, format!("no rank could be compared: {message}"))
+}
+
+fn outcome(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> Outcome {
+    let strict = args.selection.strict_comparability;
+    if strict && fleet.ranks.iter().any(|rank| !rank.is_comparable) {
+        return Outcome::NotComparable;
+    }
+    let differs = args.exit_code && fleet.ranks.iter().any(|rank| rank.points_of_difference > 0);
+    let limits = check_limits(fleet, args, console);
+    let is_passed = limits == gate::Outcome::Pass;
+    if is_passed && differs { Outcome::Differences } else { limits.into() }
+}
+
+/// Checks each rank against the limits of `--fail-on`. If no limit is exceeded but a pair could not be fully
+/// compared, the result is inconclusive.
+fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> gate::Outcome {
+    let (mut exceeded, mut unknown) = (Vec::new(), Vec::new());
+    for limit in &args.fail_on {
+        for rank in fleet.ranks.iter().filter(|rank| rank.status == "ok") {
+            let checked = limit.check_means(means_of(rank));
+            if checked.outcome == gate::Outcome::Fail {
+                let messages = checked.messages.join("; ");
+                exceeded.push(format!("--fail-on {limit}: {}: {messages}", rank.folder));
+            }
+        }
+    }
+    if !args.fail_on.is_empty() {
+        let odd = fleet.pairs.iter().filter(|pair| pair.status != "ok");
+        unknown.extend(odd.map(|pair| format!("--fail-on: {} is {}", pair.name(), pair.status)));
+    }
+    let outcome = match (exceeded.is_empty(), unknown.is_empty()) {
+        (false, _) => gate::Outcome::Fail,
+        (true, false) => gate::Outcome::Inconclusive,
+        (true, true) => gate::Outcome::Pass,
+    };
+    say_some(exceeded.into_iter().chain(unknown), "see ranks.csv", console);
+    outcome
+}
+
+/// The mean step time of a rank in the baseline and in the candidate.
+fn means_of(rank: &RankRow) -> PerSide<StepMeans> {
+    PerSide::from_fn(|side| {
+        let mean = |time: Nanos| time.as_micros() / rank.steps[side].max(1) as f64;
+        StepMeans {
+            wall_us: mean(rank.wall[side]),
+            busy_us: mean(rank.busy[side]),
+            idle_us: mean((rank.wall[side] - rank.busy[side]).max(Nanos::ZERO)),
+            time_us: mean(rank.time[side]),
+        }
+    })
+}

@@ -1,0 +1,148 @@
+//! Extracts from a comparison the facts that a shard stores.
+
+use super::collectives::Collectives;
+use super::role;
+use super::shard::{Cause, Change, Facts, Part, PartKind, Step, Sum};
+use tracetree::analysis::{Analysis, PlacePair, StepPlace};
+use tracetree::comparison::Comparison;
+use tracetree::program::Communication;
+use tracetree::side::{PerSide, Side};
+use tracetree::trace::{Nanos, Note, Notes, is_communication_kernel};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Extracts the facts about a pair from its comparison.
+pub(super) fn facts(comparison: &Comparison) -> Facts {
+    let analysis = comparison.analysis();
+    let account = analysis.account();
+    let walls = PerSide::from_fn(|side| analysis.wall().totals(side));
+    Facts {
+        account: account.totals.map(|totals| Sum {
+            time: totals.time,
+            busy: totals.busy,
+            events: totals.events,
+        }),
+        // The times of ops, categories and layers cover all steps, so the wall time must cover all steps as well.
+        wall: walls.map(|wall| wall.own() + wall.alone),
+        steps: analysis.wall().windows().map(|window| window.steps.max(1)),
+        is_exact: account.is_exact(),
+        is_comparable: analysis.comparability().is_comparable(),
+        is_identical: analysis.changes().is_identical(),
+        points: comparison.diff().differences().len() as u64,
+        notes: PerSide::from_fn(|side| codes(comparison.trace(side).notes()).into()),
+        roles: PerSide::from_fn(|side| {
+            role::of(comparison.tree(side), comparison.diff().program(side).steps()).into()
+        }),
+        parts: parts(analysis),
+        step_list: steps(analysis),
+        changes: changes(analysis),
+        causes: causes(analysis),
+        collectives: PerSide::from_fn(|side| Collectives::of(comparison.tree(side))),
+    }
+}
+
+/// `TRUNCATED 1; LOST_EVENTS 3`.
+fn codes(notes: &Notes) -> String {
+    let code = |note: &Note| format!("{} {}", note.code, note.count);
+    notes.iter().map(code).collect::<Vec<_>>().join("; ")
+}
+
+/// Work by op, category and layer. Communication is excluded, because the duration of a collective depends on
+/// the rank that comes last and does not measure the rank's own work.
+fn parts(analysis: &Analysis) -> Vec<Part> {
+    let (mut ops, mut categories, mut places) = (Sums::default(), Sums::default(), Sums::default());
+    let layers = analysis.layer_pairs();
+    for side in Side::BOTH {
+        let tree = analysis.tree(side);
+        let communication: &Communication = analysis.diff().program(side).communication();
+        for row in analysis.rows() {
+            let mut sum = (Nanos::ZERO, 0);
+            for &call in row.events[side].iter().filter(|&&call| !communication.is(tree, call)) {
+                let time = analysis.time_of(side, call);
+                sum = (sum.0 + time, sum.1 + 1);
+                add(&mut categories, analysis.category(side, call).id, side, (time, 1));
+                add(&mut places, layers.place_of(side, call), side, (time, 1));
+            }
+            if sum.1 > 0 {
+                add(&mut ops, analysis.row_name(row), side, sum);
+            }
+        }
+    }
+    let part = |kind, name: &str, number, (time, count)| Part {
+        kind,
+        name: name.into(),
+        number,
+        time,
+        count,
+    };
+    let ops = ops.iter().map(|(name, &sum)| part(PartKind::Op, name, None, sum));
+    let categories = categories.iter().map(|(&id, &sum)| {
+        part(PartKind::Category, analysis.options().categories.name(id), None, sum)
+    });
+    let places = places.iter().map(|(&at, &sum)| match layers.places()[at] {
+        place @ PlacePair::Layer { .. } => {
+            part(PartKind::Layer, &layers.stack_name(place), layer_number(place), sum)
+        }
+        other @ (PlacePair::Pre
+        | PlacePair::Between
+        | PlacePair::Post
+        | PlacePair::NoLayers
+        | PlacePair::NotCaptured) => part(PartKind::Layer, other.label(), None, sum),
+    });
+    ops.chain(categories).chain(places).collect()
+}
+
+/// For each key, the total time and the number of events on each side.
+type Sums<K> = BTreeMap<K, (PerSide<Nanos>, PerSide<u64>)>;
+
+fn add<K: Ord>(sums: &mut Sums<K>, key: K, side: Side, (time, events): (Nanos, u64)) {
+    let (times, counts) = sums.entry(key).or_default();
+    times[side] += time;
+    counts[side] += events;
+}
+
+fn layer_number(place: PlacePair) -> Option<i64> {
+    let layer = place.layer(Side::Baseline).or(place.layer(Side::Candidate));
+    layer.map(|layer| i64::from(layer.layer))
+}
+
+fn steps(analysis: &Analysis) -> Vec<Step> {
+    let rows = analysis.step_rows().into_iter();
+    let step = |row: tracetree::analysis::StepRow| match row.place {
+        StepPlace::Step(step) => Some(Step {
+            number: i64::from(step.0),
+            wall: row.figures.map(|figures| figures.wall()),
+            busy: row.figures.map(|figures| figures.busy),
+        }),
+        StepPlace::Outside | StepPlace::NotCaptured => None,
+    };
+    rows.filter_map(step).collect()
+}
+
+fn changes(analysis: &Analysis) -> Vec<Change> {
+    let list = analysis.changes().list().iter();
+    list.map(|change| Change {
+        kind: change.kind.label().into(),
+        place: change.place.as_str().into(),
+        sentence: change.sentence.as_str().into(),
+        cost: change.cost,
+    })
+    .collect()
+}
+
+fn causes(analysis: &Analysis) -> Vec<Cause> {
+    let is_communication = |kernels: &PerSide<Vec<String>>| {
+        let mut all = Side::BOTH.iter().flat_map(|&side| kernels[side].iter()).peekable();
+        all.peek().is_some() && all.all(|kernel| is_communication_kernel(kernel))
+    };
+    let list = analysis.causes().list().iter();
+    list.map(|cause| Cause {
+        reason: cause.reason.label().into(),
+        place: cause.place.as_str().into(),
+        module: cause.module.as_str().into(),
+        difference: cause.difference,
+        is_communication: is_communication(&cause.kernels),
+        evidence: Arc::from(cause.evidence.as_str()),
+    })
+    .collect()
+}

@@ -1,0 +1,321 @@
+//! Selects the findings about a fleet that a reader should see first, and describes each finding in one sentence.
+//!
+//! One fault affects many tables: a rank that takes longer to compute is an outlier in several ops, has its own causes,
+//! and makes all other ranks wait in their collectives. Each fault is reported only once, at its origin.
+
+use super::Fleet;
+use super::pattern::pattern;
+use super::rows::{CauseRow, ChangeRow, Finding, GroupRow, PairRow, RankRow, Shared, Spread};
+use tracetree::program::counted;
+use tracetree::side::Side;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Minimum share of a group's collectives in which a rank must come last to be reported as a straggler.
+const OFTEN: f64 = 0.5;
+
+/// Minimum time that the other ranks must wait for a straggler, as a share of the median wall time.
+const NOTABLE_WAIT: f64 = 0.01;
+
+/// Maximum number of pairs with the same failure code that are reported individually. Larger numbers of such pairs are
+/// grouped.
+const FEW: usize = 3;
+
+/// Maximum number of ops listed for a rank.
+const NAMED: usize = 3;
+
+/// The findings in this order: pairs that were not compared, changes on all ranks, findings about single ranks, changes
+/// on some ranks, and causes.
+pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
+    let stragglers = stragglers(fleet);
+    let single = |name: &str| stragglers.contains_key(name);
+    let mut found = not_compared(fleet);
+    found.extend(identical(fleet));
+    let of_all = |change: &ChangeRow| change.shared.spread == Spread::All;
+    found.extend(fleet.changes.iter().filter(|change| of_all(change)).map(change));
+    found.extend(stragglers.values().cloned());
+    found.extend(missing_collectives(fleet));
+    found.extend(other_ops(fleet));
+    found.extend(outliers(fleet, &single));
+    // A missing collective already has a finding of its own, so it is not reported again as a change.
+    let is_missing = |change: &ChangeRow| {
+        let mut missing = fleet.collectives.iter().map(|row| row.absent.as_str());
+        &*change.kind == "collectives" && missing.any(|ranks| ranks == change.shared.rank_list)
+    };
+    let of_some = fleet.changes.iter().filter(|change| !of_all(change) && !is_missing(change));
+    found.extend(of_some.map(change));
+    found.extend(causes(fleet, &single));
+    found
+}
+
+/// Lists the ranks whose baseline and candidate programs are identical.
+fn identical(fleet: &Fleet) -> Option<Finding> {
+    (fleet.identical > 0).then(|| Finding {
+        code: "SAME_PROGRAM".to_owned(),
+        ranks: fleet.identical_pattern.clone(),
+        count: fleet.identical,
+        message: "the programs are identical: only times differ".to_owned(),
+    })
+}
+
+fn change(row: &ChangeRow) -> Finding {
+    let place = if row.place.is_empty() || row.sentence.contains(&*row.place) {
+        String::new()
+    } else {
+        format!(", first {}", row.place)
+    };
+    Finding {
+        code: "CHANGE".to_owned(),
+        ranks: row.shared.pattern.clone(),
+        count: row.shared.ranks,
+        message: format!(
+            "{}{place}: {:+.3} ms per step (median) {}",
+            row.sentence,
+            row.shared.median_us / 1e3,
+            on(&row.shared)
+        ),
+    }
+}
+
+/// `on 8 ranks (all or nearly all)`.
+fn on(shared: &Shared) -> String {
+    let ranks = counted(shared.ranks, "rank");
+    match shared.spread {
+        Spread::All => format!("on {ranks} (all or nearly all)"),
+        Spread::Role => format!("on {ranks} (role {})", shared.roles),
+        Spread::Some | Spread::Few => format!("on {ranks}"),
+    }
+}
+
+/// Failed pairs and unmatched traces, listed individually, or grouped by code if many have the same code.
+fn not_compared(fleet: &Fleet) -> Vec<Finding> {
+    let mut of_code: BTreeMap<&str, Vec<&PairRow>> = BTreeMap::new();
+    for pair in fleet.pairs.iter().filter(|pair| pair.status != "ok") {
+        of_code.entry(&pair.code).or_default().push(pair);
+    }
+    let (many, few): (Vec<_>, Vec<_>) = of_code.into_values().partition(|pairs| pairs.len() > FEW);
+    let is_of_few = |pair: &&PairRow| few.iter().any(|pairs| pairs[0].code == pair.code);
+    let all: BTreeSet<u64> = fleet.pairs.iter().filter_map(rank_of).collect();
+    let all: Vec<u64> = all.into_iter().collect();
+    let mut found: Vec<Finding> = many.iter().map(|pairs| of_many(pairs, &all)).collect();
+    let finding = |pair: &PairRow| {
+        let words = &pair.message;
+        let file = if pair.status == "unmatched" { pair.name() } else { "" };
+        Finding {
+            code: pair.code.clone(),
+            ranks: pair.rank.map_or_else(|| pair.name().to_owned(), |rank| rank.to_string()),
+            count: 1,
+            message: format!("{file} {words}").trim().to_owned(),
+        }
+    };
+    found.extend(
+        fleet.pairs.iter().filter(|pair| pair.status != "ok").filter(is_of_few).map(finding),
+    );
+    found
+}
+
+/// A single finding for all pairs that have the same code. `all` lists the ranks of the fleet.
+fn of_many(pairs: &[&PairRow], all: &[u64]) -> Finding {
+    let ranks: BTreeSet<u64> = pairs.iter().filter_map(|pair| rank_of(pair)).collect();
+    let ranks: Vec<u64> = ranks.into_iter().collect();
+    let (status, message) = (pairs[0].status, &pairs[0].message);
+    let message = if pairs.iter().all(|pair| pair.message == *message) {
+        message.clone()
+    } else {
+        format!("the first: {} {message}", pairs[0].name())
+    };
+    Finding {
+        code: pairs[0].code.clone(),
+        ranks: pattern(&ranks, all),
+        count: pairs.len() as u64,
+        message: format!("{} rows of fleet_pairs are {status}; {message}", pairs.len()),
+    }
+}
+
+fn rank_of(pair: &PairRow) -> Option<u64> {
+    u64::try_from(pair.rank?).ok()
+}
+
+/// The stragglers of the candidate's process groups, by folder.
+fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
+    let mut found: BTreeMap<String, Finding> = BTreeMap::new();
+    let groups = fleet.groups.iter().filter(|group| group.side == Side::Candidate);
+    for group in groups.filter(|group| is_notable(fleet, group)) {
+        let Some(rank) = fleet.ranks.iter().find(|rank| rank.folder == group.straggler) else {
+            continue;
+        };
+        let before = fleet.groups.iter().any(|other| {
+            other.side == Side::Baseline
+                && other.group == group.group
+                && other.straggler == group.straggler
+        });
+        let others = group.ranks.saturating_sub(1);
+        let message = format!(
+            "{} comes last in {} of {} collectives{}{}; {} {} for it, {:.3} ms each (median){}",
+            rank.folder,
+            group.last_count,
+            group.collectives,
+            if group.group.is_empty() {
+                String::new()
+            } else {
+                format!(" of group {}", group.group)
+            },
+            if before { ", as in the baseline" } else { "" },
+            counted(others, "other rank"),
+            if others == 1 { "waits" } else { "wait" },
+            group.median_wait_us / 1e3,
+            slower(fleet, rank),
+        );
+        let code = if before { "STRAGGLER_BEFORE" } else { "STRAGGLER" };
+        let finding = Finding { code: code.to_owned(), ranks: name(rank), count: 1, message };
+        found.entry(rank.folder.clone()).or_insert(finding);
+    }
+    found
+}
+
+fn is_notable(fleet: &Fleet, group: &GroupRow) -> bool {
+    let walls: Vec<f64> = fleet.ranks.iter().map(|rank| rank.wall.candidate.as_micros()).collect();
+    let wall = tracetree::analysis::robust::median(&walls);
+    group.last_count as f64 >= OFTEN * group.collectives as f64
+        && group.median_wait_us >= NOTABLE_WAIT * wall
+}
+
+fn name(rank: &RankRow) -> String {
+    rank.rank.map_or_else(|| rank.folder.clone(), |rank| rank.to_string())
+}
+
+/// The ops in which a rank takes longer than the median of its role: `; it is slower than its role in aten::mm (+1.200
+/// ms per step)`.
+fn slower(fleet: &Fleet, rank: &RankRow) -> String {
+    let ops = fleet.outliers.iter().filter(|one| {
+        one.side == Side::Candidate
+            && one.kind == "op"
+            && one.folder == rank.folder
+            && one.time_us > one.median_us
+    });
+    let named: Vec<String> = ops
+        .take(NAMED)
+        .map(|one| format!("{} (+{:.3} ms per step)", one.name, one.distance_us() / 1e3))
+        .collect();
+    if named.is_empty() {
+        String::new()
+    } else {
+        format!("; it is slower than its role in {}", named.join(", "))
+    }
+}
+
+/// Ranks that did not record a collective although they recorded collectives before and after it.
+fn missing_collectives(fleet: &Fleet) -> Vec<Finding> {
+    let rows = fleet.collectives.iter().filter(|row| !row.absent.is_empty());
+    let finding = |row: &super::rows::CollectiveRow| {
+        let number = row.sequence.map_or(String::new(), |number| format!(" number {number}"));
+        let group =
+            if row.group.is_empty() { String::new() } else { format!(" of group {}", row.group) };
+        Finding {
+            code: "COLLECTIVE_MISSING".to_owned(),
+            ranks: row.absent.clone(),
+            count: 1,
+            message: format!(
+                "{}{number}{group} is missing on {} in the {}, but recorded on {}",
+                row.name,
+                row.absent,
+                row.side.word(),
+                counted(row.ranks, "rank")
+            ),
+        }
+    };
+    rows.map(finding).collect()
+}
+
+/// Ranks that run different ops in the candidate than the other ranks of their role.
+fn other_ops(fleet: &Fleet) -> Vec<Finding> {
+    let roles = fleet.roles.iter().filter(|role| !role.odd.is_empty() && role.ranks > 2);
+    let finding = |role: &super::rows::RoleRow| {
+        let ops = if role.odd_ops.is_empty() {
+            "the same ops at other call sites".to_owned()
+        } else {
+            role.odd_ops.clone()
+        };
+        Finding {
+            code: "OTHER_OPS".to_owned(),
+            ranks: role.odd_pattern.clone(),
+            count: role.odd_ranks,
+            message: format!("unlike the rest of role {} in the candidate: {ops}", role.role),
+        }
+    };
+    roles.map(finding).collect()
+}
+
+/// Ranks that are outliers in the candidate but not in the baseline. Stragglers are omitted, because they are already
+/// reported.
+fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+    let before: BTreeSet<(&str, &str)> = fleet
+        .outliers
+        .iter()
+        .filter(|one| one.side == Side::Baseline && one.kind == "op")
+        .map(|one| (one.folder.as_str(), &*one.name))
+        .collect();
+    let mut of_rank: BTreeMap<&str, Vec<&super::rows::OutlierRow>> = BTreeMap::new();
+    for one in &fleet.outliers {
+        let is_new = one.side == Side::Candidate
+            && one.kind == "op"
+            && !before.contains(&(one.folder.as_str(), &*one.name));
+        if is_new && !is_told(&one.folder) {
+            of_rank.entry(&one.folder).or_default().push(one);
+        }
+    }
+    let finding = |(folder, ops): (&str, Vec<&super::rows::OutlierRow>)| {
+        let named: Vec<String> = ops
+            .iter()
+            .take(NAMED)
+            .map(|one| {
+                format!(
+                    "{} takes {:.3} ms per step (median {:.3} ms)",
+                    one.name,
+                    one.time_us / 1e3,
+                    one.median_us / 1e3
+                )
+            })
+            .collect();
+        Finding {
+            code: "OUTLIER".to_owned(),
+            ranks: ops[0].rank.map_or_else(|| folder.to_owned(), |rank| rank.to_string()),
+            count: 1,
+            message: format!(
+                "{folder} is an outlier among the {} ranks of its role: {}",
+                ops[0].ranks,
+                named.join(", ")
+            ),
+        }
+    };
+    of_rank.into_iter().map(finding).collect()
+}
+
+/// All causes, except those on a single rank that is already reported. If the waits are known, causes that consist of
+/// communication are omitted too.
+fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
+    let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());
+    let of_told = |row: &CauseRow| row.shared.ranks == 1 && is_told(&row.shared.worst);
+    let rows = fleet
+        .causes
+        .iter()
+        .filter(|row| !(of_told(row) || row.is_communication && waits_are_known));
+    let finding = |row: &CauseRow| {
+        let module =
+            if row.module.is_empty() { String::new() } else { format!(" in {}", row.module) };
+        Finding {
+            code: "CAUSE".to_owned(),
+            ranks: row.shared.pattern.clone(),
+            count: row.shared.ranks,
+            message: format!(
+                "{} at {}{module}: {:+.3} ms per step (median) {}; evidence on {}: {}",
+                row.reason,
+                row.place,
+                row.shared.median_us / 1e3,
+                on(&row.shared),
+                row.shared.worst,
+                row.evidence
+            ),
+        }
+    };
+    rows.map(finding).collect()
+}

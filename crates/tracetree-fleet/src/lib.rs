@@ -1,0 +1,96 @@
+//! Compares the traces of many ranks in two folders, rank by rank, and summarizes the results.
+//!
+//! ```text
+//! folders ─Plan::make─▶ Plan ─Mapping::map─▶ a shard for each pair ─Fleet::reduce─▶ Fleet ─write─▶ files
+//!                     heads only   anywhere, in any order          kilobytes per rank
+//! ```
+//! Each pair can be compared independently on any machine, and its result takes only a few kilobytes. The engine that
+//! runs [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is such an engine for
+//! the cores of this machine; the Python package provides one with Ray.
+
+mod brief;
+mod collectives;
+mod engine;
+mod facts;
+mod findings;
+mod headline;
+mod heads;
+mod map;
+mod matching;
+mod output;
+#[cfg(feature = "html")]
+mod page;
+mod pairing;
+mod pattern;
+mod plan;
+mod ranges;
+mod rank_table;
+mod reduce;
+mod role;
+mod rows;
+mod shard;
+mod so_far;
+mod stats;
+mod status;
+mod tables;
+
+pub use collectives::{CollectiveWait, Collectives, straggler};
+pub use engine::map_all;
+pub use headline::Headline;
+pub use map::{Mapped, Mapping, SHARDS, Work};
+pub use output::FleetFiles;
+pub use plan::{
+    FLEET_SCHEMA, Plan, PlanOptions, PlannedFile, PlannedPair, Unmatched, is_folder, whole_path,
+};
+pub use ranges::ranges;
+pub use reduce::{Counts, Lost, read_lost};
+pub use rows::{
+    CauseRow, ChangeRow, CollectiveRow, Finding, GroupRow, OutlierRow, PairRow, PartRow, RankRow,
+    RoleRow, Shared, Spread, StepRow,
+};
+pub use so_far::SoFar;
+pub use status::Status;
+
+use tracetree::trace::Nanos;
+
+/// The comparison of many ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fleet {
+    /// The folder with the baseline traces.
+    pub baseline: String,
+    /// The folder with the candidate traces.
+    pub candidate: String,
+    /// All planned pairs and unmatched traces, with their outcomes.
+    pub pairs: Vec<PairRow>,
+    /// The ranks whose pairs were compared.
+    pub ranks: Vec<RankRow>,
+    /// The roles: groups of ranks that run the same ops.
+    pub roles: Vec<RoleRow>,
+    /// The times of each op, category and layer on the ranks in each role.
+    pub parts: Vec<PartRow>,
+    /// Ranks whose time for an op, category or layer is an outlier in their role.
+    pub outliers: Vec<OutlierRow>,
+    /// Collectives, matched across ranks.
+    pub collectives: Vec<CollectiveRow>,
+    /// Totals over the collectives of each process group.
+    pub groups: Vec<GroupRow>,
+    /// The steps of all ranks.
+    pub steps: Vec<StepRow>,
+    /// Changes to the program, each with the ranks that share it.
+    pub changes: Vec<ChangeRow>,
+    /// Number of ranks whose baseline and candidate programs are identical.
+    pub identical: u64,
+    /// Names of the ranks whose programs are identical; empty if there are none.
+    pub identical_list: String,
+    /// A short string that lists the ranks whose programs are identical, such as `0–3`.
+    identical_pattern: String,
+    /// Causes, each with the ranks that share it.
+    pub causes: Vec<CauseRow>,
+    /// The findings to look at first.
+    pub findings: Vec<Finding>,
+    /// Notes about irregularities in the folders and shards.
+    pub notes: Vec<String>,
+    /// The wait of each rank in each candidate collective, for the page. Each entry contains the number of the
+    /// collective, the index of the rank, and the wait.
+    waits: Vec<(u64, usize, Nanos)>,
+}

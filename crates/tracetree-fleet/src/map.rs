@@ -1,0 +1,343 @@
+//! Compares one pair of a plan and writes the shard and, on request, the rank's own report.
+//!
+//! ```text
+//! does the pair have a shard? ─yes─▶ kept
+//!            │ no, or an unusable one
+//!            ▼
+//! compare ─▶ report ─▶ shard, written atomically
+//! ```
+//! The shard is written last, so a pair is done once its shard exists. A killed run can therefore be resumed, and
+//! concurrent runs do not interfere with each other. If a trace is broken, the shard records the failure. If a trace
+//! cannot be read for a different reason, no shard is written, and the next run tries again.
+
+use super::facts::facts;
+use super::plan::{Plan, PlannedPair};
+use super::shard::{Facts, PartKind, Shard};
+use super::status::{
+    DAMAGED, REPORT_NOT_WRITTEN, SHARD_NOT_WRITTEN, SHARD_UNREADABLE, Status, code_of, is_lasting,
+};
+use tracetree::comparison::{Comparison, ComparisonOptions, Input};
+use tracetree::error::{Error, Result};
+use tracetree::program::Damage;
+use tracetree::report::ReportOptions;
+use tracetree::side::{PerSide, Side};
+use tracetree::internal::storage::{self, Created, Creating, Opening};
+use tracetree::trace::Nanos;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Name of the subfolder for shards in the folder of a fleet.
+pub const SHARDS: &str = "shards";
+
+/// How to compare the pairs of a plan, and where to write the results.
+#[derive(Debug, Clone)]
+pub struct Mapping {
+    options: ComparisonOptions,
+    folder: PathBuf,
+    reports: Option<ReportOptions>,
+    keeps_shards: bool,
+}
+
+/// The result of mapping a pair.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mapped {
+    /// The outcome of the pair.
+    pub status: Status,
+    /// Whether the pair's shard already existed, so nothing was compared.
+    pub was_there: bool,
+    /// What the pair's rank computes; `None` if there are no figures for the pair.
+    pub work: Option<Work>,
+}
+
+/// What a rank computes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Work {
+    /// The outline hash of the rank's baseline. Ranks with the same outline run the same ops.
+    pub role: Arc<str>,
+    /// GPU time without communication.
+    pub time: PerSide<Nanos>,
+    /// Number of steps, at least 1.
+    pub steps: PerSide<u64>,
+}
+
+impl Work {
+    fn of(facts: &Facts) -> Work {
+        let categories = || facts.parts.iter().filter(|part| part.kind == PartKind::Category);
+        Work {
+            role: facts.roles.baseline.clone(),
+            time: PerSide::from_fn(|side| categories().map(|part| part.time[side]).sum()),
+            steps: facts.steps,
+        }
+    }
+
+    /// GPU time per step without communication, in µs.
+    pub fn step_us(&self, side: Side) -> f64 {
+        self.time[side].as_micros() / self.steps[side].max(1) as f64
+    }
+}
+
+impl Mapped {
+    /// One line of JSON for the engine that runs the mapping: `key`, `folder`, `status`, `code`, `message`,
+    /// `was_there`, `role`, and `step_us`: the GPU time per step without communication on each side, or `null`.
+    pub fn to_json(&self, pair: &PlannedPair) -> String {
+        let fields = [
+            ("key", pair.key.as_str()),
+            ("folder", pair.folder.as_str()),
+            ("status", self.status.label()),
+            ("code", self.status.code()),
+            ("message", self.status.message()),
+        ];
+        let mut object: serde_json::Map<String, serde_json::Value> =
+            fields.iter().map(|&(key, text)| (key.to_owned(), text.into())).collect();
+        object.insert("was_there".to_owned(), self.was_there.into());
+        let work = self.work.as_ref();
+        object.insert("role".to_owned(), work.map(|work| work.role.to_string()).into());
+        let times = work.map(|work| Side::BOTH.map(|side| work.step_us(side)));
+        object.insert("step_us".to_owned(), times.map(|times| times.to_vec()).into());
+        serde_json::Value::Object(object).to_string()
+    }
+}
+
+impl Mapping {
+    /// Creates a mapping that compares with the options of the plan and writes shards, but no reports, below `folder`.
+    ///
+    /// # Errors
+    /// Fails if the options of the plan are invalid.
+    pub fn new(plan: &Plan, folder: impl Into<PathBuf>) -> Result<Mapping> {
+        let options = plan.options.comparison()?;
+        Ok(Mapping { options, folder: folder.into(), reports: None, keeps_shards: true })
+    }
+
+    /// Sets the options to compare with, which replace the plan's options. The keys of the plan must reflect the given
+    /// options (see [`PlanOptions::also`]).
+    ///
+    /// [`PlanOptions::also`]: super::PlanOptions::also
+    #[must_use]
+    pub fn options(mut self, options: ComparisonOptions) -> Mapping {
+        self.options = options;
+        self
+    }
+
+    /// Also writes a report for each pair into the pair's folder.
+    #[must_use]
+    pub fn reports(mut self, options: ReportOptions) -> Mapping {
+        self.reports = Some(options);
+        self
+    }
+
+    /// Compares every pair again, even if its shard exists.
+    #[must_use]
+    pub fn anew(mut self) -> Mapping {
+        self.keeps_shards = false;
+        self
+    }
+
+    /// The folder of the fleet.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The path of a pair's shard.
+    pub fn shard(&self, pair: &PlannedPair) -> PathBuf {
+        shard_path(&self.folder, pair)
+    }
+
+    /// Compares a pair unless its shard exists. Every failure is returned as a [`Status`], including a failure to write
+    /// the shard.
+    pub fn map(&self, pair: &PlannedPair) -> Mapped {
+        match self.existing(pair) {
+            Existing::Done(mapped) => mapped,
+            Existing::None => self.compare(pair, self.begin(pair), false).wait(),
+            Existing::Broken => self.compare(pair, self.begin(pair), true).wait(),
+        }
+    }
+
+    /// Looks for the shard of a pair.
+    pub(super) fn existing(&self, pair: &PlannedPair) -> Existing {
+        match storage::read(&self.shard(pair)) {
+            Ok(None) => Existing::None,
+            Ok(Some(bytes)) => match Shard::read(bytes, pair) {
+                Ok(shard) if self.keeps_shards => {
+                    let work = shard.facts.as_ref().map(Work::of);
+                    Existing::Done(Mapped { status: shard.status, was_there: true, work })
+                }
+                Ok(_) => Existing::None,
+                Err(_) => Existing::Broken,
+            },
+            Err(error) => Existing::Done(failed(SHARD_UNREADABLE, &error)),
+        }
+    }
+
+    /// Starts to open the traces of a pair. For remote objects, the first bytes are requested immediately.
+    pub(super) fn begin(&self, pair: &PlannedPair) -> PerSide<Opening> {
+        PerSide::from_fn(|side| storage::begin(&pair.file(side).stored()))
+    }
+
+    /// Compares a pair and starts to write its shard, which replaces an existing broken shard.
+    pub(super) fn compare(
+        &self,
+        pair: &PlannedPair,
+        traces: PerSide<Opening>,
+        is_broken: bool,
+    ) -> Writing {
+        // A panic in one pair must not affect the others.
+        let compared = catch_unwind(AssertUnwindSafe(|| self.compared(pair, traces)));
+        let compared = compared.unwrap_or_else(|_| {
+            let message = "a bug in tracetree: the comparison of this pair crashed; please report \
+                           it, if possible with the traces";
+            Err(Status::failed("FAULT", message))
+        });
+        let shard = match compared {
+            Ok(shard) => shard,
+            Err(status) => return Writing::Done(Mapped { status, was_there: false, work: None }),
+        };
+        let path = self.shard(pair);
+        let written =
+            shard.to_parquet(pair).map_err(|error| Error::io(&path, "write the shard", error));
+        let creating = match written {
+            Ok(bytes) if is_broken => {
+                Creating::Done(storage::replace(&path, &bytes).map(|()| Created::New))
+            }
+            Ok(bytes) => storage::begin_create(&path, &bytes),
+            Err(error) => Creating::Done(Err(error)),
+        };
+        Writing::Begun(shard.facts.as_ref().map(Work::of), shard.status, creating)
+    }
+
+    /// The shard of a pair, or the failure status if a later attempt may succeed.
+    fn compared(
+        &self,
+        pair: &PlannedPair,
+        traces: PerSide<Opening>,
+    ) -> std::result::Result<Shard, Status> {
+        let opened = inputs(pair, traces).and_then(|PerSide { baseline, candidate }| {
+            let comparison = Comparison::open(baseline, candidate, &self.options)?;
+            let facts = facts(&comparison);
+            Ok((comparison, facts))
+        });
+        let (comparison, facts) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let status = Status::failed(code_of(&error), error.to_string());
+                let changed = change_of(pair);
+                return if is_lasting(&error) && changed.is_none() {
+                    Ok(Shard::failed(pair.rank, status))
+                } else {
+                    Err(changed.unwrap_or(status))
+                };
+            }
+        };
+        if let Some(changed) = change_of(pair) {
+            return Err(changed);
+        }
+        if let Some(options) = &self.reports {
+            let report = comparison.report(options.clone());
+            let written = report.write(self.folder.join(&pair.folder));
+            written.map_err(|error| Status::failed(REPORT_NOT_WRITTEN, error.to_string()))?;
+        }
+        let status = status_of(&comparison);
+        Ok(Shard { rank: pair.rank, status, facts: Some(facts) })
+    }
+}
+
+/// The result of looking for a pair's shard.
+pub(super) enum Existing {
+    /// The pair has no shard, or its shard is to be replaced.
+    None,
+    /// The pair has a shard that is damaged or that was written for other inputs.
+    Broken,
+    /// The outcome of the pair.
+    Done(Mapped),
+}
+
+/// A pair whose shard is being written.
+pub(super) enum Writing {
+    /// The pair is finished, and there is no shard to write.
+    Done(Mapped),
+    /// The shard is being written; the status is the outcome if writing succeeds.
+    Begun(Option<Work>, Status, Creating),
+}
+
+impl Writing {
+    /// Waits until the shard is written.
+    pub(super) fn wait(self) -> Mapped {
+        match self {
+            Writing::Done(mapped) => mapped,
+            Writing::Begun(work, status, creating) => match creating.wait() {
+                // A concurrent run may already have written an identical shard.
+                Ok(Created::New | Created::Kept) => Mapped { status, was_there: false, work },
+                Err(error) => failed(SHARD_NOT_WRITTEN, &error),
+            },
+        }
+    }
+}
+
+fn failed(code: &str, error: &Error) -> Mapped {
+    Mapped { status: Status::failed(code, error.to_string()), was_there: false, work: None }
+}
+
+/// The traces of a pair. For a remote object, the version that the plan names is opened.
+fn inputs(pair: &PlannedPair, traces: PerSide<Opening>) -> Result<PerSide<Input>> {
+    let input = |side: Side, opening: Opening| {
+        let path = pair.file(side).path.clone();
+        Ok(match opening {
+            Opening::Local(path) => Input::File(path),
+            Opening::Remote(_) => Input::Reader(path, opening.open()?),
+        })
+    };
+    let PerSide { baseline, candidate } = traces;
+    Ok(PerSide::new(input(Side::Baseline, baseline)?, input(Side::Candidate, candidate)?))
+}
+
+/// The path of a pair's shard in the folder of a fleet.
+pub(super) fn shard_path(folder: &Path, pair: &PlannedPair) -> PathBuf {
+    folder.join(SHARDS).join(shard_name(pair))
+}
+
+/// The file name of a pair's shard. The name begins with a hash because object stores distribute keys over servers by
+/// their first characters.
+pub(super) fn shard_name(pair: &PlannedPair) -> String {
+    format!("{}.parquet", pair.key)
+}
+
+/// The status of a pair if a trace has changed since the plan was made; `None` if neither trace has. Traces that were
+/// opened in the planned version are not checked.
+fn change_of(pair: &PlannedPair) -> Option<Status> {
+    let change = |side: Side| {
+        let planned = pair.file(side);
+        if storage::is_pinned(&planned.stored()) {
+            return None;
+        }
+        match planned.is_unchanged() {
+            Ok(true) => None,
+            Ok(false) => {
+                let message = format!(
+                    "{}: the file has changed since the plan was made (make the plan again)",
+                    planned.path
+                );
+                Some(Status::failed("CHANGED", message))
+            }
+            Err(error) => Some(Status::failed(code_of(&error), error.to_string())),
+        }
+    };
+    Side::BOTH.into_iter().find_map(change)
+}
+
+/// The status of a compared pair. If data is missing in a trace, the pair counts as failed, because the trace's times
+/// are too low to be used in statistics.
+fn status_of(comparison: &Comparison) -> Status {
+    let damaged = |side: Side| {
+        let trace = comparison.trace(side);
+        if let Some(note) = trace.notes().get("TRUNCATED") {
+            return Some(Status::failed(
+                "TRUNCATED",
+                format!("{}: {}", trace.source(), note.message),
+            ));
+        }
+        let damage = Damage::of(comparison.diff().program(side).evidence());
+        let lost = damage.into_iter().find(|what| what.is_loss())?;
+        Some(Status::failed(DAMAGED, format!("{}: {lost}", trace.source())))
+    };
+    Side::BOTH.into_iter().find_map(damaged).unwrap_or(Status::Compared)
+}

@@ -1,0 +1,246 @@
+//! Writes the files of a [`Fleet`]: its tables, `fleet.json` and `fleet.html`.
+
+use super::Fleet;
+use super::plan::FLEET_SCHEMA;
+use super::reduce::Counts;
+use super::rows::{Finding, Shared};
+use tracetree::error::{Error, Result};
+use tracetree::internal::escape::in_json;
+use tracetree::report::{CsvTexts, Existing, Origin, TableFormat, write_csv_with, write_parquet};
+use tracetree::internal::storage;
+use tracetree::tables::Table;
+use serde::Serialize;
+use std::path::Path;
+
+/// The file that contains the results in a form for programs. A folder that contains this file is the folder of a
+/// fleet.
+const DOCUMENT: &str = "fleet.json";
+/// The file that contains the results in a form for people.
+const PAGE: &str = "fleet.html";
+
+/// Which files to write for a fleet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetFiles {
+    /// File formats of the tables. `ranks.csv` is always written.
+    pub tables: Vec<TableFormat>,
+    /// How strings are written in CSV files.
+    pub csv_texts: CsvTexts,
+    /// What to do if the folder already contains files with the same names and tracetree did not write them.
+    pub existing: Existing,
+    /// Whether to write `fleet.html`.
+    pub has_page: bool,
+    /// Whether the ranks have reports, so the page can link to them.
+    pub has_reports: bool,
+}
+
+impl Default for FleetFiles {
+    /// Writes Parquet tables, and a page without links to reports.
+    fn default() -> FleetFiles {
+        FleetFiles {
+            tables: vec![TableFormat::Parquet],
+            csv_texts: CsvTexts::default(),
+            existing: Existing::default(),
+            has_page: true,
+            has_reports: false,
+        }
+    }
+}
+
+impl FleetFiles {
+    /// Checks that writing would not replace files that tracetree did not write. Files count as written by
+    /// tracetree if the folder contains a `fleet.json` that tracetree wrote.
+    ///
+    /// # Errors
+    /// Fails if writing would replace a file that tracetree did not write, unless [`FleetFiles::existing`] allows it.
+    pub fn check_target(&self, folder: &Path) -> Result<()> {
+        if self.existing == Existing::Replace || storage::is_remote(folder) || is_fleet(folder) {
+            return Ok(());
+        }
+        let taken =
+            self.names().into_iter().map(|name| folder.join(name)).find(|path| path.exists());
+        taken.map_or(Ok(()), |path| Err(storage::foreign(&path)))
+    }
+
+    /// The files that are written.
+    fn names(&self) -> Vec<String> {
+        let mut names = vec![DOCUMENT.to_owned()];
+        if self.has_page {
+            names.push(PAGE.to_owned());
+        }
+        for table in Fleet::empty().tables() {
+            if self.has_csv(&table) {
+                names.push(format!("{}.csv", table.name()));
+            }
+            if self.tables.contains(&TableFormat::Parquet) {
+                names.push(format!("{}.parquet", table.name()));
+            }
+        }
+        names
+    }
+
+    fn has_csv(&self, table: &Table) -> bool {
+        table.name() == "ranks" || self.tables.contains(&TableFormat::Csv)
+    }
+}
+
+/// Whether tracetree has already written the results for a fleet into a folder.
+fn is_fleet(folder: &Path) -> bool {
+    let text = std::fs::read(folder.join(DOCUMENT)).unwrap_or_default();
+    let document: Option<serde_json::Value> = serde_json::from_slice(&text).ok();
+    document.is_some_and(|document| document.get("tracetree_version").is_some())
+}
+
+/// The content of `fleet.json`.
+#[derive(Serialize)]
+struct Document<'f> {
+    schema_version: u32,
+    tracetree_version: &'static str,
+    baseline: &'f str,
+    candidate: &'f str,
+    planned: usize,
+    ok: usize,
+    failed: usize,
+    unmatched: usize,
+    coverage: f64,
+    findings: &'f [Finding],
+    roles: Vec<RoleDocument<'f>>,
+    changes: Vec<ChangeDocument<'f>>,
+    identical_ranks: &'f str,
+    causes: Vec<CauseDocument<'f>>,
+    notes: &'f [String],
+}
+
+#[derive(Serialize)]
+struct RoleDocument<'f> {
+    role: &'f str,
+    ranks: u64,
+    rank_list: &'f str,
+}
+
+#[derive(Serialize)]
+struct ChangeDocument<'f> {
+    kind: &'f str,
+    sentence: &'f str,
+    r#where: &'f str,
+    #[serde(flatten)]
+    shared: SharedDocument<'f>,
+}
+
+#[derive(Serialize)]
+struct CauseDocument<'f> {
+    reason: &'f str,
+    place: &'f str,
+    module_class: &'f str,
+    #[serde(flatten)]
+    shared: SharedDocument<'f>,
+    communication: bool,
+}
+
+#[derive(Serialize)]
+struct SharedDocument<'f> {
+    ranks: u64,
+    share: f64,
+    spread: &'static str,
+    rank_list: &'f str,
+    median_difference_us: f64,
+    worst_rank: &'f str,
+    worst_difference_us: f64,
+}
+
+impl<'f> From<&'f Shared> for SharedDocument<'f> {
+    fn from(shared: &'f Shared) -> SharedDocument<'f> {
+        SharedDocument {
+            ranks: shared.ranks,
+            share: shared.share,
+            spread: shared.spread.label(),
+            rank_list: &shared.rank_list,
+            median_difference_us: shared.median_us,
+            worst_rank: &shared.worst,
+            worst_difference_us: shared.worst_us,
+        }
+    }
+}
+
+impl Fleet {
+    /// Writes `ranks.csv`, the tables, `fleet.json` and `fleet.html` into `folder`. Returns the file names.
+    ///
+    /// # Errors
+    /// Fails if a file cannot be written, or would replace a file that tracetree did not write. If
+    /// writing fails, each file is either complete or unchanged.
+    pub fn write(&self, folder: &Path, files: &FleetFiles) -> Result<Vec<String>> {
+        files.check_target(folder)?;
+        let mut written = Vec::new();
+        let mut write = |name: String, bytes: std::io::Result<Vec<u8>>| {
+            let path = folder.join(&name);
+            let bytes = bytes.map_err(|error| Error::io(&path, "write the file", error))?;
+            written.push(name);
+            storage::replace(&path, &bytes)
+        };
+        let origin = Origin::new(FLEET_SCHEMA)
+            .with("baseline", &*self.baseline)
+            .with("candidate", &*self.candidate);
+        for table in self.tables() {
+            if files.has_csv(&table) {
+                let mut bytes = Vec::new();
+                let done = write_csv_with(&table, files.csv_texts, &mut bytes);
+                write(format!("{}.csv", table.name()), done.map(|()| bytes))?;
+            }
+            if files.tables.contains(&TableFormat::Parquet) {
+                let mut bytes = Vec::new();
+                let done = write_parquet(&table, &origin, &mut bytes);
+                write(format!("{}.parquet", table.name()), done.map(|()| bytes))?;
+            }
+        }
+        write(DOCUMENT.to_owned(), Ok(self.to_json().into_bytes()))?;
+        #[cfg(feature = "html")]
+        if files.has_page {
+            let mut bytes = Vec::new();
+            let page = super::page::page(self, files.has_reports);
+            let done = tracetree::report::write_fleet_page(&page, &mut bytes);
+            write(PAGE.to_owned(), done.map(|()| bytes))?;
+        }
+        Ok(written)
+    }
+
+    /// The content of `fleet.json`: counts, findings, roles, changes, causes.
+    pub fn to_json(&self) -> String {
+        let Counts { planned, ok, failed, unmatched } = self.counts();
+        let roles = self.roles.iter().map(|role| RoleDocument {
+            role: &role.role,
+            ranks: role.ranks,
+            rank_list: &role.rank_list,
+        });
+        let changes = self.changes.iter().map(|change| ChangeDocument {
+            kind: &change.kind,
+            sentence: &change.sentence,
+            r#where: &change.place,
+            shared: (&change.shared).into(),
+        });
+        let causes = self.causes.iter().map(|cause| CauseDocument {
+            reason: &cause.reason,
+            place: &cause.place,
+            module_class: &cause.module,
+            shared: (&cause.shared).into(),
+            communication: cause.is_communication,
+        });
+        let document = Document {
+            schema_version: FLEET_SCHEMA,
+            tracetree_version: env!("CARGO_PKG_VERSION"),
+            baseline: &self.baseline,
+            candidate: &self.candidate,
+            planned,
+            ok,
+            failed,
+            unmatched,
+            coverage: self.counts().coverage(),
+            findings: &self.findings,
+            roles: roles.collect(),
+            changes: changes.collect(),
+            identical_ranks: &self.identical_list,
+            causes: causes.collect(),
+            notes: &self.notes,
+        };
+        let text = serde_json::to_string_pretty(&document).expect("plain values");
+        in_json(&text).into_owned() + "\n"
+    }
+}

@@ -1,0 +1,112 @@
+//! Formats rank numbers as a short string: `0-3 6`, `≡ 0, 2, 6, 7 mod 8 (1000 ranks)`, `3 9 10 … (1000 ranks)`.
+
+use super::ranges::ranges;
+use tracetree::program::counted;
+use std::collections::BTreeSet;
+
+/// Maximum number of ranges or remainders in the string.
+const MOST: usize = 8;
+
+/// Maximum modulus. Jobs group their ranks by node, tensor-parallel group or pipeline stage, and each such group has at
+/// most this many ranks.
+const LARGEST: u64 = 64;
+
+/// Minimum number of full periods. Any set of ranks looks periodic if only one period is considered.
+const PERIODS: u64 = 3;
+
+/// A short string that names the ranks `some` among the ranks `all`. Both lists are in ascending order. The string
+/// contains ranges. If there are too many ranges, it contains the remainders that only these ranks have or, if there is
+/// no such pattern, the first few ranges.
+pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
+    let text = ranges(some).replace('#', "");
+    let pieces: Vec<&str> = text.split(' ').collect();
+    if pieces.len() <= MOST {
+        return text;
+    }
+    let (first, last) = (some[0], some[some.len() - 1]);
+    let near: Vec<u64> = all.iter().copied().filter(|rank| (first..=last).contains(rank)).collect();
+    let ranks = counted(some.len() as u64, "rank");
+    let among = |all: &[u64]| (2..=LARGEST).find_map(|modulus| remainders(some, all, modulus));
+    match (among(all), among(&near)) {
+        (Some(found), _) => format!("{found} ({ranks})"),
+        (None, Some(found)) => format!("{found} in {first}-{last} ({ranks})"),
+        (None, None) => folded(pieces.into_iter(), &ranks),
+    }
+}
+
+/// The first few names, followed by the number of ranks if there are more.
+pub(super) fn first_names(names: &[&str]) -> String {
+    if names.len() <= MOST {
+        names.join(" ")
+    } else {
+        folded(names.iter().copied(), &counted(names.len() as u64, "rank"))
+    }
+}
+
+fn folded<'t>(pieces: impl Iterator<Item = &'t str>, ranks: &str) -> String {
+    let shown: Vec<&str> = pieces.take(MOST).collect();
+    format!("{} … ({ranks})", shown.join(" "))
+}
+
+/// `≡ 0, 2 mod 8` if `some` are exactly the ranks of `all` with these remainders.
+fn remainders(some: &[u64], all: &[u64], modulus: u64) -> Option<String> {
+    let found: BTreeSet<u64> = some.iter().map(|rank| rank % modulus).collect();
+    let span = some[some.len() - 1] - some[0] + 1;
+    if found.len() > MOST || span < PERIODS * modulus {
+        return None;
+    }
+    let same = all.iter().filter(|&rank| found.contains(&(rank % modulus))).count();
+    let list: Vec<String> = found.iter().map(u64::to_string).collect();
+    (same == some.len()).then(|| format!("≡ {} mod {modulus}", list.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(end: u64) -> Vec<u64> {
+        (0..end).collect()
+    }
+
+    fn of(end: u64, has: impl Fn(u64) -> bool) -> String {
+        pattern(&all(end).into_iter().filter(|&rank| has(rank)).collect::<Vec<_>>(), &all(end))
+    }
+
+    #[test]
+    fn a_few_ranges_are_listed() {
+        assert_eq!(of(2000, |rank| rank < 1000 || rank == 1500), "0-999 1500");
+        assert_eq!(of(16, |rank| rank % 2 == 0), "0 2 4 6 8 10 12 14");
+    }
+
+    #[test]
+    fn remainders_are_found_among_the_ranks_that_exist() {
+        let has = |rank: u64| [0, 2, 6, 7].contains(&(rank % 8));
+        assert_eq!(of(2000, has), "≡ 0, 2, 6, 7 mod 8 (1000 ranks)");
+        assert_eq!(of(2000, |rank| rank % 3 == 1), "≡ 1 mod 3 (667 ranks)");
+        // Rank 7 was not compared.
+        let compared: Vec<u64> = all(100).into_iter().filter(|&rank| rank != 7).collect();
+        let some: Vec<u64> = compared.iter().copied().filter(|rank| rank % 7 == 0).collect();
+        assert_eq!(pattern(&some, &compared), "≡ 0 mod 7 (14 ranks)");
+    }
+
+    #[test]
+    fn remainders_in_a_part_of_the_ranks_name_the_part() {
+        let has = |rank: u64| rank % 4 == 1 && (500..1000).contains(&rank);
+        assert_eq!(of(2000, has), "≡ 1 mod 4 in 501-997 (125 ranks)");
+    }
+
+    #[test]
+    fn ranks_without_a_pattern_are_shortened() {
+        let text = of(1000, |rank| rank.count_ones() % 3 == 1);
+        assert!(text.starts_with("1-2 4 8 ") && text.ends_with(" ranks)"), "{text}");
+        assert!(text.contains(" … (") && !text.contains('≡') && text.len() < 60, "{text}");
+        // One rank that does not belong to the pattern.
+        assert!(!of(1000, |rank| rank % 2 == 0 || rank == 13).contains('≡'));
+    }
+
+    #[test]
+    fn names_are_shortened() {
+        assert_eq!(first_names(&["a", "b"]), "a b");
+        assert_eq!(first_names(&["a"; 9]), "a a a a a a a a … (9 ranks)");
+    }
+}

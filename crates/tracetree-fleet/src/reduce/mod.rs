@@ -1,0 +1,346 @@
+//! Reduces a plan and its shards to the [`Fleet`]: what all ranks have in common, and what is specific to a few ranks.
+//!
+//! ```text
+//! shards ─read─▶ pairs ─┬─ work by role ─────────▶ parts, outliers
+//!                       ├─ collectives matched ──▶ collectives, groups, ranks
+//!                       ├─ changes, causes ──────▶ changes, causes
+//!                       └─ failures ─────────────▶ pairs
+//!                                    all of it ──▶ findings
+//! ```
+//! Pairs are in the order of the plan, and file times are ignored. So the same shards give the same bytes, regardless
+//! of the order in which they were written.
+
+mod causes;
+mod parts;
+mod roles;
+mod sentences;
+mod waits;
+
+use super::Fleet;
+use super::collectives::{CollectiveWait, Collectives, straggler};
+use super::findings;
+use super::map::{SHARDS, shard_name, shard_path};
+use super::pattern::{first_names, pattern};
+use super::plan::{Plan, PlannedPair};
+use super::ranges::ranges;
+use super::rows::{PairRow, RankRow, StepRow};
+use super::shard::{Facts, Shard};
+use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, SHARD_UNREADABLE, Status};
+use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::program::counted;
+use tracetree::side::{PerSide, Side};
+use tracetree::internal::storage;
+use tracetree::trace::Nanos;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Number of shards to read at once. After each batch, strings that also occur in an earlier shard are stored
+/// only once.
+const AT_ONCE: usize = 256;
+
+/// The pairs that an engine could not process: a code and a message for each key.
+pub type Lost = BTreeMap<String, (String, String)>;
+
+/// Reads the pairs that an engine could not process: a JSON object of `key: [code, message]`.
+///
+/// # Errors
+/// Fails if the file cannot be read or is malformed.
+pub fn read_lost(path: &Path) -> Result<Lost> {
+    let text =
+        std::fs::read(path).map_err(|error| Error::io(path, "read the lost pairs", error))?;
+    serde_json::from_slice(&text).map_err(|error| {
+        Error::new(ErrorKind::Malformed, path, format!("not a JSON object of lost pairs: {error}"))
+            .remedy("write {\"KEY\": [\"CODE\", \"MESSAGE\"]}")
+    })
+}
+
+/// A pair that was compared.
+struct Compared<'p> {
+    pair: &'p PlannedPair,
+    facts: Facts,
+    status: Status,
+}
+
+impl Compared<'_> {
+    fn is_whole(&self) -> bool {
+        self.status == Status::Compared
+    }
+
+    fn per_step(&self, side: Side, time: Nanos) -> f64 {
+        time.as_micros() / self.facts.steps[side].max(1) as f64
+    }
+}
+
+impl Fleet {
+    /// Combines the shards in `folder`. A pair without a shard counts as failed, with the code and message of its entry
+    /// in `lost` or, if there is no entry, with the code `NO_SHARD`. A pair whose shard cannot be read counts as failed
+    /// with the code `SHARD_UNREADABLE`. An entry `SHARD_NOT_VISIBLE` in `lost` belongs to a pair that was compared;
+    /// the entry counts only if the pair's shard is missing. Temporary files of killed workers are removed.
+    ///
+    /// # Errors
+    /// Fails if the shards cannot be listed, or if none of 256 consecutive shards can be read.
+    pub fn reduce(plan: &Plan, folder: &Path, lost: &Lost) -> Result<Fleet> {
+        storage::remove_stale(&folder.join(SHARDS));
+        let listed = storage::list_or_nothing(&folder.join(SHARDS))?;
+        let listed: BTreeSet<&OsStr> =
+            listed.iter().filter_map(|file| file.path.file_name()).collect();
+        let mut texts = Texts::default();
+        let (mut pairs, mut compared) = (Vec::new(), Vec::new());
+        for chunk in plan.pairs.chunks(AT_ONCE) {
+            let read = |pair| read(pair, folder, &listed, lost);
+            let read: Vec<Result<Shard>> =
+                storage::at_once(folder, || chunk.par_iter().map(read).collect());
+            let is_out_of_reach = chunk.len() == AT_ONCE && read.iter().all(Result::is_err);
+            for (pair, shard) in chunk.iter().zip(read) {
+                let shard = match shard {
+                    Ok(shard) => shard,
+                    Err(error) if is_out_of_reach => return Err(error),
+                    Err(error) => {
+                        let status = Status::failed(SHARD_UNREADABLE, error.to_string());
+                        Shard::failed(pair.rank, status)
+                    }
+                };
+                let Shard { status, facts, .. } = shard;
+                pairs.push(PairRow::of_pair(pair, &status));
+                if let Some(mut facts) = facts {
+                    texts.share(&mut facts);
+                    compared.push(Compared { pair, facts, status });
+                }
+            }
+        }
+        pairs.extend(plan.unmatched.iter().map(PairRow::of_unmatched));
+        let mut notes = plan.notes.clone();
+        notes.extend(other_shards(plan, folder, &listed));
+        Ok(added_up(plan, pairs, &compared, notes))
+    }
+
+    /// How many pairs and traces were planned, and how many of them were compared, failed, or remained unmatched.
+    pub fn counts(&self) -> Counts {
+        let count = |status: &str| self.pairs.iter().filter(|pair| pair.status == status).count();
+        Counts {
+            planned: self.pairs.len(),
+            ok: count("ok"),
+            failed: count("failed") + count("damaged"),
+            unmatched: count("unmatched"),
+        }
+    }
+}
+
+/// Numbers of planned pairs and traces, by outcome: `ok + failed + unmatched = planned`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Pairs plus unmatched traces.
+    pub planned: usize,
+    /// Pairs that were compared and whose traces are undamaged.
+    pub ok: usize,
+    /// Pairs that failed or are damaged.
+    pub failed: usize,
+    /// Traces without a counterpart.
+    pub unmatched: usize,
+}
+
+impl Counts {
+    /// The share of planned pairs and traces that were compared, from 0 to 1.
+    pub fn coverage(&self) -> f64 {
+        self.ok as f64 / self.planned.max(1) as f64
+    }
+}
+
+/// The shard of a pair. If the pair has no usable shard, returns a failed shard that says why.
+fn read(
+    pair: &PlannedPair,
+    folder: &Path,
+    listed: &BTreeSet<&OsStr>,
+    lost: &Lost,
+) -> Result<Shard> {
+    let lost = lost.get(&pair.key);
+    // The listing of a network folder may lack files that another machine has just written.
+    let is_reported = lost.is_some_and(|(code, _)| code == SHARD_NOT_VISIBLE);
+    let bytes = if is_reported || listed.contains(OsStr::new(&shard_name(pair))) {
+        storage::read(&shard_path(folder, pair))?
+    } else {
+        None
+    };
+    let status = match (bytes, lost) {
+        (Some(bytes), _) => match Shard::read(bytes, pair) {
+            Ok(shard) => return Ok(shard),
+            Err(status) => status,
+        },
+        (None, Some((code, message))) => Status::failed(code, message.clone()),
+        (None, None) => Status::failed(
+            NO_SHARD,
+            format!(
+                "no shard in {}: the pair was not compared yet, or was compared on a machine that \
+                 does not share this folder; run `tracetree fleet map` here, or pass --shards",
+                folder.display()
+            ),
+        ),
+    };
+    Ok(Shard::failed(pair.rank, status))
+}
+
+/// A note about shards that are ignored because they belong to a different plan, version or set of options.
+fn other_shards(plan: &Plan, folder: &Path, listed: &BTreeSet<&OsStr>) -> Option<String> {
+    let known: BTreeSet<String> = plan.pairs.iter().map(shard_name).collect();
+    let names = listed.iter().map(|name| name.to_string_lossy());
+    let others =
+        names.filter(|name| name.ends_with(".parquet") && !known.contains(&**name)).count();
+    (others > 0).then(|| {
+        format!(
+            "{} in {} ignored: written for different inputs, options or versions",
+            counted(others as u64, "shard"),
+            folder.join(SHARDS).display()
+        )
+    })
+}
+
+/// Deduplicates strings: a string that occurs in many shards is stored only once.
+#[derive(Default)]
+struct Texts(BTreeSet<Arc<str>>);
+
+impl Texts {
+    fn one(&mut self, text: &mut Arc<str>) {
+        match self.0.get(&**text) {
+            Some(known) => *text = known.clone(),
+            None => drop(self.0.insert(text.clone())),
+        }
+    }
+
+    fn share(&mut self, facts: &mut Facts) {
+        for side in Side::BOTH {
+            self.one(&mut facts.notes[side]);
+            self.one(&mut facts.roles[side]);
+        }
+        facts.parts.iter_mut().for_each(|part| self.one(&mut part.name));
+        for change in &mut facts.changes {
+            for text in [&mut change.kind, &mut change.place, &mut change.sentence] {
+                self.one(text);
+            }
+        }
+        for cause in &mut facts.causes {
+            for text in [&mut cause.reason, &mut cause.place, &mut cause.module] {
+                self.one(text);
+            }
+        }
+        facts.parts.shrink_to_fit();
+    }
+}
+
+/// Names of ranks: their numbers if the numbers are distinct, otherwise their folders.
+fn names(ranks: &[&PlannedPair]) -> String {
+    let numbers: BTreeSet<u64> =
+        ranks.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
+    if numbers.len() == ranks.len() {
+        let numbers: Vec<u64> = numbers.into_iter().collect();
+        return ranges(&numbers).replace('#', "");
+    }
+    ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// A short string that names some of the ranks.
+fn short_names(ranks: &[&PlannedPair], all: &[&PlannedPair]) -> String {
+    let numbers = |pairs: &[&PlannedPair]| -> BTreeSet<u64> {
+        pairs.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect()
+    };
+    let (some, every) = (numbers(ranks), numbers(all));
+    if some.len() == ranks.len() {
+        let (some, every): (Vec<u64>, Vec<u64>) =
+            (some.into_iter().collect(), every.into_iter().collect());
+        return pattern(&some, &every);
+    }
+    first_names(&ranks.iter().map(|pair| pair.folder.as_str()).collect::<Vec<_>>())
+}
+
+fn added_up(plan: &Plan, pairs: Vec<PairRow>, all: &[Compared<'_>], notes: Vec<String>) -> Fleet {
+    let whole: Vec<&Compared<'_>> = all.iter().filter(|one| one.is_whole()).collect();
+    let roles = roles::roles(&whole);
+    let (parts, outliers) = parts::parts(&whole, &roles);
+    let same = whole.iter().filter(|one| one.facts.is_identical);
+    let identical: Vec<&PlannedPair> = same.map(|one| one.pair).collect();
+    let compared: Vec<&PlannedPair> = whole.iter().map(|one| one.pair).collect();
+    let mut fleet = Fleet {
+        baseline: plan.baseline.clone(),
+        candidate: plan.candidate.clone(),
+        pairs,
+        ranks: Vec::new(),
+        changes: causes::changes(&whole, &roles),
+        identical: identical.len() as u64,
+        identical_list: names(&identical),
+        identical_pattern: short_names(&identical, &compared),
+        causes: causes::causes(&whole, &roles),
+        roles: roles.iter().map(|role| role.row(&whole)).collect(),
+        parts,
+        outliers,
+        collectives: Vec::new(),
+        groups: Vec::new(),
+        steps: all.iter().flat_map(steps).collect(),
+        findings: Vec::new(),
+        notes,
+        waits: Vec::new(),
+    };
+    let mut waits: PerSide<Vec<CollectiveWait>> = PerSide::default();
+    for side in Side::BOTH {
+        let ranks: Vec<&Collectives> =
+            whole.iter().map(|one| &one.facts.collectives[side]).collect();
+        let matched = Collectives::matched(&ranks);
+        waits[side] = Collectives::waits_of(&ranks, &matched);
+        fleet.collectives.extend(matched.iter().map(|one| waits::collective(side, one, &whole)));
+        fleet.groups.extend(waits::groups(side, &matched, &whole));
+        if side == Side::Candidate {
+            fleet.waits = matched.iter().flat_map(|one| waits::waited(one, &whole, all)).collect();
+        }
+    }
+    fleet.ranks = ranks(all, &whole, &waits);
+    fleet.findings = findings::of(&fleet);
+    fleet
+}
+
+fn ranks(
+    all: &[Compared<'_>],
+    whole: &[&Compared<'_>],
+    waits: &PerSide<Vec<CollectiveWait>>,
+) -> Vec<RankRow> {
+    let stragglers = waits.as_ref().map(|waits| straggler(waits));
+    let mut places = whole.iter().enumerate().peekable();
+    let row = |one: &Compared<'_>| {
+        // Damaged pairs are excluded from the matching of collectives.
+        let at = places.next_if(|(_, other)| std::ptr::eq(**other, one)).map(|(at, _)| at);
+        let facts = &one.facts;
+        RankRow {
+            rank: one.pair.rank,
+            folder: one.pair.folder.clone(),
+            status: one.status.label(),
+            code: one.status.code().to_owned(),
+            role: facts.roles.baseline.clone(),
+            files: PerSide::from_fn(|side| one.pair.file(side).path.clone()),
+            time: facts.account.map(|sum| sum.time),
+            busy: facts.account.map(|sum| sum.busy),
+            events: facts.account.map(|sum| sum.events),
+            wall: facts.wall,
+            steps: facts.steps,
+            account_is_exact: facts.is_exact,
+            waits: PerSide::from_fn(|side| {
+                at.map_or_else(CollectiveWait::default, |at| waits[side][at].clone())
+            }),
+            is_straggler: stragglers.map(|straggler| straggler.is_some() && straggler == at),
+            points_of_difference: facts.points as usize,
+            is_comparable: facts.is_comparable,
+            notes: facts.notes.as_ref().map(|notes| notes.to_string()),
+        }
+    };
+    all.iter().map(row).collect()
+}
+
+fn steps(one: &Compared<'_>) -> Vec<StepRow> {
+    let step = |step: &super::shard::Step| StepRow {
+        rank: one.pair.rank,
+        folder: one.pair.folder.clone(),
+        step: step.number,
+        wall: step.wall,
+        busy: step.busy,
+    };
+    one.facts.step_list.iter().map(step).collect()
+}

@@ -1,0 +1,379 @@
+//! Defines the rows of a fleet's tables.
+
+use super::collectives::CollectiveWait;
+use super::plan::{PlannedPair, Unmatched};
+use super::stats::Quantiles;
+use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, Status};
+use tracetree::side::{PerSide, Side};
+use tracetree::trace::Nanos;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// A planned pair or unmatched trace, and its outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PairRow {
+    /// The rank, if known.
+    pub rank: Option<i64>,
+    /// The folder of the pair's report; empty for an unmatched trace.
+    pub folder: String,
+    /// `ok`, `damaged`, `failed` or `unmatched`.
+    pub status: &'static str,
+    /// The code of the failure, in capitals.
+    pub code: String,
+    /// The explanation of the code.
+    pub message: String,
+    /// The paths of the trace files; empty on a side without a file.
+    pub files: PerSide<String>,
+    /// The name of the pair's shard.
+    pub key: String,
+}
+
+impl PairRow {
+    pub(super) fn of_pair(pair: &PlannedPair, status: &Status) -> PairRow {
+        PairRow {
+            rank: pair.rank,
+            folder: pair.folder.clone(),
+            status: status.label(),
+            code: status.code().to_owned(),
+            message: status.message().to_owned(),
+            files: PerSide::from_fn(|side| pair.file(side).path.clone()),
+            key: pair.key.clone(),
+        }
+    }
+
+    pub(super) fn of_unmatched(unmatched: &Unmatched) -> PairRow {
+        let mut files = PerSide::<String>::default();
+        let side = if unmatched.side == "baseline" { Side::Baseline } else { Side::Candidate };
+        files[side] = unmatched.path.clone();
+        PairRow {
+            rank: unmatched.rank,
+            folder: String::new(),
+            status: "unmatched",
+            code: unmatched.code.clone(),
+            message: unmatched.message.clone(),
+            files,
+            key: String::new(),
+        }
+    }
+
+    /// Whether the pair has no shard although its traces are intact: the pair was not compared yet, or was compared on
+    /// a machine that does not share the folder.
+    pub fn is_unfinished(&self) -> bool {
+        [NO_SHARD, SHARD_NOT_VISIBLE].contains(&self.code.as_str())
+    }
+
+    /// Display name of the row: the folder of the report or, for an unmatched trace, the file.
+    pub fn name(&self) -> &str {
+        let file = if self.files.baseline.is_empty() {
+            &self.files.candidate
+        } else {
+            &self.files.baseline
+        };
+        if self.folder.is_empty() { file } else { &self.folder }
+    }
+}
+
+/// One rank of a fleet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankRow {
+    /// The rank; `None` if the rank is unknown and the files were matched by name.
+    pub rank: Option<i64>,
+    /// The folder with the rank's own report.
+    pub folder: String,
+    /// `ok`, `damaged` if data is missing in a trace, or `failed` if a trace is truncated.
+    pub status: &'static str,
+    /// The code of the failure.
+    pub code: String,
+    /// The hash of the rank's baseline outline. Ranks with the same outline run the same ops.
+    pub role: Arc<str>,
+    /// The paths of the trace files.
+    pub files: PerSide<String>,
+    /// Total measured time on each side.
+    pub time: PerSide<Nanos>,
+    /// Union of the measured intervals.
+    pub busy: PerSide<Nanos>,
+    /// Number of measured events.
+    pub events: PerSide<u64>,
+    /// Wall time of the window, excluding time spent on work that was launched before the window.
+    pub wall: PerSide<Nanos>,
+    /// Number of steps; 1 if the window is treated as a whole.
+    pub steps: PerSide<u64>,
+    /// Whether the rows of the rank's report add up to its events.
+    pub account_is_exact: bool,
+    /// On each side, how long the rank waited for other ranks in collectives.
+    pub waits: PerSide<CollectiveWait>,
+    /// On each side, whether the other ranks wait for this rank.
+    pub is_straggler: PerSide<bool>,
+    /// Number of points of difference between the two traces.
+    pub points_of_difference: usize,
+    /// Whether the two traces recorded the same work.
+    pub is_comparable: bool,
+    /// Codes of the notes about the traces, with counts.
+    pub notes: PerSide<String>,
+}
+
+impl RankRow {
+    /// GPU time per step, excluding waits for other ranks, in µs.
+    pub(super) fn own_step_us(&self, side: Side) -> f64 {
+        (self.time[side] - self.waits[side].wait).as_micros() / self.steps[side].max(1) as f64
+    }
+}
+
+/// Ranks that run the same ops.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoleRow {
+    /// The outline hash of these ranks in the baseline.
+    pub role: Arc<str>,
+    /// Number of ranks.
+    pub ranks: u64,
+    /// The ranks.
+    pub rank_list: String,
+    /// The outline hash that most of these ranks have in the candidate.
+    pub candidate: Arc<str>,
+    /// The ranks with a different outline in the candidate.
+    pub odd: String,
+    /// Number of these ranks.
+    pub odd_ranks: u64,
+    /// A short string that names these ranks.
+    pub odd_pattern: String,
+    /// How their ops differ from those of the other ranks: `runs aten::sin; lacks aten::mm`; empty if only call
+    /// sites or modules differ.
+    pub odd_ops: String,
+}
+
+/// The times of one op, category or layer on the ranks in a role, in µs per step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PartRow {
+    /// The role.
+    pub role: Arc<str>,
+    /// `op`, `category` or `layer`.
+    pub kind: &'static str,
+    /// Name of the op or category, or class of the layer stack.
+    pub name: Arc<str>,
+    /// Number of the layer; `None` for ops and categories.
+    pub number: Option<i64>,
+    /// Number of ranks in the role.
+    pub ranks: u64,
+    pub(super) baseline: Quantiles,
+    pub(super) candidate: Quantiles,
+    /// Median of candidate − baseline.
+    pub difference_us: f64,
+    /// The rank on which candidate − baseline is largest.
+    pub worst: String,
+    /// Candidate − baseline on that rank.
+    pub worst_difference_us: f64,
+    /// Number of outliers on each side.
+    pub outliers: PerSide<u64>,
+}
+
+impl PartRow {
+    pub(super) fn quantiles(&self, side: Side) -> &Quantiles {
+        match side {
+            Side::Baseline => &self.baseline,
+            Side::Candidate => &self.candidate,
+        }
+    }
+}
+
+/// A rank whose time for one op, category or layer is an outlier in its role.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutlierRow {
+    /// The side on which the rank is an outlier.
+    pub side: Side,
+    /// The role.
+    pub role: Arc<str>,
+    /// `op`, `category` or `layer`.
+    pub kind: &'static str,
+    /// Name of the op or category, or class of the layer stack.
+    pub name: Arc<str>,
+    /// Number of the layer; `None` for ops and categories.
+    pub number: Option<i64>,
+    /// The rank.
+    pub rank: Option<i64>,
+    /// Its folder.
+    pub folder: String,
+    /// The rank's time, in µs per step.
+    pub time_us: f64,
+    /// The median time of the ranks in the role, in µs per step.
+    pub median_us: f64,
+    /// Distance from the median in robust standard deviations.
+    pub robust_z: f64,
+    /// Number of ranks in the role.
+    pub ranks: u64,
+}
+
+impl OutlierRow {
+    /// Distance from the median, in µs per step.
+    pub fn distance_us(&self) -> f64 {
+        (self.time_us - self.median_us).abs()
+    }
+}
+
+/// One collective, on all ranks of its process group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectiveRow {
+    /// The side.
+    pub side: Side,
+    /// Number of the collective, from 0, in the order in which the first rank runs the collectives; `None` if a rank
+    /// lacks it.
+    pub number: Option<u64>,
+    /// The process group; empty if not recorded.
+    pub group: String,
+    /// Name of the collective, or of the kernel if the collective's name is not recorded.
+    pub name: String,
+    /// Sequence number in the process group, if recorded.
+    pub sequence: Option<i64>,
+    /// Number of ranks that recorded the collective.
+    pub ranks: u64,
+    /// Duration of the shortest kernel, which is the kernel of the rank that came last.
+    pub shortest: Nanos,
+    /// Duration of the longest kernel.
+    pub longest: Nanos,
+    /// Longest − shortest duration, which is the delay between the first and the last rank.
+    pub skew: Nanos,
+    /// Total wait, summed over the ranks.
+    pub wait: Nanos,
+    /// The rank that came last.
+    pub last: Option<i64>,
+    /// The folder of the rank that came last.
+    pub last_folder: String,
+    /// How much later the last rank came than the second to last rank.
+    pub margin: Nanos,
+    /// Ranks that recorded collectives before and after this collective, but not this collective.
+    pub absent: String,
+}
+
+/// The collectives of one process group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupRow {
+    /// The side.
+    pub side: Side,
+    /// The process group; empty if not recorded.
+    pub group: String,
+    /// Number of ranks in the process group.
+    pub ranks: u64,
+    /// Number of collectives that all ranks of the group recorded.
+    pub collectives: u64,
+    /// Number of collectives that some ranks of the group lack.
+    pub incomplete: u64,
+    /// Total duration of the communication kernels.
+    pub time: Nanos,
+    /// Part of `time` that the ranks spent waiting for each other.
+    pub wait: Nanos,
+    /// Median wait of a rank, in µs.
+    pub median_wait_us: f64,
+    /// The rank that came last most often.
+    pub last_most: String,
+    /// Number of collectives in which that rank came last.
+    pub last_count: u64,
+    /// The rank that the other ranks wait for; empty if there is no such rank.
+    pub straggler: String,
+}
+
+/// A step of a rank.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StepRow {
+    /// The rank.
+    pub rank: Option<i64>,
+    /// Its folder.
+    pub folder: String,
+    /// Position of the step, from 0.
+    pub step: i64,
+    /// Wall time of the step.
+    pub wall: PerSide<Nanos>,
+    /// Time during which the device was busy.
+    pub busy: PerSide<Nanos>,
+}
+
+/// How widely a change or cause is shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// At least nine tenths of all ranks share it.
+    All,
+    /// At least nine tenths of the ranks in some roles share it, and hardly any other ranks do.
+    Role,
+    /// More than a tenth of the ranks share it.
+    Some,
+    /// At most a tenth of the ranks, or at most three ranks, share it.
+    Few,
+}
+
+impl Spread {
+    /// `all`, `role`, `some` or `few`.
+    pub fn label(self) -> &'static str {
+        match self {
+            Spread::All => "all",
+            Spread::Role => "role",
+            Spread::Some => "some",
+            Spread::Few => "few",
+        }
+    }
+}
+
+/// The ranks that share a change or cause, and how large the change or cause is on these ranks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shared {
+    /// Number of ranks.
+    pub ranks: u64,
+    /// Share of the compared ranks, from 0 to 1.
+    pub share: f64,
+    /// How widely the change or cause is shared.
+    pub spread: Spread,
+    /// The roles that share the change or cause; empty unless the spread is [`Spread::Role`].
+    pub roles: String,
+    /// The ranks.
+    pub rank_list: String,
+    /// A short string that names the ranks: ranges, `≡ 0, 2 mod 8 (1000 ranks)`, or the first ranges and the number of
+    /// ranks.
+    pub pattern: String,
+    /// Median of candidate − baseline per step, in µs.
+    pub median_us: f64,
+    /// The rank with the largest difference.
+    pub worst: String,
+    /// Candidate − baseline per step on that rank, in µs.
+    pub worst_us: f64,
+}
+
+/// A change to the program, and the ranks that share it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangeRow {
+    /// The kind.
+    pub kind: Arc<str>,
+    /// What changed, in one sentence without a full stop.
+    pub sentence: Arc<str>,
+    /// The first call site of the change.
+    pub place: Arc<str>,
+    /// The ranks.
+    pub shared: Shared,
+}
+
+/// A cause, and the ranks that share it. Ranks on which the cause is small do not count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CauseRow {
+    /// The reason.
+    pub reason: Arc<str>,
+    /// The call site.
+    pub place: Arc<str>,
+    /// Class of the enclosing module.
+    pub module: Arc<str>,
+    /// The ranks.
+    pub shared: Shared,
+    /// Whether all kernels of the cause are communication kernels, in which case the cause may be on a different rank.
+    pub is_communication: bool,
+    /// The evidence from the rank with the largest difference.
+    pub evidence: Arc<str>,
+}
+
+/// A finding that a reader should look at first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// `CHANGE`, `STRAGGLER`, `CAUSE`, `OUTLIER`, `OTHER_OPS`, `COLLECTIVE_MISSING`, or the code of a failed or
+    /// unmatched pair.
+    pub code: String,
+    /// The affected ranks, as a formatted list.
+    pub ranks: String,
+    /// Number of affected ranks or pairs.
+    pub count: u64,
+    /// A one-sentence description.
+    pub message: String,
+}

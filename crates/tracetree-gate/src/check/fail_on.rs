@@ -1,0 +1,166 @@
+//! Checks a comparison against the limit of `diff --fail-on`: passed, exceeded, or inconclusive.
+//!
+//! The limit is checked in the same way as a hard time rule of a gate. If each side has a single run with several
+//! steps, the limit is treated as exceeded only if the steps also show a significant slowdown.
+
+use super::outcome::{Outcome, measured_by};
+use super::shift::{Decision, Scale, Shift, chance};
+use tracetree::analysis::{Analysis, Family, StepMeans, Thresholds, Verdict};
+use crate::rules::{FailOn, StepMeasure};
+use tracetree::program::{Measure, Obstacle};
+use tracetree::side::{PerSide, Side};
+
+/// The result of checking the limit of `--fail-on`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checked {
+    /// Whether the limit is exceeded (`Fail`), not exceeded (`Pass`), or undecided (`Inconclusive`).
+    pub outcome: Outcome,
+    /// One line with the measure, both values, the limit and the evidence, or one line per reason why the result is
+    /// inconclusive.
+    pub messages: Vec<String>,
+}
+
+impl Checked {
+    fn inconclusive(messages: Vec<String>) -> Checked {
+        Checked { outcome: Outcome::Inconclusive, messages }
+    }
+}
+
+impl FailOn {
+    /// Checks a comparison against the limit.
+    ///
+    /// The result is inconclusive if a trace is incomplete or the two traces do not record the same work.
+    /// Different devices are accepted, because the difference between devices may be what the user wants to measure.
+    pub fn check(&self, analysis: &Analysis) -> Checked {
+        let obstacles = analysis.obstacles();
+        let refused: Vec<String> = obstacles
+            .iter()
+            .filter(|found| !matches!(found, Obstacle::OtherDevice(_)))
+            .map(Obstacle::to_string)
+            .collect();
+        if !refused.is_empty() {
+            return Checked::inconclusive(refused);
+        }
+        let runs = PerSide::from_fn(|side| self.of_runs(analysis, side));
+        let PerSide { baseline: Some(before), candidate: Some(after) } = runs else {
+            let what = self.measure.words();
+            return Checked::inconclusive(vec![format!(
+                "the {what} was not measured on at least one side. Record GPU events, and steps in \
+                 all runs or in none"
+            )]);
+        };
+        let shift = Shift { before: &before, after: &after };
+        let (median, _) = shift.medians();
+        let scale = scale(analysis, &analysis.judged().family);
+        let decision = match shift.decide(self.limit.above(median), true, scale) {
+            Decision::Exceeds(evidence) if shift.is_of_one_run() => {
+                self.within_one_run(analysis, evidence)
+            }
+            decision @ (Decision::Within(_) | Decision::Exceeds(_) | Decision::Unknown(_)) => {
+                decision
+            }
+        };
+        self.checked(shift, decision, &evidence(analysis))
+    }
+
+    /// Checks the mean step times if each side has a single run and the traces are complete.
+    pub fn check_means(&self, means: PerSide<StepMeans>) -> Checked {
+        let [before, after] = Side::BOTH.map(|side| self.value(means[side]));
+        let shift = Shift { before: &[before], after: &[after] };
+        let family = &Family::of(&[]);
+        let scale = Scale { family, resolution_us: 0.0, thresholds: Thresholds::default() };
+        self.checked(shift, shift.decide(self.limit.above(before), true, scale), "")
+    }
+
+    fn checked(&self, shift: Shift<'_>, decision: Decision, measured: &str) -> Checked {
+        let (limit, words) = (self.limit, format!("{} {}", self.measure.words(), shift.words()));
+        let (outcome, message) = match decision {
+            Decision::Within(None) => {
+                (Outcome::Pass, format!("{words} is within the limit of {limit}"))
+            }
+            Decision::Within(Some(why)) => {
+                (Outcome::Pass, format!("{words} exceeds the limit of {limit}, but passes: {why}"))
+            }
+            Decision::Exceeds(evidence) => {
+                let evidence = evidence.join("; ");
+                (Outcome::Fail, format!("{words} exceeds the limit of {limit}; {evidence}"))
+            }
+            Decision::Unknown(why) => {
+                (Outcome::Inconclusive, format!("{words} exceeds the limit of {limit}, but {why}"))
+            }
+        };
+        let separator = if measured.is_empty() { "" } else { "; " };
+        Checked { outcome, messages: vec![format!("{message}{separator}{measured}")] }
+    }
+
+    /// The value of the measure for each run on a side, in µs; `None` if the measure was not recorded.
+    fn of_runs(&self, analysis: &Analysis, side: Side) -> Option<Vec<f64>> {
+        let runs = analysis.means_of_runs(side)?;
+        runs.into_iter().map(|means| self.of(analysis, means)).collect()
+    }
+
+    /// Decides whether the difference exceeds the step-to-step noise if each side has a single run.
+    fn within_one_run(&self, analysis: &Analysis, mut evidence: Vec<String>) -> Decision {
+        let [before, after] = Side::BOTH.map(|side| self.of_steps(analysis, side));
+        let count = before.len();
+        if count < 2 || after.len() < 2 {
+            return Decision::Exceeds(evidence);
+        }
+        // Kernel times vary far less than step times, so the spread of step times cannot be inferred from the spread
+        // of kernel times.
+        let judgement = scale(analysis, &Family::of(&[])).judge(&before, &after);
+        let tested = format!("within one run ({count} steps{})", chance(judgement.p));
+        match judgement.verdict {
+            Verdict::Slower => {
+                evidence.push(format!("significant {tested}"));
+                Decision::Exceeds(evidence)
+            }
+            Verdict::Faster | Verdict::Similar | Verdict::WithinNoise | Verdict::NotTested => {
+                Decision::Unknown(format!(
+                    "the difference is not significant {tested}; record 3 runs per side to decide"
+                ))
+            }
+        }
+    }
+
+    /// The value of the measure for each step in a side's median run, in µs.
+    fn of_steps(&self, analysis: &Analysis, side: Side) -> Vec<f64> {
+        let steps = analysis.means_of_steps(side).into_iter();
+        steps.filter_map(|means| self.of(analysis, means)).collect()
+    }
+
+    /// The value of the measure in µs. Without GPU events, only the wall time is measured.
+    fn of(&self, analysis: &Analysis, means: StepMeans) -> Option<f64> {
+        let is_measured =
+            self.measure == StepMeasure::Wall || analysis.measure() == Measure::GpuTime;
+        is_measured.then(|| self.value(means))
+    }
+
+    fn value(&self, means: StepMeans) -> f64 {
+        match self.measure {
+            StepMeasure::Wall => means.wall_us,
+            StepMeasure::GpuTime => means.time_us,
+            StepMeasure::Busy => means.busy_us,
+            StepMeasure::Idle => means.idle_us,
+        }
+    }
+}
+
+fn scale<'a>(analysis: &Analysis, family: &'a Family) -> Scale<'a> {
+    let resolution_us = analysis.coarse_tick().unwrap_or_default().as_micros();
+    Scale { family, resolution_us, thresholds: *analysis.thresholds() }
+}
+
+/// What was recorded on each side, summed over all runs: `785 GPU events in 5 steps, nothing lost`.
+fn evidence(analysis: &Analysis) -> String {
+    let [one, two] = Side::BOTH.map(|side| {
+        let runs = analysis.evidence(side);
+        let steps = runs.len() as u64 * analysis.steps(side).len().max(1) as u64;
+        measured_by(&runs, steps)
+    });
+    if one == two {
+        format!("measured on each side: {one}")
+    } else {
+        format!("measured: {one} | {two}")
+    }
+}

@@ -1,0 +1,185 @@
+//! Finds reasons why two recordings cannot be compared, and writes notes about differences in how they were recorded.
+
+use super::Context;
+use tracetree::analysis::{Analysis, ChangeKind};
+use tracetree::diff::MergedNode;
+use crate::recording::{Captured, Range, Recording};
+use tracetree::program::{Obstacle, counted};
+use tracetree::side::{PerSide, Side};
+use tracetree::tree::CallKind;
+use std::collections::BTreeMap;
+
+/// Maximum number of names in a note.
+const EXAMPLES: usize = 4;
+
+/// Maximum share of ops that are neither matched nor part of an explained change. If the share is larger, the sides
+/// are considered different programs.
+const OTHER_PROGRAM: f64 = 0.5;
+
+/// Why the sides cannot be compared; empty if they can be compared, or if the rules tolerate every obstacle.
+pub(super) fn reasons(context: &Context<'_>) -> Vec<String> {
+    let footings = PerSide::new(context.baseline.footing(), context.candidate.footing());
+    let obstacles = Obstacle::between(footings.as_ref(), context.rules.lost_launches);
+    let is_refused = |obstacle: &&Obstacle| !is_tolerated(context, obstacle);
+    obstacles.iter().filter(is_refused).map(Obstacle::to_string).collect()
+}
+
+fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
+    context.rules.tolerate.iter().any(|code| code == obstacle.code())
+}
+
+/// Why the sides are considered different programs; `None` if they are not. Ops that a compiled region, a graph or
+/// another optimizer replaced do not make the programs different.
+pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
+    let unknown = unknown_share(analysis);
+    let other = Obstacle::OtherProgram(format!(
+        "different programs: {:.0}% of the ops in a step have no counterpart. Compare different programs with \
+         `tracetree diff`",
+        100.0 * unknown
+    ));
+    (unknown > OTHER_PROGRAM && !is_tolerated(context, &other)).then(|| other.to_string())
+}
+
+/// The fraction of the ops in compared steps that are neither matched nor part of an explained change.
+fn unknown_share(analysis: &Analysis) -> f64 {
+    let diff = analysis.diff();
+    let (mut all, mut unmatched) = (0_u64, 0_u64);
+    let mut is_known = vec![false; diff.merged().len()];
+    for change in analysis.changes().list() {
+        let explains = !matches!(change.kind, ChangeKind::Ops | ChangeKind::Python);
+        for node in change.nodes.iter().filter(|_| explains) {
+            is_known[node.index()] = true;
+        }
+    }
+    for (id, node) in diff.merged().nodes() {
+        let above = diff.merged().parent(id).is_some_and(|above| is_known[above.index()]);
+        // A call below a call that belongs to an explained change is also explained.
+        is_known[id.index()] |= above;
+        for side in Side::BOTH {
+            let Some(call) = node.call(side) else { continue };
+            let is_op = analysis.tree(side).kind(call) == CallKind::Op;
+            if is_op && analysis.is_compared(side, call) {
+                all += 1;
+                let is_unmatched = matches!(node, MergedNode::Only(..)) && diff.is_difference(node);
+                let is_replaced = diff.region_of(side, call).is_some();
+                unmatched += u64::from(is_unmatched && !is_replaced && !is_known[id.index()]);
+            }
+        }
+    }
+    if all == 0 { 0.0 } else { unmatched as f64 / all as f64 }
+}
+
+/// Notes about differences between the two recordings.
+pub(super) fn notes(baseline: &Recording, candidate: &Recording) -> Vec<String> {
+    let mut notes = Vec::new();
+    let steps = |side: &Recording| side.steps() as f64 / side.runs.len().max(1) as f64;
+    if (steps(baseline) - steps(candidate)).abs() > 1e-9 {
+        notes.push(format!(
+            "different numbers of steps per run: {} | {}; all figures are per step",
+            steps(baseline),
+            steps(candidate)
+        ));
+    }
+    for (side, word) in [(baseline, "baseline"), (candidate, "candidate")] {
+        let counts = side.runs.iter().map(|run| run.steps);
+        if counts.clone().min() != counts.max() {
+            notes.push(format!(
+                "the runs of the {word} have different numbers of steps; all figures are per step"
+            ));
+        }
+    }
+    notes.extend(graphs_note(baseline, candidate));
+    notes
+}
+
+fn launches_graphs(side: &Recording) -> bool {
+    side.counts.get("graph_launches").is_some_and(|launches| launches.most > 0)
+}
+
+/// Whether both sides launch graphs, but differ in whether all, some or none of the launches have captures.
+pub(super) fn has_other_captures(context: &Context<'_>) -> bool {
+    let sides = [context.baseline, context.candidate];
+    sides.iter().all(|side| launches_graphs(side))
+        && sides[0].setup.captured != sides[1].setup.captured
+}
+
+fn graphs_note(baseline: &Recording, candidate: &Recording) -> Option<String> {
+    let sides = [baseline, candidate];
+    let words = |side: &Recording| match side.setup.captured {
+        Captured::No => "without captures",
+        Captured::Partly => "with captures for some launches",
+        Captured::Wholly => "with captures",
+    };
+    let [one, two] = sides.map(|side| (launches_graphs(side), side.setup.captured));
+    match (one, two) {
+        ((true, one), (true, two)) if one != two => Some(format!(
+            "graphs {} | {}: kernels are compared at the graph launches. Pass captures for both sides to compare \
+             the captured calls",
+            words(baseline),
+            words(candidate)
+        )),
+        ((true, Captured::Wholly), (false, _)) | ((false, _), (true, Captured::Wholly)) => Some(
+            "only one side launches graphs; the captured calls are compared with the other side's eager calls"
+                .to_owned(),
+        ),
+        ((true, Captured::No), (false, _)) | ((false, _), (true, Captured::No)) => Some(
+            "only one side launches graphs, and the ops in the graphs are unknown. Pass the traces recorded while the \
+             graphs were captured (--new-capture, --base-capture, `baseline record --capture`)"
+                .to_owned(),
+        ),
+        (_, _) => None,
+    }
+}
+
+/// A note that arguments could not be compared; `None` if both sides have shapes.
+pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
+    let has_shapes = [context.baseline, context.candidate].map(|side| side.setup.has_shapes);
+    (has_shapes != [true, true]).then(|| {
+        "At least one side has no shapes, so dtype_change, shape_change and layout_change are not checked. Record \
+         both sides using record_shapes"
+            .to_owned()
+    })
+}
+
+/// Why the counts on a side cannot be trusted, namely because some of its steps lack calls that every step on the
+/// other side has. `None` if no calls are missing.
+pub(super) fn missing(context: &Context<'_>) -> Option<String> {
+    let sides = [context.baseline, context.candidate];
+    // Only numbers of calls are compared. In traces with whole-microsecond times, the nesting of two short calls may
+    // be ambiguous, but their number is not.
+    let of = |counts: fn(&Recording) -> &BTreeMap<String, Range>| {
+        let [one, two] = sides.map(counts);
+        let mut names: Vec<String> = Vec::new();
+        for (name, range) in one {
+            let other = two.get(name).copied().unwrap_or_default();
+            if lacks(*range, other) || lacks(other, *range) {
+                names.push(name.replace('_', " "));
+            }
+        }
+        names
+    };
+    let mut missing = of(|side| &side.ops);
+    missing.extend(of(|side| &side.counts));
+    missing.retain(|name| name != "copy bytes");
+    (!missing.is_empty()).then(|| {
+        format!(
+            "some steps lack calls that every step on the other side has: {}; events may not have been recorded. \
+             Record again",
+            listed(&missing)
+        )
+    })
+}
+
+/// Whether every step of `one` has the same number of calls, and some, but not all, steps of `two` have fewer calls.
+fn lacks(one: Range, two: Range) -> bool {
+    !one.is_variable() && two.least < one.usual && two.most >= one.usual
+}
+
+/// The first few names, followed by the number of omitted names.
+fn listed(names: &[String]) -> String {
+    let told: Vec<&str> = names.iter().take(EXAMPLES).map(String::as_str).collect();
+    match names.len().saturating_sub(EXAMPLES) {
+        0 => told.join(", "),
+        more => format!("{} and {}", told.join(", "), counted(more as u64, "more kind")),
+    }
+}

@@ -1,0 +1,92 @@
+//! Checks memory rules. A program makes the same allocations in each run, so no rule needs a significance test.
+
+use super::{Check, Context, Finding, State};
+use tracetree::analysis::bytes;
+use crate::recording::Recording;
+use crate::rules::{Limit, MemoryMeasure, MemoryRule, Severity};
+
+/// One check per memory rule.
+pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<Check> {
+    let rules = context.rules.memory.iter().filter(|rule| rule.severity != Severity::Off);
+    let checked = rules.map(|rule| {
+        let (mut check, finding) = check(context, rule);
+        if let Some(finding) = finding {
+            check.add(finding.state, findings.len());
+            findings.push(finding);
+        }
+        check
+    });
+    checked.collect()
+}
+
+fn check(context: &Context<'_>, rule: &MemoryRule) -> (Check, Option<Finding>) {
+    let mut check = Check {
+        rule: rule.measure.label().to_owned(),
+        scope: String::new(),
+        severity: rule.severity,
+        state: State::Passed,
+        message: String::new(),
+        findings: Vec::new(),
+    };
+    let sides = [context.baseline, context.candidate];
+    let [Some(before), Some(after)] = sides.map(|side| rule.measure.of(side)) else {
+        check.state = State::Inconclusive;
+        check.message =
+            "at least one side has no memory events. Record both using profile_memory".to_owned();
+        return (check, None);
+    };
+    let is_one_device = sides[0].setup.vendor == sides[1].setup.vendor
+        && sides[0].setup.devices == sides[1].setup.devices;
+    if rule.measure == MemoryMeasure::PeakMemory && !is_one_device {
+        check.state = State::Inconclusive;
+        check.message =
+            "the sides ran on different devices, whose allocators round sizes differently. \
+                         Record both sides on the same kind of device"
+                .to_owned();
+        return (check, None);
+    }
+    let show = |value: u64| rule.measure.show(value);
+    check.message = format!("{} → {}", show(before), show(after));
+    let limit = rule.limit.above(before as f64);
+    let more = after.saturating_sub(before);
+    if more as f64 <= limit {
+        return (check, None);
+    }
+    let (state, remark) =
+        context.permission(&[rule.measure.label()], |_| true).state(rule.severity);
+    let finding = Finding {
+        kind: String::new(),
+        rules: vec![check.rule.clone()],
+        what: format!("{} increased by {}", rule.measure.label(), show(more)),
+        before: show(before),
+        after: show(after),
+        limit: match rule.limit {
+            Limit::Percent(_) => format!("{} more", rule.limit),
+            Limit::Bytes(_) | Limit::Count(_) | Limit::Micros(_) => {
+                format!("{} more", show(limit as u64))
+            }
+        },
+        evidence: vec![check.message.clone()],
+        sites: Vec::new(),
+        state,
+        remark,
+    };
+    (check, Some(finding))
+}
+
+impl MemoryMeasure {
+    fn of(self, side: &Recording) -> Option<u64> {
+        let range = side.memory.get(self.label())?;
+        Some(match self {
+            MemoryMeasure::PeakMemory => range.most,
+            MemoryMeasure::AllocationsPerStep => range.usual,
+        })
+    }
+
+    fn show(self, value: u64) -> String {
+        match self {
+            MemoryMeasure::PeakMemory => bytes(i64::try_from(value).unwrap_or(i64::MAX)),
+            MemoryMeasure::AllocationsPerStep => value.to_string(),
+        }
+    }
+}

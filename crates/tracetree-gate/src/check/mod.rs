@@ -1,0 +1,135 @@
+//! Checks two recordings against rules. The resulting [`Gate`] lists what changed, which rules each change violates,
+//! and whether the sides are comparable at all.
+
+mod effects;
+mod fail_on;
+mod find;
+mod health;
+mod memory;
+mod outcome;
+mod shift;
+mod sites;
+mod structure;
+mod time;
+mod unexplained;
+mod work;
+
+pub use fail_on::Checked;
+pub(crate) use outcome::measured_by;
+use outcome::worst;
+pub use outcome::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};
+
+use super::recording::Recording;
+use super::rules::{Date, Inconclusive, MISSING_IN_STEPS, Rules, Severity};
+use tracetree::analysis::Analysis;
+use tracetree::diff::TraceDiff;
+use tracetree::side::PerSide;
+
+impl Gate {
+    /// Checks the runs of a candidate against the runs of a baseline. The median runs of both sides are aligned as in
+    /// `diff`.
+    pub fn check(baseline: &Recording, candidate: &Recording, rules: &Rules, today: Date) -> Gate {
+        let context = Context { baseline, candidate, rules, today };
+        let mut reasons = health::reasons(&context);
+        let mut notes = health::notes(baseline, candidate);
+        let remarks = [baseline, candidate].map(|side| side.remarks.iter().cloned());
+        notes.extend(remarks.into_iter().flatten());
+        let (mut findings, mut checks) = (Vec::new(), Vec::new());
+        // If the sides are not comparable, nothing is checked, because the results would be meaningless.
+        if reasons.is_empty() {
+            let diff = TraceDiff::new(baseline.tree.clone(), candidate.tree.clone());
+            let analysis = Analysis::new(diff);
+            notes.extend(health::shapes_note(&context));
+            reasons.extend(health::other_program(&context, &analysis));
+            if reasons.is_empty() {
+                (findings, checks) = structure::checks(&context, &analysis);
+                checks.extend(time::checks(&context, &mut findings));
+                checks.extend(memory::checks(&context, &mut findings));
+            }
+        }
+        if reasons.is_empty() && !rules.tolerate.iter().any(|code| code == MISSING_IN_STEPS) {
+            reasons.extend(health::missing(&context));
+        }
+        let unknown = checks.iter().filter(|check| check.state == State::Inconclusive);
+        reasons.extend(unknown.map(|check| format!("{}: {}", check.title(), check.message)));
+        let is_failed = findings.iter().any(|finding| finding.state == State::Failed);
+        let outcome = match (is_failed, reasons.is_empty(), rules.inconclusive) {
+            (true, ..) => Outcome::Fail,
+            (false, true, _) | (false, false, Inconclusive::Passes) => Outcome::Pass,
+            (false, false, Inconclusive::Fails) => Outcome::Inconclusive,
+        };
+        for allow in rules.allow.iter().filter(|allow| allow.is_over(today)) {
+            let until = allow.until.map(|until| until.to_string()).unwrap_or_default();
+            notes.push(format!(
+                "the `allow` entry for {} expired after {until} ({}), so the findings that it \
+                 covers count again. Renew or remove the entry",
+                allow.rule, allow.reason
+            ));
+        }
+        Gate {
+            outcome,
+            findings,
+            checks,
+            reasons,
+            notes,
+            floors: time::floors(baseline, candidate),
+            evidence: PerSide::new(baseline.footing().runs, candidate.footing().runs),
+            runs: [baseline, candidate].map(|side| side.runs.len() as u64),
+            steps: [baseline, candidate].map(Recording::steps),
+            candidate: candidate.median_run().map(|run| run.name.clone()).unwrap_or_default(),
+        }
+    }
+}
+
+/// The inputs that all checks share.
+struct Context<'a> {
+    baseline: &'a Recording,
+    candidate: &'a Recording,
+    rules: &'a Rules,
+    today: Date,
+}
+
+/// The state of a violation with the given severity.
+fn broken(severity: Severity) -> State {
+    match severity {
+        Severity::Error => State::Failed,
+        Severity::Warning => State::Warned,
+        Severity::Off => State::Passed,
+    }
+}
+
+impl Context<'_> {
+    /// Whether an `allow` entry covers a violation of a rule with one of the given names, and whether the entry has
+    /// expired. `is_there` takes the index of an entry and returns whether the entry's path covers the violation.
+    fn permission(&self, names: &[&str], is_there: impl Fn(usize) -> bool) -> Permission {
+        let mut found = Permission::None;
+        for (at, allow) in self.rules.allow.iter().enumerate() {
+            if !names.contains(&allow.rule.as_str()) || !is_there(at) {
+                continue;
+            }
+            if !allow.is_over(self.today) {
+                return Permission::Given(allow.words());
+            }
+            found = Permission::Over(format!("{} (expired)", allow.words()));
+        }
+        found
+    }
+}
+
+/// Whether the rule file allows a violation.
+enum Permission {
+    None,
+    Given(String),
+    Over(String),
+}
+
+impl Permission {
+    /// The state of a finding, and the remark that is printed with it.
+    fn state(self, severity: Severity) -> (State, String) {
+        match self {
+            Permission::None => (broken(severity), String::new()),
+            Permission::Given(words) => (State::Allowed, words),
+            Permission::Over(words) => (broken(severity), words),
+        }
+    }
+}

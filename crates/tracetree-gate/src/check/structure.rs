@@ -1,0 +1,396 @@
+//! Applies the structural rules to the changes between two programs, and returns one finding per change and one check
+//! per rule.
+
+use super::effects::Scale;
+use super::find::speaks_of_nothing;
+use super::health::has_other_captures;
+use super::shift::micros;
+use super::sites::{ChangeSite, Finder, argument};
+use super::work::Work;
+use super::{Check, Context, Finding, FindingSite, State, worst};
+use tracetree::analysis::{Analysis, Certainty, Change, ChangeKind, WallBasis};
+use crate::rules::{Rule, Scope, Severity, StructureRule};
+use tracetree::program::{Query, Word};
+use tracetree::side::{PerSide, Side};
+use tracetree::tree::{CallId, CallKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The findings about structural changes, and one check per structural rule.
+pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding>, Vec<Check>) {
+    let judge = Judge::new(context, analysis);
+    let mut checks: Vec<Check> = judge.rules.iter().map(|rule| empty(context, rule)).collect();
+    let mut findings = Vec::new();
+    let mut explained: PerSide<Work> = PerSide::default();
+    // Changes in recording options are skipped, because they say nothing about the program and because a baseline file
+    // stores only some of the options.
+    let list = analysis.changes().list().iter();
+    // Changes in memory use are skipped, because memory has its own rules and because baselines do not store the
+    // allocator's state.
+    let is_of_memory =
+        |change: &&Change| change.kind == ChangeKind::Allocator && change.nodes.is_empty();
+    let is_of_program = |change: &&Change| change.kind != ChangeKind::Recording;
+    for change in list.filter(is_of_program).filter(|change| !is_of_memory(change)) {
+        let sites = judge.finder.sites(change);
+        let work = sum(&sites);
+        Side::BOTH.into_iter().for_each(|side| explained[side].plus(&work[side]));
+        judge.add(change, &sites, &work, &mut findings, &mut checks);
+    }
+    for (at, rule) in judge.rules.iter().enumerate() {
+        if checks[at].state != State::Inconclusive && rule.severity != Severity::Off {
+            let unexplained = judge.unexplained(rule, &explained);
+            if let Some((finding, state)) = unexplained {
+                checks[at].add(state, findings.len());
+                findings.push(finding);
+            }
+        }
+    }
+    let is_on = |check: &Check| check.severity != Severity::Off;
+    (findings, checks.into_iter().filter(is_on).collect())
+}
+
+fn sum(sites: &[ChangeSite]) -> PerSide<Work> {
+    let mut all: PerSide<Work> = PerSide::default();
+    for site in sites {
+        Side::BOTH.into_iter().for_each(|side| all[side].plus(&site.work[side]));
+    }
+    all
+}
+
+fn usual(rule: StructureRule) -> Rule {
+    Rule { rule, scope: Scope::default(), allowed: None, severity: rule.usual() }
+}
+
+/// A check that has no findings yet.
+fn empty(context: &Context<'_>, rule: &Rule) -> Check {
+    let sides = [context.baseline, context.candidate];
+    let is_of_arguments = matches!(
+        rule.rule,
+        StructureRule::DtypeChange
+            | StructureRule::ShapeChange
+            | StructureRule::LayoutChange
+            | StructureRule::Kind(
+                ChangeKind::Precision | ChangeKind::Shapes | ChangeKind::MemoryFormat
+            )
+    );
+    let is_asked = context.rules.structure.contains(rule);
+    // Without captures, kernels at a graph launch have no ops, so missing shapes are not a recording error.
+    let has_some_shapes =
+        !has_other_captures(context) && sides.iter().any(|side| side.setup.has_shapes);
+    let of_modules = |query: &Query| query.words().any(|word| word == Word::Module);
+    let nothing = (!rule.scope.is_all()).then(|| speaks_of_nothing(sides, &rule.scope)).flatten();
+    let unknown = match &rule.scope {
+        _ if nothing.is_some() => nothing,
+        scope
+            if scope.path.as_ref().is_some_and(of_modules)
+                && !sides.iter().all(|side| side.setup.has_modules) =>
+        {
+            Some(
+                "At least one side has no modules. Record both using with_stack and with_modules"
+                    .to_owned(),
+            )
+        }
+        // If neither side has shapes, the rules about shapes are reported as inconclusive only if the user configured
+        // them.
+        _ if is_of_arguments
+            && !sides.iter().all(|side| side.setup.has_shapes)
+            && (is_asked || has_some_shapes) =>
+        {
+            Some("At least one side has no shapes. Record both using record_shapes".to_owned())
+        }
+        _ => None,
+    };
+    let is_off = rule.severity == Severity::Off;
+    Check {
+        rule: rule.rule.label().to_owned(),
+        scope: rule.scope.words(),
+        severity: rule.severity,
+        state: match &unknown {
+            Some(_) if !is_off => State::Inconclusive,
+            Some(_) | None => State::Passed,
+        },
+        message: unknown.unwrap_or_else(|| rule.rule.words().to_owned()),
+        findings: Vec::new(),
+    }
+}
+
+/// The index of the rule that covers a call site, and the kind of structural rule that the change violates there.
+type Violation = (usize, StructureRule);
+
+pub(super) struct Judge<'a> {
+    pub(super) context: &'a Context<'a>,
+    analysis: &'a Analysis,
+    finder: Finder<'a>,
+    pub(super) scale: Scale,
+    rules: Vec<Rule>,
+    /// For each rule, the calls that the rule's path selects.
+    of_rules: Vec<Option<PerSide<Vec<CallId>>>>,
+    /// For each `allow` entry, the calls that the entry's path selects.
+    of_allow: Vec<Option<PerSide<Vec<CallId>>>>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(context: &'a Context<'a>, analysis: &'a Analysis) -> Judge<'a> {
+        let mut rules: Vec<Rule> = StructureRule::ALL.into_iter().map(usual).collect();
+        for rule in &context.rules.structure {
+            let is_same = |known: &&mut Rule| known.rule == rule.rule && known.scope.is_all();
+            // A configured rule without a scope replaces the default rule of the same name.
+            match rules.iter_mut().find(is_same).filter(|_| rule.scope.is_all()) {
+                Some(known) => known.clone_from(rule),
+                None => rules.push(rule.clone()),
+            }
+        }
+        let finder = Finder::new(analysis);
+        let selected = |path: Option<&Query>| path.map(|query| finder.selected(query));
+        let has = |is_it: fn(CallKind) -> bool| {
+            Side::BOTH.into_iter().any(|side| {
+                let tree = analysis.tree(side);
+                tree.calls().any(|call| is_it(tree.kind(call)))
+            })
+        };
+        Judge {
+            scale: Scale {
+                steps: PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1)),
+                has_runtime: has(|kind| kind == CallKind::Runtime),
+                has_gpu: has(|kind| kind == CallKind::Gpu),
+            },
+            of_rules: rules.iter().map(|rule| selected(rule.scope.path.as_ref())).collect(),
+            of_allow: context.rules.allow.iter().map(|a| selected(a.path.as_ref())).collect(),
+            context,
+            analysis,
+            finder,
+            rules,
+        }
+    }
+
+    /// The last rule with the given name that covers a call site.
+    fn covering(&self, rule: StructureRule, site: Option<&ChangeSite>) -> Option<usize> {
+        self.rules.iter().enumerate().rposition(|(at, known)| {
+            known.rule == rule
+                && match site {
+                    None => known.scope.is_all(),
+                    Some(site) => self.covers(at, site),
+                }
+        })
+    }
+
+    fn covers(&self, at: usize, site: &ChangeSite) -> bool {
+        let scope = &self.rules[at].scope;
+        scope.phase.as_ref().is_none_or(|phase| *phase == site.place.phase)
+            && scope.category.as_ref().is_none_or(|category| *category == site.category)
+            && self.of_rules[at].as_ref().is_none_or(|found| self.finder.is_at(site, found))
+    }
+
+    /// Adds a finding for a change, unless each rule that the change violates is switched off or allows the change.
+    fn add(
+        &self,
+        change: &Change,
+        all: &[ChangeSite],
+        work: &PerSide<Work>,
+        findings: &mut Vec<Finding>,
+        checks: &mut [Check],
+    ) {
+        let effects = self.scale.effects(change.kind, work, all);
+        let varies = self
+            .steps_of(all)
+            .or_else(|| self.varies(change.kind, all))
+            .or_else(|| self.rearranged(&effects, work));
+        // A change without call sites is checked against the rules without a scope.
+        let sites: Vec<Option<&ChangeSite>> =
+            if all.is_empty() { vec![None] } else { all.iter().map(Some).collect() };
+        let mut of_rules: BTreeMap<Violation, Vec<usize>> = BTreeMap::new();
+        for (number, site) in sites.iter().enumerate() {
+            // A configured rule for a kind of change takes precedence, because it is more specific than the rules for
+            // the effects of a change.
+            let kind = Some(StructureRule::Kind(change.kind));
+            let kind = kind.filter(|kind| !StructureRule::ALL.contains(kind));
+            let of_kind = kind.and_then(|kind| self.covering(kind, *site));
+            let effects = effects.iter().filter_map(|&effect| {
+                let at = of_kind.or_else(|| self.covering(effect, *site))?;
+                Some((at, effect))
+            });
+            effects.for_each(|violation| of_rules.entry(violation).or_default().push(number));
+        }
+        let mut told: Vec<(State, StructureRule, usize, String)> = Vec::new();
+        let mut of_sites: Vec<Option<State>> = vec![None; sites.len()];
+        for (&(at, effect), numbers) in &of_rules {
+            let rule = &self.rules[at];
+            let here = || numbers.iter().filter_map(|&number| sites[number]);
+            let more = if matches!(rule.rule, StructureRule::Kind(_)) || here().count() == 0 {
+                numbers.len() as f64
+            } else {
+                here().map(|site| self.scale.worse(effect, &site.work)).sum()
+            };
+            if rule.allowed.is_some_and(|limit| more <= limit.above(self.before(effect, here()))) {
+                continue;
+            }
+            for &number in numbers {
+                let permission =
+                    self.context.permission(&[effect.label(), change.kind.label()], |entry| {
+                        self.of_allow[entry].as_ref().is_none_or(|found| {
+                            sites[number].is_some_and(|site| self.finder.is_at(site, found))
+                        })
+                    });
+                let (mut state, remark) = permission.state(rule.severity);
+                if varies.is_some() && state == State::Failed {
+                    state = State::Warned;
+                }
+                if state != State::Passed {
+                    of_sites[number] = worst(of_sites[number], state);
+                    told.push((state, effect, at, remark));
+                }
+            }
+        }
+        let Some(state) = told.iter().fold(None, |all, (state, ..)| worst(all, *state)) else {
+            return;
+        };
+        for (own, _, at, _) in &told {
+            checks[*at].add(*own, findings.len());
+        }
+        let is_it = |(own, ..): &&(State, StructureRule, usize, String)| *own == state;
+        let mut rules: Vec<StructureRule> =
+            told.iter().filter(is_it).map(|(_, effect, ..)| *effect).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let remark = told.iter().find(is_it).map(|(.., remark)| remark.clone());
+        let shown = (0..sites.len()).filter(|&number| of_sites[number] == Some(state));
+        findings.push(Finding {
+            kind: change.kind.label().to_owned(),
+            rules: rules.into_iter().map(|rule| rule.label().to_owned()).collect(),
+            what: change.sentence.clone(),
+            before: String::new(),
+            after: String::new(),
+            limit: String::new(),
+            evidence: self.evidence(change, work, varies),
+            sites: shown.filter_map(|number| sites[number]).map(|s| self.shown(s)).collect(),
+            state,
+            remark: remark.unwrap_or_default(),
+        });
+    }
+
+    /// The baseline value that an allowed percentage refers to.
+    fn before<'s>(
+        &self,
+        effect: StructureRule,
+        sites: impl Iterator<Item = &'s ChangeSite>,
+    ) -> f64 {
+        let none = Work::default;
+        sites
+            .map(|site| {
+                let before = PerSide::new(none(), site.work.baseline.clone());
+                self.scale.worse(effect, &before).abs()
+            })
+            .sum()
+    }
+
+    fn shown(&self, site: &ChangeSite) -> FindingSite {
+        let calls = Side::BOTH.map(|side| site.calls[side].len() as u64);
+        FindingSite {
+            place: site.place.clone(),
+            what: site.what.clone(),
+            calls: calls[0].max(calls[1]),
+            line: site.site.clone(),
+        }
+    }
+
+    /// A remark that only some compared steps contain the changed calls; `None` if all steps contain them.
+    fn steps_of(&self, sites: &[ChangeSite]) -> Option<String> {
+        if self.analysis.wall().basis() == WallBasis::Events {
+            return None;
+        }
+        let with = Side::BOTH.map(|side| {
+            let calls = sites.iter().flat_map(|site| &site.calls[side]);
+            let steps = self.analysis.steps(side);
+            calls.filter_map(|&call| steps.step(call)).collect::<BTreeSet<_>>().len() as u64
+        });
+        let (with, all) = (with[0].max(with[1]), self.scale.steps.candidate);
+        (0 < with && with < all)
+            .then(|| format!("in {with} of {all} steps, so the change varies within a run"))
+    }
+
+    /// A remark that the arguments of all changed ops also vary between steps on the same side; `None` if the
+    /// arguments of at least one changed op do not vary.
+    fn varies(&self, kind: ChangeKind, sites: &[ChangeSite]) -> Option<String> {
+        argument(kind)?;
+        let mut names = Side::BOTH.into_iter().flat_map(|side| {
+            let calls = sites.iter().flat_map(move |site| &site.calls[side]);
+            calls.map(move |&call| self.analysis.diff().plain_name(side, call))
+        });
+        let sides = [self.context.baseline, self.context.candidate];
+        let is_varying = |name: &str| sides.iter().any(|side| side.varying.contains(name));
+        (!sites.is_empty() && names.all(is_varying))
+            .then(|| "the arguments also vary between steps on the same side".to_owned())
+    }
+
+    /// A remark that only the order or nesting of ops changed; `None` if the change does more.
+    fn rearranged(&self, effects: &[StructureRule], work: &PerSide<Work>) -> Option<String> {
+        if !self.scale.has_same_work(effects, work) {
+            return None;
+        }
+        let sides = [self.context.baseline, self.context.candidate];
+        // In traces with whole-microsecond times, the nesting of two short calls may be ambiguous, so only the
+        // numbers of calls per step are compared.
+        let is_coarse = sides.iter().any(|side| side.runs.iter().any(|run| run.evidence.is_coarse));
+        let mut names = work.baseline.op_names.union(&work.candidate.op_names);
+        let is_as_often = |name: &String| {
+            let [one, two] = sides.map(|side| side.ops.get(name).copied().unwrap_or_default());
+            !one.is_above(two) && !two.is_above(one)
+        };
+        let is_equal = self.scale.has_same_ops(work);
+        (is_equal || is_coarse && names.all(is_as_often)).then(|| REARRANGED.to_owned())
+    }
+
+    /// The effect, by replay, of this change alone on the baseline's step time; `None` if the runs cannot be replayed.
+    fn effect(&self, change: &Change) -> Option<String> {
+        let mut changes = self.analysis.changes().list().iter();
+        let at = changes.position(|known| std::ptr::eq(known, change))?;
+        let effect = self.analysis.effect_of_change(at)?;
+        Some(signed(effect.alone.as_micros()))
+    }
+
+    fn evidence(
+        &self,
+        change: &Change,
+        work: &PerSide<Work>,
+        varies: Option<String>,
+    ) -> Vec<String> {
+        let cost = signed(change.cost.as_micros());
+        let mut evidence = vec![format!("cost {cost} per step")];
+        evidence.extend(self.effect(change).filter(|effect| *effect != cost).map(|effect| {
+            format!(
+                "effect on the step time {effect}, by replay: the rest overlaps with other work"
+            )
+        }));
+        evidence.extend(varies);
+        for (one, several, count) in [
+            ("launch", "launches", work.as_ref().map(|work| work.launches)),
+            ("wait", "waits", work.as_ref().map(|work| work.waits)),
+            ("copy", "copies", work.as_ref().map(|work| work.copies)),
+        ] {
+            let more = self.scale.difference(count);
+            if more != 0.0 {
+                let name = if more.abs() == 1.0 { one } else { several };
+                evidence.push(format!("{:+} {name} per step", rounded(more)));
+            }
+        }
+        if !change.place.is_empty() {
+            evidence.push(format!("first {}", change.place));
+        }
+        if !change.usual().is_empty() {
+            evidence.push(format!("usually {}", change.usual()));
+        }
+        if change.certainty == Certainty::Likely {
+            evidence.push("inferred from kernel names".to_owned());
+        }
+        evidence
+    }
+}
+
+const REARRANGED: &str = "each op and each kernel runs as often as before";
+
+pub(super) fn rounded(count: f64) -> f64 {
+    (count * 10.0).round() / 10.0 + 0.0
+}
+
+fn signed(time: f64) -> String {
+    if time > 0.0 { format!("+{}", micros(time)) } else { micros(time).replace('-', "−") }
+}

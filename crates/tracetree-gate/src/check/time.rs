@@ -1,0 +1,239 @@
+//! Checks time rules and budgets, treating each run as one measurement.
+
+use super::find::{speaks_of_nothing, time};
+use super::health;
+use super::shift::{Decision, Scale, Shift, micros};
+use super::{Check, Context, Finding, FindingSite, Floor, State};
+use tracetree::analysis::robust::{lower_median as median, range as spread};
+use tracetree::analysis::{Family, Question, Thresholds};
+use crate::place::Place;
+use crate::recording::Recording;
+use crate::rules::{Budget, Quantity, Scope, Severity, TimeMeasure, TimeRule};
+use tracetree::program::counted;
+use tracetree::side::PerSide;
+use std::collections::BTreeMap;
+
+/// One check per time rule, then one per budget.
+pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<Check> {
+    let family = family(context);
+    let of_rules = context.rules.time.iter().filter_map(|rule| check(context, &family, rule));
+    let of_budgets = context.rules.budgets.iter().map(|budget| check_budget(context, budget));
+    let settled = |(mut check, finding): (Check, Option<Finding>)| {
+        if let Some(finding) = finding {
+            check.add(finding.state, findings.len());
+            findings.push(finding);
+        }
+        check
+    };
+    of_rules.chain(of_budgets).map(settled).collect()
+}
+
+/// A check, and a finding if the check's rule is violated.
+type Checked = (Check, Option<Finding>);
+
+/// The value of a time measure for each run, in µs; `None` if the measure was not recorded.
+fn samples(side: &Recording, measure: TimeMeasure, scope: &Scope) -> Option<Vec<f64>> {
+    let whole = side.times.get(measure.label())?;
+    let group = match (&scope.path, &scope.phase, &scope.category) {
+        (None, None, None) => return Some(whole.clone()),
+        (None, Some(phase), None) => format!("phase:{phase}"),
+        (None, None, Some(category)) => format!("category:{category}"),
+        (_, _, _) => return Some(time(side, scope)),
+    };
+    Some(side.times.get(&group).cloned().unwrap_or_else(|| vec![0.0; side.runs.len()]))
+}
+
+/// The clock resolution in µs: 1 if the times of any run are whole microseconds, otherwise 0.
+fn resolution(context: &Context<'_>) -> f64 {
+    let mut runs = context.baseline.runs.iter().chain(&context.candidate.runs);
+    if runs.any(|run| run.evidence.is_coarse) { 1.0 } else { 0.0 }
+}
+
+/// The run-to-run spread of the times of all call sites, which serves as a prior for the individual tests.
+fn family(context: &Context<'_>) -> Family {
+    let (one, two) = (times_by_place(context.baseline), times_by_place(context.candidate));
+    let questions: Vec<Question> = one
+        .into_iter()
+        .filter_map(|(place, before)| {
+            let after = two.get(&place)?.clone();
+            Some(Question { samples: PerSide::new(before, after), ..Question::default() })
+        })
+        .collect();
+    Family::of(&questions)
+}
+
+fn times_by_place(side: &Recording) -> BTreeMap<String, Vec<f64>> {
+    let mut names: Vec<String> = Vec::new();
+    let mut times = BTreeMap::new();
+    for place in &side.places.list {
+        let name = match place.above {
+            Some(above) => format!("{}/{}", names[above as usize], place.name),
+            None => place.name.clone(),
+        };
+        if !place.micros.is_empty() {
+            times.insert(name.clone(), place.micros.clone());
+        }
+        names.push(name);
+    }
+    times
+}
+
+fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Checked> {
+    if rule.severity == Severity::Off {
+        return None;
+    }
+    let mut check = Check {
+        rule: rule.measure.label().to_owned(),
+        scope: rule.scope.words(),
+        severity: rule.severity,
+        state: State::Passed,
+        message: String::new(),
+        findings: Vec::new(),
+    };
+    let unknown = |mut check: Check, message: String| {
+        (check.state, check.message) = (State::Inconclusive, message);
+        Some((check, None))
+    };
+    if let Some(message) = speaks_of_nothing([context.baseline, context.candidate], &rule.scope) {
+        return unknown(check, message);
+    }
+    if rule.scope.category.is_some() && health::has_other_captures(context) {
+        // The category of a kernel depends on the kernel's op if the op is known, and otherwise on the kernel's name.
+        let message = "only one side has graph captures, so categories of work cannot be compared. Record both \
+                       sides with captures, or both without";
+        return unknown(check, message.to_owned());
+    }
+    let before = samples(context.baseline, rule.measure, &rule.scope);
+    let after = samples(context.candidate, rule.measure, &rule.scope);
+    let (Some(before), Some(after)) = (before, after) else {
+        return if rule.is_asked {
+            unknown(check, "was not measured on at least one side".to_owned())
+        } else {
+            None
+        };
+    };
+    let shift = Shift { before: &before, after: &after };
+    let (median_before, median_after) = shift.medians();
+    let asked = rule.limit.above(median_before).max(rule.least_us);
+    let thresholds = Thresholds::default();
+    let scale = Scale { family, resolution_us: resolution(context), thresholds };
+    let decision = shift.decide(asked, rule.hard, scale);
+    check.message = shift.words();
+    let evidence = match decision {
+        Decision::Within(None) => return Some((check, None)),
+        Decision::Within(Some(why)) => {
+            check.message = format!("{}: {why}", shift.words());
+            return Some((check, None));
+        }
+        Decision::Unknown(why) => return unknown(check, format!("{} {why}", shift.words())),
+        Decision::Exceeds(evidence) => evidence,
+    };
+    let is_there = |at: usize| {
+        let path = context.rules.allow[at].path.as_ref();
+        path.is_none() || path == rule.scope.path.as_ref()
+    };
+    let (state, remark) =
+        context.permission(&[rule.measure.label()], is_there).state(rule.severity);
+    let finding = Finding {
+        kind: String::new(),
+        rules: vec![check.rule.clone()],
+        what: format!("{} increased by {}", rule.measure.label(), micros(shift.size())),
+        before: micros(median_before),
+        after: micros(median_after),
+        limit: format!("{} more", micros(asked)),
+        evidence,
+        sites: sites(&rule.scope),
+        state,
+        remark,
+    };
+    Some((check, Some(finding)))
+}
+
+fn check_budget(context: &Context<'_>, budget: &Budget) -> Checked {
+    let mut check = Check {
+        rule: "budget".to_owned(),
+        scope: budget.text.clone(),
+        severity: budget.severity,
+        state: State::Passed,
+        message: String::new(),
+        findings: Vec::new(),
+    };
+    let unknown = |mut check: Check, message: String| {
+        (check.state, check.message) = (State::Inconclusive, message);
+        (check, None)
+    };
+    let (baseline, candidate) = (context.baseline, context.candidate);
+    if let Some(message) = speaks_of_nothing([candidate, candidate], &budget.scope) {
+        return unknown(check, message);
+    }
+    let Some((value, shown)) = budget.value(candidate) else {
+        return unknown(check, "was not measured".to_owned());
+    };
+    check.message = format!("measured: {shown}");
+    if budget.relation.holds(value, budget.limit) {
+        return (check, None);
+    }
+    let is_there = |at: usize| {
+        let path = context.rules.allow[at].path.as_ref();
+        path.is_none() || path == budget.scope.path.as_ref()
+    };
+    let (state, remark) = context.permission(&["budget"], is_there).state(budget.severity);
+    let finding = Finding {
+        kind: String::new(),
+        rules: vec!["budget".to_owned()],
+        what: format!("budget not met: {}", budget.text),
+        before: budget.before(baseline),
+        after: shown,
+        limit: budget.text.clone(),
+        evidence: vec![format!("median of {}", counted(candidate.runs.len() as u64, "run"))],
+        sites: sites(&budget.scope),
+        state,
+        remark,
+    };
+    (check, Some(finding))
+}
+
+impl Budget {
+    /// The value of the budgeted quantity on a side, as a number and as a formatted string.
+    fn value(&self, side: &Recording) -> Option<(f64, String)> {
+        match self.quantity {
+            Quantity::Time(measure) => {
+                let time = median(&samples(side, measure, &self.scope)?);
+                Some((time, micros(time)))
+            }
+            Quantity::Count(name) => {
+                let count = side.counts.get(name)?;
+                Some((count.usual as f64, count.to_string()))
+            }
+        }
+    }
+
+    fn before(&self, side: &Recording) -> String {
+        self.value(side).map(|(_, shown)| shown).unwrap_or_default()
+    }
+}
+
+/// Run-to-run noise for each whole-step measure.
+pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> {
+    let mut floors = Vec::new();
+    for measure in TimeMeasure::ALL {
+        let times = [baseline, candidate].map(|side| side.times.get(measure.label()));
+        let several = times.into_iter().flatten().filter(|times| times.len() > 1);
+        let widest = several.max_by(|a, b| spread(a).total_cmp(&spread(b)));
+        if let Some(times) = widest.filter(|times| median(times) > 0.0) {
+            floors.push(Floor {
+                measure: measure.label().to_owned(),
+                micros: spread(times),
+                percent: 100.0 * spread(times) / median(times),
+            });
+        }
+    }
+    floors
+}
+
+/// A single call site that contains only the phase of the scope; empty if the scope has no phase.
+fn sites(scope: &Scope) -> Vec<FindingSite> {
+    let Some(phase) = &scope.phase else { return Vec::new() };
+    let place = Place { path: Vec::new(), phase: phase.clone() };
+    vec![FindingSite { place, what: String::new(), calls: 0, line: None }]
+}

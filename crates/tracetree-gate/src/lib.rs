@@ -1,0 +1,32 @@
+//! Decides whether the difference between two sets of runs violates a rule, and shows where and why.
+//!
+//! ```text
+//! runs ─read─▶ Recording ─┬─ kept as a baseline file
+//!                         ▼
+//! baseline ────▶ Recording ─align, as `diff` does─▶ changes ─rules─▶ findings: pass, fail, inconclusive
+//! ```
+//! Only [`Analysis::changes`](tracetree::analysis::Analysis::changes) decides what changed, so the gate and
+//! `diff` never disagree. A rule decides only whether a change is a violation.
+
+mod baseline;
+mod check;
+mod history;
+mod place;
+mod recording;
+mod render;
+mod rules;
+mod runs;
+
+pub use baseline::BASELINE_SCHEMA;
+pub use check::{Check, Checked, Finding, FindingSite, Floor, Gate, Outcome, State};
+pub use history::{ChangePoint, History, HistoryFormat, Search, Series, change_points};
+pub use place::{Place, Site};
+pub use recording::{Captured, Range, Recorder, Recording, RunFacts, Setup};
+pub use render::GateFormat;
+#[cfg(feature = "cli")]
+pub(crate) use render::Layout;
+pub use rules::{
+    Allow, Budget, Date, FailOn, Inconclusive, Limit, MemoryMeasure, MemoryRule, Rule, Rules,
+    Scope, Severity, StepMeasure, StructureRule, TimeMeasure, TimeRule,
+};
+pub use runs::run_files;

@@ -1,0 +1,189 @@
+//! Turns the runs of one side into a [`Recording`]: the calls of the median run, and the measurements of all
+//! runs.
+//!
+//! ```text
+//! runs ─┬─ median run ──▶ calls, arguments, kernels      aligned with the other side
+//!       └─ every run ───▶ times, counts, evidence        noise, limits, what is missing
+//! ```
+
+mod memory;
+mod places;
+mod range;
+mod recorder;
+mod totals;
+mod upward;
+
+use tracetree::internal::order::Order as _;
+pub(crate) use places::{Places, TimedPlace, segment};
+pub use range::Range;
+pub use recorder::Recorder;
+pub(crate) use totals::COUNTS;
+pub(crate) use upward::Upward;
+
+use tracetree::program::{Evidence, Footing, Program, StepId};
+use tracetree::trace::TextId;
+use tracetree::tree::{CallId, CallKind, CallTree};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The conditions under which a side was recorded, and the kinds of data that were recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Setup {
+    /// Vendor of the devices: `nvidia`, `amd`, …, or `cpu`.
+    pub vendor: String,
+    /// Marketing names of the devices, without duplicates.
+    pub devices: Vec<String>,
+    /// Versions of the runtime, driver and profiler.
+    pub versions: Vec<(String, String)>,
+    /// Number of processes; 1 if not recorded.
+    pub world_size: u64,
+    /// Whether GPU events were recorded.
+    pub has_gpu: bool,
+    /// Whether any call has a measured time.
+    pub has_calls: bool,
+    /// Whether modules were recorded.
+    pub has_modules: bool,
+    /// Whether shapes were recorded.
+    pub has_shapes: bool,
+    /// Whether captured calls are below all, some or none of the graph launches.
+    pub captured: Captured,
+}
+
+impl Setup {
+    pub(crate) fn of(tree: &CallTree, footing: &Footing) -> Setup {
+        Setup {
+            vendor: footing.vendor.clone(),
+            devices: footing.devices.clone(),
+            versions: tree.trace().header().versions.clone(),
+            world_size: footing.world_size,
+            has_gpu: footing.has_gpu,
+            has_calls: footing.has_calls,
+            has_modules: tree.calls().any(|call| tree.is_module(call)),
+            has_shapes: tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY),
+            captured: captured(tree),
+        }
+    }
+}
+
+/// Whether all, some or none of the graph launches have captured calls below them (see
+/// [`Captures`](tracetree::program::Captures)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Captured {
+    /// No launch has captured calls: the kernels of a graph are directly below the graph launch, or no graph was
+    /// launched.
+    #[default]
+    No,
+    /// Some launches have captured calls.
+    Partly,
+    /// All launches have captured calls: each graph kernel is below the op that launched the kernel during the capture.
+    Wholly,
+}
+
+impl Captured {
+    /// Combines the values for two groups of launches.
+    #[must_use]
+    pub fn and(self, other: Captured) -> Captured {
+        if self == other { self } else { Captured::Partly }
+    }
+}
+
+/// Whether captured calls are below all, some or none of the graph launches in a tree.
+fn captured(tree: &CallTree) -> Captured {
+    let is_launch = |&call: &CallId| tree.is_graph_launch(call) && !tree.is_captured(call);
+    let shows = |call: CallId| tree.children(call).any(|below| tree.is_captured(below));
+    tree.calls()
+        .filter(is_launch)
+        .map(|launch| if shows(launch) { Captured::Wholly } else { Captured::No })
+        .reduce(Captured::and)
+        .unwrap_or_default()
+}
+
+/// The step that a call belongs to. Returns `None` if the call is not in a step, or if it is a GPU event whose launch
+/// is not in the trace, because the launch determines the step.
+#[inline]
+fn step_of(program: &Program, call: CallId) -> Option<usize> {
+    let (tree, steps) = (program.tree(), program.steps());
+    if steps.is_empty() {
+        (tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()).then_some(0)
+    } else {
+        steps.step(call).map(StepId::index)
+    }
+}
+
+/// A run's name, number of steps and counts of recorded events.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFacts {
+    /// The file name as passed by the user; empty in a baseline file.
+    pub name: String,
+    /// Number of compared steps; 1 if the run has no steps, because the run is then treated as one step.
+    pub steps: u64,
+    /// Counts of recorded and missing events.
+    pub evidence: Evidence,
+}
+
+/// The runs of one side.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// The conditions under which the median run was recorded.
+    pub setup: Setup,
+    /// Each run's name, number of steps and counts of recorded events.
+    pub runs: Vec<RunFacts>,
+    /// The time of each run by measure, in µs. The measure `step_wall` is the step time that `diff` reports
+    /// (a mean over the steps). All other measures are medians over the steps: `gpu_time`, `idle`,
+    /// `exposed_communication`, `category:gemm`, `phase:decode`, ….
+    pub times: BTreeMap<String, Vec<f64>>,
+    /// Per-step counts by name: `launches`, `kernels`, `graph_launches`, ….
+    pub counts: BTreeMap<String, Range>,
+    /// Memory figures per step, by rule name: `peak_memory`, `allocations_per_step`. Empty if a
+    /// run has no memory events.
+    pub memory: BTreeMap<String, Range>,
+    /// Problems with graph captures, one line each; empty in a baseline file.
+    pub remarks: Vec<String>,
+    /// For each op, the number of calls per step.
+    pub(crate) ops: BTreeMap<String, Range>,
+    /// The ops whose arguments are not the same in all steps of all runs.
+    pub(crate) varying: BTreeSet<String>,
+    pub(crate) places: Places,
+    pub(crate) tree: Arc<CallTree>,
+}
+
+impl Recording {
+    /// The calls of the median run.
+    pub fn tree(&self) -> &Arc<CallTree> {
+        &self.tree
+    }
+
+    /// Total number of steps in all runs.
+    pub fn steps(&self) -> u64 {
+        self.runs.iter().map(|run| run.steps).sum()
+    }
+
+    /// The run with the median step time (for an even number of runs, the faster of the two middle runs). The result
+    /// does not depend on the order of the runs.
+    pub fn median_run(&self) -> Option<&RunFacts> {
+        median(&self.runs, &self.times).map(|at| &self.runs[at])
+    }
+
+    /// The properties of a side that determine whether the sides can be compared.
+    pub fn footing(&self) -> Footing {
+        Footing {
+            vendor: self.setup.vendor.clone(),
+            devices: self.setup.devices.clone(),
+            world_size: self.setup.world_size,
+            has_gpu: self.setup.has_gpu,
+            has_calls: self.setup.has_calls,
+            runs: self.runs.iter().map(|run| run.evidence.clone()).collect(),
+        }
+    }
+}
+
+/// Index of the run with the median step time.
+fn median(runs: &[RunFacts], times: &BTreeMap<String, Vec<f64>>) -> Option<usize> {
+    let walls = times.get("step_wall");
+    let wall = |at: usize| walls.and_then(|walls| walls.get(at)).copied().unwrap_or_default();
+    let mut order: Vec<usize> = (0..runs.len()).collect();
+    order.order_by(|&a, &b| {
+        wall(a).total_cmp(&wall(b)).then_with(|| runs[a].name.cmp(&runs[b].name))
+    });
+    order.get(order.len().saturating_sub(1) / 2).copied()
+}

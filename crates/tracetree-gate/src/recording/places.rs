@@ -1,0 +1,138 @@
+//! Collects the call sites in all runs of a side, and the time of each call site in each run.
+//!
+//! A call site is a path of modules and ops down to a measured call. Threads and Python frames are not part of the
+//! path, so renaming a Python function does not change the path.
+
+use super::step_of;
+use super::upward::Upward;
+use tracetree::analysis::TraceCategories;
+use tracetree::diff::plain_name;
+use tracetree::program::{Measure, Program, Word, extend_chain};
+use tracetree::tree::{CallId, CallKind, CallTree, ModuleName};
+use rustc_hash::FxHashMap;
+
+/// A call site with its time in each run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TimedPlace {
+    /// Index of the enclosing call site, which precedes this call site in the list.
+    pub(crate) above: Option<u32>,
+    pub(crate) word: Word,
+    /// The call's name without details that vary between runs; for a module, the instance name.
+    pub(crate) name: String,
+    /// The phase and category of the call site's own measured work; empty without such work.
+    pub(crate) phase: String,
+    pub(crate) category: String,
+    /// Time per step of the call site's own measured work, in µs, for each run; empty without such work.
+    pub(crate) micros: Vec<f64>,
+}
+
+/// The call sites of a side, each after the call sites that enclose it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Places {
+    pub(crate) list: Vec<TimedPlace>,
+}
+
+impl Places {
+    /// For each call site, the names of the module instances on its path, outermost first, joined by dots.
+    pub(crate) fn chains(&self) -> Vec<String> {
+        let mut chains: Vec<String> = Vec::with_capacity(self.list.len());
+        for place in &self.list {
+            let mut chain = place.above.map_or_else(String::new, |at| chains[at as usize].clone());
+            if place.word == Word::Module {
+                extend_chain(&mut chain, &place.name);
+            }
+            chains.push(chain);
+        }
+        chains
+    }
+}
+
+/// Collects call sites, one run at a time.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    places: Places,
+    known: FxHashMap<(Option<u32>, Word, String), u32>,
+}
+
+impl Collector {
+    /// Adds the run with the given number.
+    pub(super) fn add(
+        &mut self,
+        program: &Program,
+        measure: Measure,
+        categories: &TraceCategories<'_>,
+        number: usize,
+    ) {
+        let tree: &CallTree = program.tree();
+        let upward = Upward::of(tree);
+        let steps = program.steps().len().max(1) as f64;
+        // Caches the call site of every call that was already looked up.
+        let mut of_calls: Vec<Option<Option<u32>>> = vec![None; tree.len()];
+        for call in measure.calls(tree) {
+            if step_of(program, call).is_none() {
+                continue;
+            }
+            let Some(at) = self.place(tree, &upward, call, &mut of_calls) else { continue };
+            let place = &mut self.places.list[at as usize];
+            if place.micros.is_empty() {
+                program.phases().phase(call).label().clone_into(&mut place.phase);
+                categories.name(tree, call).clone_into(&mut place.category);
+            }
+            place.micros.resize(place.micros.len().max(number + 1), 0.0);
+            place.micros[number] += measure.time(tree, call).as_micros() / steps;
+        }
+    }
+
+    /// The call site of a call, or the nearest enclosing call site if the call is not a call site itself.
+    fn place(
+        &mut self,
+        tree: &CallTree,
+        upward: &Upward<'_>,
+        call: CallId,
+        of_calls: &mut [Option<Option<u32>>],
+    ) -> Option<u32> {
+        let is_unknown = |call: &CallId| of_calls[call.index()].is_none();
+        let path: Vec<CallId> = upward.path(call).take_while(is_unknown).collect();
+        let outermost = path.last().map_or(Some(call), |&last| upward.above(last));
+        let mut place = outermost.and_then(|above| of_calls[above.index()].flatten());
+        for &call in path.iter().rev() {
+            if let Some((word, name)) = segment(tree, call) {
+                place = Some(self.below(place, word, name));
+            }
+            of_calls[call.index()] = Some(place);
+        }
+        place
+    }
+
+    fn below(&mut self, above: Option<u32>, word: Word, name: String) -> u32 {
+        let next = self.places.list.len() as u32;
+        let at = *self.known.entry((above, word, name.clone())).or_insert(next);
+        if at == next {
+            let (phase, category, micros) = (String::new(), String::new(), Vec::new());
+            self.places.list.push(TimedPlace { above, word, name, phase, category, micros });
+        }
+        at
+    }
+
+    pub(super) fn finish(mut self, runs: usize) -> Places {
+        for place in self.places.list.iter_mut().filter(|place| !place.micros.is_empty()) {
+            place.micros.resize(runs, 0.0);
+        }
+        self.places
+    }
+}
+
+/// The kind and name of a call in a path; `None` for frames, threads and runtime calls.
+pub(crate) fn segment(tree: &CallTree, call: CallId) -> Option<(Word, String)> {
+    let plain = || plain_name(tree.kind(call), tree.name(call)).into_owned();
+    match tree.kind(call) {
+        CallKind::Frame if tree.is_module(call) => {
+            Some((Word::Module, ModuleName::instance_or_name(tree.name(call)).to_owned()))
+        }
+        // In traces from 2021, each step is also recorded as an operator, and that operator is not part of a path.
+        CallKind::Op if tree.name(call).starts_with("ProfilerStep#") => None,
+        CallKind::Op => Some((Word::Op, plain())),
+        CallKind::Gpu => Some((Word::Kernel, plain())),
+        CallKind::Thread | CallKind::Unlinked | CallKind::Frame | CallKind::Runtime => None,
+    }
+}

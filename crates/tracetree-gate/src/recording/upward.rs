@@ -1,0 +1,36 @@
+//! Finds the calls above a call, treating a backward op as if it were below the module that contains the op's forward
+//! op.
+
+use tracetree::tree::{CallId, CallTree};
+use rustc_hash::FxHashMap;
+
+/// The enclosing call of each call in a tree.
+#[derive(Debug)]
+pub(crate) struct Upward<'t> {
+    tree: &'t CallTree,
+    forward: FxHashMap<CallId, CallId>,
+}
+
+impl<'t> Upward<'t> {
+    pub(crate) fn of(tree: &'t CallTree) -> Upward<'t> {
+        Upward { tree, forward: tree.forward_of_backward() }
+    }
+
+    pub(crate) fn above(&self, call: CallId) -> Option<CallId> {
+        match self.forward.get(&call) {
+            Some(&forward) => self.tree.module(forward),
+            None => self.tree.parent(call),
+        }
+    }
+
+    /// The call and all calls above it, innermost first.
+    pub(crate) fn path(&self, call: CallId) -> impl Iterator<Item = CallId> + '_ {
+        std::iter::successors(Some(call), |&call| self.above(call))
+    }
+
+    /// The call that the user's code made: for a backward op, its forward op; otherwise the call itself.
+    pub(crate) fn called(&self, call: CallId) -> CallId {
+        let mut above = std::iter::once(call).chain(self.tree.ancestors(call));
+        above.find_map(|above| self.forward.get(&above).copied()).unwrap_or(call)
+    }
+}

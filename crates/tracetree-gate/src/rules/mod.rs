@@ -1,0 +1,149 @@
+//! The rules that a gate checks, which are the rules in a TOML file and default rules.
+//!
+//! Every structural rule applies to the whole program unless the rule file overrides the rule. If several rules with
+//! the same name cover a change, the last rule applies. See `docs/reference/gate-rules.md`.
+
+mod allow;
+mod budget;
+mod date;
+mod fail_on;
+mod file;
+mod limit;
+mod memory;
+mod structure;
+mod time;
+
+pub use allow::Allow;
+pub use budget::Budget;
+pub(crate) use budget::Quantity;
+pub use date::Date;
+pub use fail_on::{FailOn, StepMeasure};
+pub use limit::Limit;
+pub use memory::{MemoryMeasure, MemoryRule};
+pub use structure::StructureRule;
+pub use time::{TimeMeasure, TimeRule};
+
+use tracetree::program::Query;
+
+/// Code in `tolerate` that permits the comparison even if some steps on one side lack calls.
+pub(crate) const MISSING_IN_STEPS: &str = "missing_in_steps";
+
+/// The severity of a violation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// A violation makes the gate fail.
+    Error,
+    /// A violation is reported, but the gate does not fail.
+    Warning,
+    /// The rule is switched off.
+    Off,
+}
+
+impl Severity {
+    /// All severities.
+    pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Off];
+
+    /// The severity's name in rule files.
+    pub fn label(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Off => "off",
+        }
+    }
+}
+
+/// Where a rule applies; everywhere by default.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    /// The rule applies at and below the calls that match this query.
+    pub path: Option<Query>,
+    /// The rule applies only in this phase.
+    pub phase: Option<String>,
+    /// The rule applies only to work of this category.
+    pub category: Option<String>,
+}
+
+impl Scope {
+    /// Whether the scope covers everything.
+    pub fn is_all(&self) -> bool {
+        *self == Scope::default()
+    }
+
+    /// A description of the scope; empty if the scope covers everything.
+    pub fn words(&self) -> String {
+        let path = self.path.as_ref().map(|path| path.text().to_owned());
+        let phase = self.phase.as_ref().map(|phase| format!("phase {phase}"));
+        let category = self.category.as_ref().map(|category| format!("category {category}"));
+        [path, phase, category].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A structural rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// What the rule checks: an effect, a kind of change or a measure.
+    pub rule: StructureRule,
+    /// Where the rule applies.
+    pub scope: Scope,
+    /// The allowed increase; `None` allows no increase.
+    pub allowed: Option<Limit>,
+    /// The severity of a violation.
+    pub severity: Severity,
+}
+
+/// The outcome of a gate if no rule is violated but some rule could not be checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Inconclusive {
+    /// The gate is inconclusive and exits with its own exit code.
+    #[default]
+    Fails,
+    /// The gate passes.
+    Passes,
+}
+
+/// All rules, limits and exceptions of a gate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// Structural rules, in file order.
+    pub structure: Vec<Rule>,
+    /// Time rules, which are relative to the baseline.
+    pub time: Vec<TimeRule>,
+    /// Memory rules; empty without a rule file.
+    pub memory: Vec<MemoryRule>,
+    /// Absolute limits for the candidate.
+    pub budgets: Vec<Budget>,
+    /// Exceptions that allow violations.
+    pub allow: Vec<Allow>,
+    /// The outcome if no rule is violated but some rule could not be checked.
+    pub inconclusive: Inconclusive,
+    /// Maximum difference, from 0 to 1, between the two sides' shares of GPU time whose launches are in the trace.
+    pub lost_launches: f64,
+    /// Codes of the obstacles that do not prevent the comparison (see [`Obstacle`](tracetree::program::Obstacle)).
+    pub tolerate: Vec<String>,
+}
+
+impl Rules {
+    /// Returns the same rules without time rules and time budgets.
+    #[must_use]
+    pub fn structure_only(mut self) -> Rules {
+        self.time.clear();
+        self.budgets.retain(|budget| matches!(budget.quantity, Quantity::Count(_)));
+        self
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules {
+            structure: Vec::new(),
+            time: TimeRule::usual(),
+            memory: Vec::new(),
+            budgets: Vec::new(),
+            allow: Vec::new(),
+            inconclusive: Inconclusive::Fails,
+            lost_launches: tracetree::program::LOST_LAUNCHES,
+            tolerate: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Finds and reads the runs of one side from the files, glob patterns and folders that the user gave.
+
+use super::recording::{Recorder, Recording};
+use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::program::{Captures, Glob};
+use tracetree::trace::{ReadOptions, Trace};
+use tracetree::tree::{CallTree, TreeOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// File extensions of the traces in a folder.
+const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];
+
+/// The files that the paths refer to. Glob patterns (`runs/a_*.json.gz`, with `*` and `?` in the last
+/// component) and folders are expanded to their files, sorted by name.
+///
+/// # Errors
+/// Fails if a folder cannot be read, or if a pattern or folder yields no file.
+pub fn run_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in paths {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let is_pattern = name.as_ref().is_some_and(|name| name.contains(['*', '?']));
+        if path.is_dir() {
+            let is_trace = |name: &str| ENDS.iter().any(|end| name.ends_with(end));
+            files.extend(listed(path, path, is_trace)?);
+        } else if let Some(name) = name.filter(|_| is_pattern && !path.exists()) {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let glob = Glob::new(&name);
+            files
+                .extend(listed(path, folder.unwrap_or(Path::new(".")), |name| glob.matches(name))?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
+}
+
+/// The files in a folder whose names match, sorted by name.
+fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>> {
+    let cannot = |error| Error::io(folder, "list the folder", error);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(cannot)? {
+        let entry = entry.map_err(cannot)?;
+        if entry.path().is_file() && is_wanted(&entry.file_name().to_string_lossy()) {
+            files.push(entry.path());
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(Error::new(ErrorKind::Usage, path, "matches no trace").remedy(
+            "pass trace files, a folder of traces, or a pattern such as 'runs/*.json.gz'",
+        ));
+    }
+    Ok(files)
+}
+
+/// A run that was read, the location of its graph captures, and the options for reading the captures.
+type Opened = (Arc<Trace>, Captures, ReadOptions);
+
+impl Recorder {
+    /// Adds a run that was read (from `path`, if known). The run's graph captures are read with `options`.
+    ///
+    /// # Errors
+    /// Fails in the same cases as [`CaptureSource::open`](tracetree::program::CaptureSource::open) and [`Recorder::add`].
+    pub fn add_trace(
+        &mut self,
+        trace: Arc<Trace>,
+        path: Option<&Path>,
+        options: &ReadOptions,
+    ) -> Result<()> {
+        let captures = self.capture_source().open(&trace, path, options)?;
+        self.add_captured(trace, &captures, options)
+    }
+
+    fn add_captured(
+        &mut self,
+        trace: Arc<Trace>,
+        captures: &Captures,
+        options: &ReadOptions,
+    ) -> Result<()> {
+        let tree = CallTree::with_options(trace, TreeOptions::default());
+        self.add(captures.complete(tree, TreeOptions::default(), options)?)
+    }
+
+    /// Reads the runs of one side and their graph captures, one run after another, into one recording.
+    ///
+    /// # Errors
+    /// Fails if `files` is empty, or in the same cases as [`Trace::open_with`] and [`Recorder::add`].
+    pub fn read(mut self, files: &[PathBuf], options: &[ReadOptions]) -> Result<Recording> {
+        let captures = self.capture_source().clone();
+        let mut files = files.iter().zip(options);
+        let open = |(file, options): (&PathBuf, &ReadOptions)| -> Result<Opened> {
+            let options = options.clone().without_flows();
+            let trace = Arc::new(Trace::open_with(file, &options)?);
+            let quietly = ReadOptions { progress: None, ..options };
+            let captures = captures.open(&trace, Some(file), &quietly)?;
+            Ok((trace, captures, quietly))
+        };
+        let (mut opened, _) = rayon::join(
+            || files.next().map(open).transpose(),
+            || {
+                self.categories();
+            },
+        );
+        // Reading the next run overlaps with adding the current run.
+        while let Some((trace, captures, options)) = opened? {
+            let (added, next) = rayon::join(
+                || self.add_captured(trace, &captures, &options),
+                || files.next().map(open).transpose(),
+            );
+            added?;
+            opened = next;
+        }
+        self.finish()
+    }
+}

@@ -1,0 +1,89 @@
+//! Computes, from the rows of a comparison, how much of the profile the model covers and how large the model's error
+//! is.
+
+use super::compare::{Row, percent};
+use super::status::Status;
+use tracetree::internal::order::Order as _;
+use tracetree::trace::Nanos;
+
+/// Maximum number of contributors to the error in a report.
+pub const CONTRIBUTORS: usize = 10;
+
+/// Coverage and error of a whole comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Accuracy {
+    /// The profile's time by status, in the order of [`Status::ALL`].
+    pub coverage: [Coverage; 4],
+    /// The mean absolute error of all rows, weighted by share of the profile's time, in percent; `None` if the
+    /// profile has no time. Kernel types that are not in the profile are ignored. Errors in opposite directions do
+    /// not cancel, unlike in the total error.
+    pub weighted_error_pct: Option<f64>,
+    /// Predicted time of kernel types that are not in the profile and therefore have no error.
+    pub model_only: Nanos,
+    /// The rows that contribute most to the weighted error, largest first; at most [`CONTRIBUTORS`].
+    pub contributors: Vec<Contributor>,
+}
+
+/// The kernel types in the profile that have the given status, and the time that these kernel types take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Coverage {
+    /// Status of the kernel types.
+    pub status: Status,
+    /// Number of kernel types with this status in the profile.
+    pub kernel_types: usize,
+    /// Time of these kernel types in a forward pass.
+    pub profile: Nanos,
+    /// Share of the profile's time that these kernel types take, in percent; `None` if the profile has no time.
+    pub share_pct: Option<f64>,
+}
+
+/// A row's contribution to the weighted error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contributor {
+    /// Position of the row in the comparison.
+    pub row: RowId,
+    /// The row's absolute error divided by the profile's total time, in percentage points. The contributions of
+    /// all rows add up to the weighted error.
+    pub points: f64,
+}
+
+/// Position of a row in its comparison, from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RowId(pub usize);
+
+/// Computes the coverage and error of a comparison from its rows.
+pub(crate) fn accuracy(rows: &[Row]) -> Accuracy {
+    let whole: Nanos = rows.iter().map(|row| row.amounts.profile).sum();
+    let whole = whole.0 as f64;
+    let unmeasured = rows.iter().filter(|row| !row.amounts.is_measured());
+    Accuracy {
+        coverage: Status::ALL.map(|status| coverage(status, rows, whole)),
+        weighted_error_pct: percent(rows.iter().map(|row| missed(row) as f64).sum(), whole),
+        model_only: unmeasured.map(|row| row.amounts.model).sum(),
+        contributors: contributors(rows, whole),
+    }
+}
+
+fn coverage(status: Status, rows: &[Row], whole: f64) -> Coverage {
+    let rows = rows.iter().filter(|row| row.status == status && row.amounts.is_measured());
+    let profile: Nanos = rows.clone().map(|row| row.amounts.profile).sum();
+    let share_pct = percent(profile.0 as f64, whole);
+    Coverage { status, kernel_types: rows.count(), profile, share_pct }
+}
+
+/// The absolute error of a row in nanoseconds; 0 if the profile has no time for the row.
+fn missed(row: &Row) -> u64 {
+    if row.amounts.is_measured() { row.amounts.difference().unsigned_abs() } else { 0 }
+}
+
+fn contributors(rows: &[Row], whole: f64) -> Vec<Contributor> {
+    let mut order: Vec<usize> = (0..rows.len()).filter(|&at| missed(&rows[at]) > 0).collect();
+    order.order_by_key(|&at| (std::cmp::Reverse(missed(&rows[at])), at));
+    let largest = order.into_iter().take(CONTRIBUTORS);
+    largest
+        .filter_map(|at| {
+            let points = percent(missed(&rows[at]) as f64, whole)?;
+            Some(Contributor { row: RowId(at), points })
+        })
+        .collect()
+}
