@@ -94,18 +94,20 @@
 pub mod analysis;
 mod cancel;
 mod comparison;
-mod condition;
+#[doc(hidden)]
+pub mod condition;
 pub mod diff;
 pub mod error;
-mod escape;
 #[doc(hidden)]
-pub mod internal;
-mod order;
+pub mod escape;
+#[doc(hidden)]
+pub mod order;
 pub mod program;
 pub mod report;
 pub mod side;
 pub mod snapshot;
-mod storage;
+#[doc(hidden)]
+pub mod storage;
 pub mod tables;
 pub mod trace;
 pub mod tree;

@@ -19,7 +19,8 @@ mod modules;
 mod named_calls;
 mod options;
 pub mod replay;
-pub(crate) mod robust;
+#[doc(hidden)]
+pub mod robust;
 mod runs;
 mod shared_texts;
 mod side_names;
@@ -32,7 +33,8 @@ pub use annotated::{AnnotatedFigures, AnnotatedRow};
 use cached::Cached;
 pub(crate) use cached::LookAhead;
 use categories::CategoryTable;
-pub(crate) use categories::{AUTOGRAD_PREFIX, TraceCategories};
+#[doc(hidden)]
+pub use categories::{AUTOGRAD_PREFIX, TraceCategories};
 pub use categories::{Categories, CategoryId, CategorySource, EventCategory};
 pub use causes::{Cause, Causes, Reason};
 pub use changes::{Certainty, Change, ChangeKind, Changes, WithoutChange};
@@ -46,7 +48,8 @@ use kernels::Stacks;
 pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
 pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
 use memory::Leak;
-pub(crate) use memory::bytes;
+#[doc(hidden)]
+pub use memory::bytes;
 pub use memory::{
     Block, DeviceUsage, LiveRow, LiveSet, MemoryFigures, MemoryPlace, MemoryRow, MemorySource,
     MemorySpan, MemorySummary, MemoryTimelineRow, MemoryUsage,
@@ -55,12 +58,14 @@ pub use named_calls::NamedCalls;
 pub use options::AnalysisOptions;
 pub use robust::Few;
 pub use runs::{Run, RunFigures, RunNoise, StepMeans, StepTime};
-pub(crate) use steps::group_figures;
+#[doc(hidden)]
+pub use steps::group_figures;
 pub use steps::{
     BatchClassRow, Figures, Overlap, OverlapRow, PhaseRow, StepEvidence, StepName, StepPairRow,
     StepPlace, StepRow,
 };
-pub(crate) use verdict::two_tails;
+#[doc(hidden)]
+pub use verdict::two_tails;
 pub use verdict::{
     Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,
 };

@@ -8,7 +8,7 @@ use crate::trace::Nanos;
 const TO_STANDARD: f64 = 1.4826;
 
 /// The middle sample, or the mean of the two middle samples; 0 if there are no samples.
-pub(crate) fn median(samples: &[f64]) -> f64 {
+pub fn median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     let half = sorted.len() / 2;
@@ -22,21 +22,21 @@ pub(crate) fn median(samples: &[f64]) -> f64 {
 /// The middle sample, or the lower of the two middle samples; 0 if there are no samples. Unlike an ordinary
 /// median, the result is always one of the samples. For the step times of runs, it is the step time of the
 /// median run, so headlines agree with the tables, which show the median run.
-pub(crate) fn lower_median(samples: &[f64]) -> f64 {
+pub fn lower_median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
 }
 
 /// The median absolute deviation, scaled to estimate the standard deviation.
-pub(crate) fn median_deviation(samples: &[f64]) -> f64 {
+pub fn median_deviation(samples: &[f64]) -> f64 {
     let middle = median(samples);
     let distances: Vec<f64> = samples.iter().map(|sample| (sample - middle).abs()).collect();
     TO_STANDARD * median(&distances)
 }
 
 /// The largest difference between two samples; 0 if there are no samples.
-pub(crate) fn range(samples: &[f64]) -> f64 {
+pub fn range(samples: &[f64]) -> f64 {
     let least = samples.iter().copied().fold(f64::INFINITY, f64::min);
     let most = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     (most - least).max(0.0)

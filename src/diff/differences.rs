@@ -54,7 +54,7 @@ impl TraceDiff {
 
     /// Whether a node shows a difference between the programs: its calls have no same-named counterpart, and
     /// not merely because one trace recorded less.
-    pub(crate) fn is_difference(&self, node: MergedNode) -> bool {
+    pub fn is_difference(&self, node: MergedNode) -> bool {
         Side::BOTH.iter().any(|&side| {
             node.call(side).is_some_and(|call| {
                 !self.relation(side, call).is_common() && self.is_structure(side, call)

@@ -111,7 +111,7 @@ fn launch_of(launched: Category) -> &'static str {
 }
 
 /// The name of a call without anything that may differ between two runs of the same code.
-pub(crate) fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
+pub fn normalise(kind: CallKind, name: &str) -> Cow<'_, str> {
     match kind {
         CallKind::Runtime => runtime_name(name),
         CallKind::Frame => frame_name(name),
@@ -170,7 +170,7 @@ fn frame_name(name: &str) -> Cow<'_, str> {
 
 /// The name of a frame without the install folder of its file. `normalise` returns the same result for the names with
 /// and without the folder. `/home/me/project/train/loop.py(12): step` → `train/loop.py(12): step`.
-pub(crate) fn portable_frame(name: &str) -> Cow<'_, str> {
+pub fn portable_frame(name: &str) -> Cow<'_, str> {
     let Some((file, _)) = split_frame(name) else { return without_addresses(name) };
     let kept = ["/site-packages/", "/dist-packages/", "/lib/python"];
     let from = match kept.iter().find_map(|marker| file.rfind(marker)) {

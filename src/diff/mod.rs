@@ -48,7 +48,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 use confidence::Confidences;
 use crossing::Crossing;
 use keys::Keys;
-pub(crate) use keys::{normalise as plain_name, portable_frame};
+#[doc(hidden)]
+pub use keys::{normalise as plain_name, portable_frame};
 use outline::{ArgumentIds, Outline};
 use pairing::Pairing;
 use plain_names::PlainNames;

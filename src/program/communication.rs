@@ -21,7 +21,7 @@ pub(crate) enum Evidence {
 /// The op and kernel names in a trace that indicate communication. A trace has many calls but few
 /// names, so each name is checked once.
 #[derive(Debug, Clone)]
-pub(crate) struct Communication {
+pub struct Communication {
     /// For each string in a trace, whether it names a communication op and whether it names a
     /// communication kernel.
     ops: Vec<bool>,
@@ -30,7 +30,7 @@ pub(crate) struct Communication {
 
 impl Communication {
     /// Checks the names of all ops and kernels.
-    pub(crate) fn of(trace: &Trace) -> Communication {
+    pub fn of(trace: &Trace) -> Communication {
         let mut known = vec![(false, false); trace.texts().len()];
         let (mut ops, mut kernels) = (vec![false; known.len()], vec![false; known.len()]);
         for event in trace.events() {
@@ -60,7 +60,7 @@ impl Communication {
     }
 
     /// Whether a call is communication: see [`Communication::evidence`].
-    pub(crate) fn is(&self, tree: &CallTree, call: CallId) -> bool {
+    pub fn is(&self, tree: &CallTree, call: CallId) -> bool {
         self.evidence(tree, call).is_some()
     }
 

@@ -229,7 +229,7 @@ impl fmt::Display for Damage {
 }
 
 /// `1 event`, `3 events`, `2 launches`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
+pub fn counted(count: u64, what: &str) -> String {
     let plural = if what.ends_with("ch") { "es" } else { "s" };
     format!("{count} {what}{}", if count == 1 { "" } else { plural })
 }

@@ -16,7 +16,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    pub(crate) fn of(trees: PerSide<&CallTree>) -> Measure {
+    pub fn of(trees: PerSide<&CallTree>) -> Measure {
         let gpu = Side::BOTH.iter().any(|&side| {
             let tree = trees[side];
             tree.roots().any(|root| tree.is_gpu_path(root))
@@ -33,7 +33,7 @@ impl Measure {
     }
 
     /// The measured calls of a tree, in preorder.
-    pub(crate) fn calls(self, tree: &CallTree) -> impl Iterator<Item = CallId> {
+    pub fn calls(self, tree: &CallTree) -> impl Iterator<Item = CallId> {
         let wanted = match self {
             Measure::GpuTime => CallKind::Gpu,
             Measure::HostSelfTime => CallKind::Op,
@@ -68,7 +68,7 @@ impl Measure {
         }
     }
 
-    pub(crate) fn time(self, tree: &CallTree, call: CallId) -> Nanos {
+    pub fn time(self, tree: &CallTree, call: CallId) -> Nanos {
         match self {
             Measure::GpuTime => tree.duration(call),
             Measure::HostSelfTime => op_self_time(tree, call),

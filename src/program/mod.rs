@@ -44,9 +44,11 @@ mod words;
 pub use annotations::{Annotation, Batch, Meaning, annotations};
 pub use batch_class::BatchClass;
 pub use captures::{CaptureSource, Captures};
-pub(crate) use communication::Communication;
+#[doc(hidden)]
+pub use communication::Communication;
 pub use damage::Damage;
-pub(crate) use damage::counted;
+#[doc(hidden)]
+pub use damage::counted;
 pub use evidence::Evidence;
 pub use footing::{Footing, LOST_LAUNCHES, Obstacle};
 pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
@@ -58,7 +60,8 @@ pub use model::{Architecture, Found, Model};
 pub use phase::Phase;
 pub use phases::Phases;
 pub use platform::{Platform, Vendor};
-pub(crate) use query::extend_chain;
+#[doc(hidden)]
+pub use query::extend_chain;
 pub use query::{Glob, Part, Progress, Query, Segment, Word, is_near, nearest};
 pub use repeats::RepeatDetection;
 pub use selection::{Selection, StepRange};
@@ -150,7 +153,7 @@ impl Program {
         self.steps();
     }
 
-    pub(crate) fn communication(&self) -> &Communication {
+    pub fn communication(&self) -> &Communication {
         self.communication.get_or_init(|| Communication::of(self.tree.trace()))
     }
 }

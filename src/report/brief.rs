@@ -86,20 +86,21 @@ fn text(report: &Report, most: usize) -> String {
 }
 
 /// A brief that is being written.
-pub(crate) struct Brief {
-    pub(crate) text: String,
+pub struct Brief {
+    /// The lines so far.
+    pub text: String,
 }
 
 impl Brief {
     /// A brief with only its version.
-    pub(crate) fn begin() -> Brief {
+    pub fn begin() -> Brief {
         let mut brief = Brief { text: String::new() };
         brief.line("brief_version", &VERSION.to_string());
         brief
     }
 
     /// Adds a line to the brief, unless the value is empty.
-    pub(crate) fn line(&mut self, key: &str, value: &str) {
+    pub fn line(&mut self, key: &str, value: &str) {
         if !value.is_empty() {
             self.text.extend([key, ": ", value, "\n"]);
         }
@@ -114,7 +115,7 @@ fn side_key(side: Side) -> &'static str {
 }
 
 /// A value in one line, shortened to `longest` characters.
-pub(crate) fn short(text: &str, longest: usize) -> String {
+pub fn short(text: &str, longest: usize) -> String {
     shorten(&one_line(text), longest).into_owned()
 }
 

@@ -40,8 +40,8 @@ mod xlsx;
 
 #[cfg(feature = "arrow")]
 pub use arrow::{ArrowReader, ArrowTable, column_name};
-#[cfg(feature = "parquet")]
-pub(crate) use brief::{Brief, short};
+#[doc(hidden)]
+pub use brief::{Brief, short};
 pub use brief::{LONGEST_BRIEF, write_brief};
 pub use csv::{CsvTexts, write_csv, write_csv_with};
 pub use emit::{Emit, Existing, ReportOptions, TableFormat};
@@ -66,9 +66,8 @@ pub use text::{
     Action, CauseLine, Layer, Line, Narrative, cause_lines, evidence, node_name,
     sentence as verdict,
 };
-#[cfg(feature = "cli")]
-pub(crate) use text::{Unit, one_line, shorten, times};
-pub(crate) use text::{Width, code, plain};
+#[doc(hidden)]
+pub use text::{Unit, Width, code, one_line, plain, shorten, times};
 pub use unfinished::Unfinished;
 
 use crate::analysis::Analysis;

@@ -28,7 +28,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 }
 
 /// An object that cannot be opened.
-pub(crate) struct Opening(PathBuf);
+pub struct Opening(PathBuf);
 
 impl Opening {
     pub(super) fn ahead(&self) -> u64 {
@@ -49,7 +49,7 @@ pub(super) fn is_pinned(_: &Stored) -> bool {
 }
 
 /// An object that cannot be written.
-pub(crate) struct Creating(PathBuf);
+pub struct Creating(PathBuf);
 
 impl Creating {
     pub(super) fn wait(self) -> Result<Created> {

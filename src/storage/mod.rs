@@ -18,27 +18,28 @@ use std::sync::LazyLock;
 
 /// Metadata of a file or object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stored {
+pub struct Stored {
     /// Path or address of the file or object.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Size in bytes.
-    pub(crate) size: u64,
+    pub size: u64,
     /// A value that changes whenever the content does: the modification time in ns for a file, or
     /// the ETag for an object.
-    pub(crate) version: String,
+    pub version: String,
 }
 
 /// A file or object that is being opened. The first bytes of an object have already been requested.
-pub(crate) enum Opening {
+pub enum Opening {
     /// A local file, which is opened only when it is read.
     Local(PathBuf),
+    /// An object.
     Remote(Box<remote::Opening>),
 }
 
 impl Opening {
     /// Number of bytes that were requested in advance and that occupy memory now or will do so
     /// soon.
-    pub(crate) fn ahead(&self) -> u64 {
+    pub fn ahead(&self) -> u64 {
         match self {
             Opening::Local(_) => 0,
             Opening::Remote(opening) => opening.ahead(),
@@ -49,7 +50,7 @@ impl Opening {
     ///
     /// # Errors
     /// Fails if the file or object cannot be opened, or if an object is not the requested version.
-    pub(crate) fn open(self) -> Result<Box<dyn Read + Send>> {
+    pub fn open(self) -> Result<Box<dyn Read + Send>> {
         match self {
             Opening::Local(path) => local::open(&path),
             Opening::Remote(opening) => opening.open(),
@@ -58,7 +59,7 @@ impl Opening {
 }
 
 /// A file or object that is being written.
-pub(crate) enum Creating {
+pub enum Creating {
     /// A write to a local file; this write has already finished.
     Done(Result<Created>),
     /// A write to a remote object.
@@ -70,7 +71,7 @@ impl Creating {
     ///
     /// # Errors
     /// Fails if the file or object cannot be written.
-    pub(crate) fn wait(self) -> Result<Created> {
+    pub fn wait(self) -> Result<Created> {
         match self {
             Creating::Done(created) => created,
             Creating::Remote(creating) => creating.wait(),
@@ -80,7 +81,7 @@ impl Creating {
 
 /// Whether [`begin_create`] wrote anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Created {
+pub enum Created {
     /// The file did not exist and was written.
     New,
     /// The file already existed and was left unchanged.
@@ -95,14 +96,14 @@ const SCHEMES: [&str; 7] =
 const REQUESTS: usize = 32;
 
 /// Whether a path is an object storage address or a web server address.
-pub(crate) fn is_remote(path: &Path) -> bool {
+pub fn is_remote(path: &Path) -> bool {
     path.to_str().is_some_and(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
 }
 
 /// Runs `work`, which reads from `folder` in parallel. Local files are read in the default thread
 /// pool. Objects are read in a pool with more threads than there are cores, because these threads
 /// mostly wait for the network.
-pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -> T {
+pub fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -> T {
     static WAITING: LazyLock<Option<ThreadPool>> =
         LazyLock::new(|| ThreadPoolBuilder::new().num_threads(REQUESTS).build().ok());
     match is_remote(folder).then(|| WAITING.as_ref()).flatten() {
@@ -115,7 +116,7 @@ pub(crate) fn at_once<T: Send>(folder: &Path, work: impl FnOnce() -> T + Send) -
 ///
 /// # Errors
 /// Fails if the folder cannot be listed.
-pub(crate) fn list(folder: &Path) -> Result<Vec<Stored>> {
+pub fn list(folder: &Path) -> Result<Vec<Stored>> {
     if is_remote(folder) { remote::list(folder) } else { local::list(folder) }
 }
 
@@ -123,7 +124,7 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<Stored>> {
 ///
 /// # Errors
 /// Fails if the file or object does not exist or cannot be accessed.
-pub(crate) fn stat(path: &Path) -> Result<Stored> {
+pub fn stat(path: &Path) -> Result<Stored> {
     if is_remote(path) { remote::stat(path) } else { local::stat(path) }
 }
 
@@ -131,13 +132,13 @@ pub(crate) fn stat(path: &Path) -> Result<Stored> {
 ///
 /// # Errors
 /// Fails if the file or object cannot be opened.
-pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
+pub fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     if is_remote(path) { remote::open(path) } else { local::open(path) }
 }
 
 /// Starts opening a given version of a file or object. The first bytes of an object are requested
 /// immediately. The version of a local file is not checked.
-pub(crate) fn begin(stored: &Stored) -> Opening {
+pub fn begin(stored: &Stored) -> Opening {
     if is_remote(&stored.path) {
         Opening::Remote(Box::new(remote::begin(stored)))
     } else {
@@ -146,7 +147,7 @@ pub(crate) fn begin(stored: &Stored) -> Opening {
 }
 
 /// Whether [`begin`] reads exactly the requested version, so that no other check is needed.
-pub(crate) fn is_pinned(stored: &Stored) -> bool {
+pub fn is_pinned(stored: &Stored) -> bool {
     is_remote(&stored.path) && remote::is_pinned(stored)
 }
 
@@ -154,12 +155,12 @@ pub(crate) fn is_pinned(stored: &Stored) -> bool {
 ///
 /// # Errors
 /// Fails if an existing folder cannot be listed.
-pub(crate) fn list_or_nothing(folder: &Path) -> Result<Vec<Stored>> {
+pub fn list_or_nothing(folder: &Path) -> Result<Vec<Stored>> {
     if is_remote(folder) || folder.exists() { list(folder) } else { Ok(Vec::new()) }
 }
 
 /// Removes temporary files that killed writers left in a local folder.
-pub(crate) fn remove_stale(folder: &Path) {
+pub fn remove_stale(folder: &Path) {
     if !is_remote(folder) {
         local::remove_stale(folder);
     }
@@ -169,13 +170,13 @@ pub(crate) fn remove_stale(folder: &Path) {
 ///
 /// # Errors
 /// Fails if the file or object cannot be read.
-pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>> {
     if is_remote(path) { remote::read(path) } else { local::read(path) }
 }
 
 /// Starts writing a new file or object. An existing file or object is never overwritten. Local
 /// files are written before the function returns.
-pub(crate) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
+pub fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
     if is_remote(path) {
         Creating::Remote(remote::begin_create(path, bytes))
     } else {
@@ -187,7 +188,7 @@ pub(crate) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
 ///
 /// # Errors
 /// Fails if the file or object cannot be written.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     if is_remote(path) { remote::replace(path, bytes) } else { local::replace(path, bytes) }
 }
 
@@ -207,12 +208,12 @@ pub fn write_file(path: impl AsRef<Path>, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// Fails if the file cannot be created.
-pub(crate) fn create_file(path: &Path) -> std::io::Result<std::fs::File> {
+pub fn create_file(path: &Path) -> std::io::Result<std::fs::File> {
     local::create_file(path)
 }
 
 /// The error for an existing file that tracetree did not write and would have to replace.
-pub(crate) fn foreign(path: &Path) -> Error {
+pub fn foreign(path: &Path) -> Error {
     Error::new(ErrorKind::Usage, path, "already exists and was not written by tracetree")
         .remedy("choose another folder with -o, move the file, or overwrite it with --force")
 }
@@ -221,6 +222,6 @@ pub(crate) fn foreign(path: &Path) -> Error {
 ///
 /// # Errors
 /// Fails if the file cannot be read or the object cannot be written.
-pub(crate) fn upload(file: &Path, address: &Path) -> Result<()> {
+pub fn upload(file: &Path, address: &Path) -> Result<()> {
     remote::upload(file, address)
 }

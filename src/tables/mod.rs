@@ -29,7 +29,8 @@ mod runs;
 mod same_kernels;
 mod step_pairs;
 mod steps;
-pub(crate) mod table;
+#[doc(hidden)]
+pub mod table;
 mod tallies;
 mod uid_map;
 mod unique_args;

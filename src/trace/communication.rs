@@ -60,7 +60,7 @@ const OF_OPS: [&str; 7] = [
 const LAYS_OUT: [&str; 3] = ["copyin", "copyout", "chunkcat"];
 
 /// Whether a kernel with this name communicates with other ranks.
-pub(crate) fn is_communication_kernel(name: &str) -> bool {
+pub fn is_communication_kernel(name: &str) -> bool {
     let name = squeezed(without_return_type(name));
     name.starts_with(ASCEND) || holds_any(&name, &OF_BOTH) || holds_any(&name, &OF_KERNELS)
 }

@@ -23,7 +23,8 @@ mod texts;
 mod time;
 mod unpack;
 
-pub(crate) use by_name::ByName;
+#[doc(hidden)]
+pub use by_name::ByName;
 pub use capture_files::{CAPTURE_FOLDER, CaptureFile};
 pub(crate) use captured::{Graft, GraftedCall};
 pub use captured_call::{CapturedAs, CapturedCall};
@@ -32,7 +33,9 @@ pub use category::Category;
 pub use columns::{
     Argument, Arguments, FlowEnd, FlowPoint, Grid, Message, Sequence, Stream, Thread, Trace,
 };
-pub(crate) use communication::{is_communication_kernel, is_communication_op};
+#[doc(hidden)]
+pub use communication::is_communication_kernel;
+pub(crate) use communication::is_communication_op;
 pub(crate) use digits::{push_fixed, push_whole};
 pub use header::{Device, Distributed, Header, Recorder};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
@@ -40,12 +43,13 @@ pub use losses::Losses;
 pub use memory::{MemoryDevice, MemoryEvent};
 pub use notes::{Note, Notes};
 pub use pattern::Pattern;
-#[cfg(feature = "model")]
-pub(crate) use reader::nanos;
+#[doc(hidden)]
+pub use reader::nanos;
 pub use reader::{ReadOptions, ReadProgress};
 pub use spans::busy_time;
 pub(crate) use spans::newly_busy;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;
-pub(crate) use unpack::unpack;
+#[doc(hidden)]
+pub use unpack::unpack;

@@ -12,7 +12,7 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// Returns whether the source is compressed, and its decompressed bytes. Reads at most `most` + 1
 /// decompressed bytes, so if the result is longer than `most`, the source exceeds the limit.
-pub(crate) fn unpack(source: impl Read, most: u64) -> (bool, io::Result<Vec<u8>>) {
+pub fn unpack(source: impl Read, most: u64) -> (bool, io::Result<Vec<u8>>) {
     let mut source = BufReader::new(source);
     let (is_gzip, is_zstd) = match source.fill_buf() {
         Ok(start) => (start.starts_with(&GZIP_MAGIC), start.starts_with(&ZSTD_MAGIC)),

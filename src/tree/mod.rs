@@ -33,7 +33,8 @@ pub(crate) use descent::Descent;
 pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
-pub(crate) use stored::StoredTree;
+#[doc(hidden)]
+pub use stored::StoredTree;
 pub(crate) use stretches::Stretches;
 
 use crate::trace::{
@@ -47,7 +48,7 @@ pub const UNLINKED: &str = "(launch not in trace)";
 /// Id of a call in one tree: its position in preorder, counted from 0. Ids from different trees
 /// cannot be compared with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(pub(crate) u32);
+pub struct CallId(pub u32);
 
 impl CallId {
     /// Position in preorder.
@@ -79,7 +80,8 @@ const NONE: u32 = u32::MAX;
 
 /// Whether a runtime call with this name launches a captured graph: `cudaGraphLaunch`,
 /// `hipGraphLaunch`, ….
-pub(crate) fn names_graph_launch(name: &str) -> bool {
+#[doc(hidden)]
+pub fn names_graph_launch(name: &str) -> bool {
     holds_word(name, "GraphLaunch")
 }
 
@@ -292,7 +294,7 @@ impl CallTree {
 
     /// The first call in preorder after the subtree of a call, which may be past the end of the
     /// tree.
-    pub(crate) fn end(&self, call: CallId) -> CallId {
+    pub fn end(&self, call: CallId) -> CallId {
         CallId(self.ends[call.index()])
     }
 

@@ -1,7 +1,7 @@
 //! `tracetree diff BASE NEW`: compares two traces, or two folders of ranks.
 
 use super::diff_args::DiffArgs;
-#[cfg(feature = "parquet")]
+#[cfg(feature = "fleet")]
 use super::fleet;
 use super::format::Format;
 use super::only::Only;
@@ -9,9 +9,9 @@ use super::output::Console;
 use super::{Outcome, load, mistakes, summary};
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
-#[cfg(feature = "parquet")]
+#[cfg(feature = "fleet")]
 use tracetree_fleet::is_folder;
-use tracetree_gate::{self, run_files};
+use tracetree_gate::{Outcome as GateOutcome, run_files};
 use tracetree::report::{
     ReportOptions, one_line, was_interrupted, write_brief, write_csv_with, write_markdown,
     write_summary,
@@ -38,9 +38,9 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
             let message = "--only describes two traces, not folders of ranks";
             Err(Error::new(ErrorKind::Usage, baseline, message).remedy("pass two traces"))
         }
-        #[cfg(feature = "parquet")]
+        #[cfg(feature = "fleet")]
         (true, true) => fleet::run(args, PerSide::new(baseline, candidate), console),
-        #[cfg(not(feature = "parquet"))]
+        #[cfg(not(feature = "fleet"))]
         (true, true) => Err(Error::left_out("the comparison of folders")),
         (false, false) => {
             run_pair(args, PerSide::new(vec![baseline.clone()], vec![candidate.clone()]), console)
@@ -50,7 +50,7 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     }
 }
 
-#[cfg(not(feature = "parquet"))]
+#[cfg(not(feature = "fleet"))]
 fn is_folder(path: &Path) -> bool {
     path.is_dir()
 }
@@ -123,14 +123,14 @@ fn run_pair(
     }
     let differs = args.exit_code && summary.points_of_difference > 0;
     let limits = check_limits(args, analysis, console);
-    let is_passed = limits == gate::Outcome::Pass;
+    let is_passed = limits == GateOutcome::Pass;
     Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })
 }
 
 /// Checks each limit of `--fail-on` and prints the result to stderr. If one result is "exceeded" and another is
 /// "inconclusive", the exit code is that of "exceeded".
-fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> gate::Outcome {
-    let mut worst = gate::Outcome::Pass;
+fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> GateOutcome {
+    let mut worst = GateOutcome::Pass;
     for limit in &args.fail_on {
         let checked = limit.check(analysis);
         for message in &checked.messages {

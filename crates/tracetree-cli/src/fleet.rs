@@ -12,7 +12,7 @@ use tracetree::analysis::StepMeans;
 use tracetree_fleet::{
     Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, RankRow, SoFar, map_all,
 };
-use tracetree_gate;
+use tracetree_gate::Outcome as GateOutcome;
 use tracetree::report::Emit;
 use tracetree::trace::Nanos;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};
@@ -158,18 +158,18 @@ fn outcome(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> Outcome {
     }
     let differs = args.exit_code && fleet.ranks.iter().any(|rank| rank.points_of_difference > 0);
     let limits = check_limits(fleet, args, console);
-    let is_passed = limits == gate::Outcome::Pass;
+    let is_passed = limits == GateOutcome::Pass;
     if is_passed && differs { Outcome::Differences } else { limits.into() }
 }
 
 /// Checks each rank against the limits of `--fail-on`. If no limit is exceeded but a pair could not be fully
 /// compared, the result is inconclusive.
-fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> gate::Outcome {
+fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> GateOutcome {
     let (mut exceeded, mut unknown) = (Vec::new(), Vec::new());
     for limit in &args.fail_on {
         for rank in fleet.ranks.iter().filter(|rank| rank.status == "ok") {
             let checked = limit.check_means(means_of(rank));
-            if checked.outcome == gate::Outcome::Fail {
+            if checked.outcome == GateOutcome::Fail {
                 let messages = checked.messages.join("; ");
                 exceeded.push(format!("--fail-on {limit}: {}: {messages}", rank.folder));
             }
@@ -180,9 +180,9 @@ fn check_limits(fleet: &Fleet, args: &DiffArgs, console: &mut Console) -> gate::
         unknown.extend(odd.map(|pair| format!("--fail-on: {} is {}", pair.name(), pair.status)));
     }
     let outcome = match (exceeded.is_empty(), unknown.is_empty()) {
-        (false, _) => gate::Outcome::Fail,
-        (true, false) => gate::Outcome::Inconclusive,
-        (true, true) => gate::Outcome::Pass,
+        (false, _) => GateOutcome::Fail,
+        (true, false) => GateOutcome::Inconclusive,
+        (true, true) => GateOutcome::Pass,
     };
     say_some(exceeded.into_iter().chain(unknown), "see ranks.csv", console);
     outcome

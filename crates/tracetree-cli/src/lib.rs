@@ -6,7 +6,7 @@
 //! feature `cli` enables this module.
 
 #![cfg_attr(
-    not(all(feature = "parquet", feature = "model")),
+    not(all(feature = "fleet", feature = "model")),
     allow(dead_code, reason = "fleets and model-diff use more of the shared modules")
 )]
 
@@ -19,11 +19,11 @@ mod emit;
 mod escape;
 mod examples;
 mod explain;
-#[cfg(feature = "parquet")]
+#[cfg(feature = "fleet")]
 mod fleet;
-#[cfg(feature = "parquet")]
+#[cfg(feature = "fleet")]
 mod fleet_command;
-#[cfg(feature = "parquet")]
+#[cfg(feature = "fleet")]
 mod fleet_summary;
 mod format;
 mod gate;
@@ -31,7 +31,7 @@ mod headings;
 mod history;
 mod info;
 mod info_text;
-#[cfg(not(all(feature = "parquet", feature = "model")))]
+#[cfg(not(all(feature = "fleet", feature = "model")))]
 mod left_out;
 mod limit;
 mod load;
@@ -126,10 +126,10 @@ enum Command {
     /// Record, show or update a gate's baseline.
     Baseline(gate::BaselineArgs),
     /// Compare the ranks of a job, on one machine or on many.
-    #[cfg(feature = "parquet")]
+    #[cfg(feature = "fleet")]
     Fleet(fleet_command::FleetArgs),
     /// Compare the ranks of a job (not in this build; build with `--features full`).
-    #[cfg(not(feature = "parquet"))]
+    #[cfg(not(feature = "fleet"))]
     Fleet(left_out::AnyArgs),
     /// Compare two memory snapshots (torch.cuda.memory._dump_snapshot) by Python stack.
     Memory(memory::MemoryArgs),
@@ -246,9 +246,9 @@ impl Command {
             Command::WhatIf(args) => what_if::run(args, console),
             Command::Gate(args) => gate::run(args, console),
             Command::Baseline(args) => gate::run_baseline(args, console),
-            #[cfg(feature = "parquet")]
+            #[cfg(feature = "fleet")]
             Command::Fleet(args) => fleet_command::run(args, console),
-            #[cfg(not(feature = "parquet"))]
+            #[cfg(not(feature = "fleet"))]
             Command::Fleet(_) => Err(tracetree::Error::left_out("fleet")),
             Command::Memory(args) => memory::run(args, console),
             Command::History(args) => history::run(args, console),

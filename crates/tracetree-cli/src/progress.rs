@@ -138,6 +138,7 @@ impl Bars {
             Stage::Building => self.spin("building the call trees"),
             Stage::Aligning => self.spin("aligning the call trees"),
             Stage::Accounting => self.spin("attributing the time"),
+            _ => {}
         }
     }
 

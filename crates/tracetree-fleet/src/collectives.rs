@@ -15,7 +15,7 @@
 
 use super::matching::{self, Group, Kernel};
 use tracetree::analysis::robust::median;
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 use tracetree::program::Communication;
 use tracetree::trace::{EventId, Nanos, TextId};
 use tracetree::tree::{CallId, CallKind, CallTree};

@@ -4,7 +4,7 @@ use super::collectives::Collectives;
 use super::role;
 use super::shard::{Cause, Change, Facts, Part, PartKind, Step, Sum};
 use tracetree::analysis::{Analysis, PlacePair, StepPlace};
-use tracetree::comparison::Comparison;
+use tracetree::Comparison;
 use tracetree::program::Communication;
 use tracetree::side::{PerSide, Side};
 use tracetree::trace::{Nanos, Note, Notes, is_communication_kernel};

@@ -1,7 +1,7 @@
 //! Reads the heads of the traces in a folder: rank, world size, device, and the step in the file name.
 
 use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::internal::storage::{self, Stored};
+use tracetree::storage::{self, Stored};
 use tracetree::trace::{Header, ReadOptions, Trace};
 use rayon::prelude::*;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use super::reduce::Counts;
 use super::rows::{CauseRow, CollectiveRow, OutlierRow, RankRow, Spread, StepRow};
 use super::stats::{Quantiles, outliers};
 use tracetree::analysis::robust::median;
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 use tracetree::program::counted;
 use tracetree::report::{
     FleetCauseLine, FleetDot, FleetLast, FleetOutlierRow, FleetOutliers, FleetPage, FleetRankLine,

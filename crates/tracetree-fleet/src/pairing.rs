@@ -133,7 +133,7 @@ fn singles(side: Side, all: &[Head], left: &[&Head]) -> Vec<Single> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tracetree::internal::storage::Stored;
+    use tracetree::storage::Stored;
 
     fn head(path: &str, rank: Option<i64>, step: Option<i64>) -> Head {
         let stored = Stored { path: path.into(), size: 1, version: String::new() };

@@ -7,13 +7,13 @@
 use super::heads::{self, Head};
 use super::pairing;
 use tracetree::analysis::{AnalysisOptions, Categories};
-use tracetree::comparison::ComparisonOptions;
+use tracetree::ComparisonOptions;
 use tracetree::diff::{Aliases, DiffOptions};
 use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::internal::escape::in_json;
+use tracetree::escape::in_json;
 use tracetree::program::{Phase, RepeatDetection, Selection, StepRange};
 use tracetree::side::{PerSide, Side};
-use tracetree::internal::storage::{self, Stored};
+use tracetree::storage::{self, Stored};
 use tracetree::trace::ReadOptions;
 use tracetree::tree::{Frames, TreeOptions};
 use serde::{Deserialize, Serialize};

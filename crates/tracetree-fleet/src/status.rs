@@ -90,6 +90,7 @@ pub(super) fn code_of(error: &Error) -> &'static str {
         ErrorKind::LimitExceeded => "LIMIT_EXCEEDED",
         ErrorKind::Cancelled => "CANCELLED",
         ErrorKind::Usage => "NOTHING_CHOSEN",
+        _ => "UNREADABLE",
     }
 }
 
@@ -100,7 +101,7 @@ pub(super) fn is_lasting(error: &Error) -> bool {
         | ErrorKind::NotATrace
         | ErrorKind::LimitExceeded
         | ErrorKind::Usage => true,
-        ErrorKind::Io | ErrorKind::Cancelled => false,
+        ErrorKind::Io | ErrorKind::Cancelled | _ => false,
     }
 }
 

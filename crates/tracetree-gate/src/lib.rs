@@ -22,9 +22,7 @@ pub use check::{Check, Checked, Finding, FindingSite, Floor, Gate, Outcome, Stat
 pub use history::{ChangePoint, History, HistoryFormat, Search, Series, change_points};
 pub use place::{Place, Site};
 pub use recording::{Captured, Range, Recorder, Recording, RunFacts, Setup};
-pub use render::GateFormat;
-#[cfg(feature = "cli")]
-pub(crate) use render::Layout;
+pub use render::{GateFormat, Layout};
 pub use rules::{
     Allow, Budget, Date, FailOn, Inconclusive, Limit, MemoryMeasure, MemoryRule, Rule, Rules,
     Scope, Severity, StepMeasure, StructureRule, TimeMeasure, TimeRule,

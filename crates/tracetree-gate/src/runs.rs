@@ -93,7 +93,8 @@ impl Recorder {
         let open = |(file, options): (&PathBuf, &ReadOptions)| -> Result<Opened> {
             let options = options.clone().without_flows();
             let trace = Arc::new(Trace::open_with(file, &options)?);
-            let quietly = ReadOptions { progress: None, ..options };
+            let mut quietly = options;
+            quietly.progress = None;
             let captures = captures.open(&trace, Some(file), &quietly)?;
             Ok((trace, captures, quietly))
         };

@@ -3,7 +3,7 @@
 
 use super::compare::{Row, percent};
 use super::status::Status;
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 use tracetree::trace::Nanos;
 
 /// Maximum number of contributors to the error in a report.

@@ -13,7 +13,7 @@
 //! launch, and so on. Comparing starts rounded to whole microseconds would not work: two rows of one launch that
 //! round to different values would be counted twice.
 
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 use std::collections::BTreeMap;
 
 use super::kernel_type::KernelType;

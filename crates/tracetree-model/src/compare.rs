@@ -1,6 +1,6 @@
 //! Compares a prediction with a profile. The result has one row per kernel type, largest first.
 
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 use std::collections::BTreeSet;
 
 use super::forward_passes::ForwardPasses;

@@ -19,7 +19,7 @@ use super::input;
 use super::kernel_type::KernelType;
 use super::quantity::Quantity;
 use super::scenario::ModelComparison;
-use tracetree::internal::condition::{self, Condition, Relation};
+use tracetree::condition::{self, Condition, Relation};
 use tracetree::error::{Error, Result};
 
 /// A condition under which the gate fails.

@@ -1,7 +1,7 @@
 //! Reads and decompresses a file. Gzip is detected by the first bytes of the file, not by the file name.
 
 use tracetree::error::{Error, ErrorKind, Place, Result};
-use tracetree::internal::escape;
+use tracetree::escape;
 use tracetree::trace::unpack;
 use std::fs::File;
 use std::path::Path;

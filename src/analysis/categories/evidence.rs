@@ -57,7 +57,7 @@ impl CategoryTable {
 
 /// The category of every measured event in a single trace.
 #[derive(Debug, Clone)]
-pub(crate) struct TraceCategories<'c> {
+pub struct TraceCategories<'c> {
     categories: &'c Categories,
     measure: Measure,
     column: Vec<EventCategory>,
@@ -65,7 +65,7 @@ pub(crate) struct TraceCategories<'c> {
 
 impl<'c> TraceCategories<'c> {
     /// Classifies the events of one tree.
-    pub(crate) fn of(
+    pub fn of(
         program: &Program,
         measure: Measure,
         categories: &'c Categories,
@@ -79,17 +79,17 @@ impl<'c> TraceCategories<'c> {
     }
 
     /// The category of a measured call; calls that are not measured are unclassified.
-    pub(crate) fn category(&self, tree: &CallTree, call: CallId) -> EventCategory {
+    pub fn category(&self, tree: &CallTree, call: CallId) -> EventCategory {
         let slot = self.measure.slot(tree, call);
         slot.map_or(NOTHING, |slot| self.column[slot])
     }
 
-    pub(crate) fn label(&self, id: CategoryId) -> &'c str {
+    pub fn label(&self, id: CategoryId) -> &'c str {
         self.categories.name(id)
     }
 
     /// The category name of a measured call; `unclassified` for calls that are not measured.
-    pub(crate) fn name(&self, tree: &CallTree, call: CallId) -> &'c str {
+    pub fn name(&self, tree: &CallTree, call: CallId) -> &'c str {
         self.label(self.category(tree, call).id)
     }
 }

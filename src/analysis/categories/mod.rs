@@ -22,9 +22,9 @@ mod names;
 mod rules;
 mod same_kernels;
 
-pub(crate) use evidence::TraceCategories;
+pub use evidence::TraceCategories;
 pub(super) use evidence::{CategoryTable, OPTIMIZER_FRAME};
-pub(crate) use names::AUTOGRAD_PREFIX;
+pub use names::AUTOGRAD_PREFIX;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::side::Side;

@@ -17,7 +17,7 @@ const GENERATED: [&str; 7] = ["poi", "red", "per", "for", "spl", "unk", FUSED];
 /// Words in the names of compiler-generated template kernels.
 const TEMPLATES: [&str; 1] = ["tem"];
 /// Name prefix of the ops that run nodes in the autograd graph.
-pub(crate) const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
+pub const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
 
 /// The kind of call or event that a name belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -83,7 +83,7 @@ pub struct Change {
 
 impl Change {
     /// What usually causes such a change; empty if there is no usual cause.
-    pub(crate) fn usual(&self) -> &'static str {
+    pub fn usual(&self) -> &'static str {
         // If a recording change has nodes, the recordings contain different layers, which has no usual cause.
         // All other recording changes come from profiler options.
         if self.kind == ChangeKind::Recording && !self.nodes.is_empty() {

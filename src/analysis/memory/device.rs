@@ -36,7 +36,7 @@ impl fmt::Display for MemoryPlace {
 }
 
 /// `275.6 MB`, `−3 B`.
-pub(crate) fn bytes(count: i64) -> String {
+pub fn bytes(count: i64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     let (sign, size) = (if count < 0 { "−" } else { "" }, count.unsigned_abs());
     let unit = UNITS.into_iter().find(|(unit, _)| size >= *unit);

@@ -20,7 +20,7 @@ mod timeline;
 mod usage;
 
 pub use device::MemoryPlace;
-pub(crate) use device::bytes;
+pub use device::bytes;
 pub(super) use leaks::Leak;
 pub use live::{LiveRow, LiveSet};
 pub use rows::{MemoryFigures, MemoryRow, MemorySource};

@@ -224,7 +224,7 @@ impl Analysis {
 
 /// Times and counts for `count` groups of measured `calls` in one tree. The function `group` maps a call to
 /// its group.
-pub(crate) fn group_figures(
+pub fn group_figures(
     (program, measure): (&Program, Measure),
     steps: &Steps,
     calls: impl Iterator<Item = CallId>,

@@ -17,7 +17,7 @@ mod site;
 mod trend;
 mod words;
 
-pub(crate) use distributions::two_tails;
+pub use distributions::two_tails;
 pub use family::{Family, Question};
 pub use judgement::{Judgement, Repeats, Thresholds, Verdict, Work};
 pub use places::Verdicts;

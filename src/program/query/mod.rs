@@ -202,7 +202,7 @@ impl Query {
 }
 
 /// Appends a module instance to the dotted path of the instances that enclose it.
-pub(crate) fn extend_chain(chain: &mut String, instance: &str) {
+pub fn extend_chain(chain: &mut String, instance: &str) {
     if !chain.is_empty() {
         chain.push('.');
     }

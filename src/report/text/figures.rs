@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// The unit of all times in one report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
+pub enum Unit {
     /// Microseconds.
     Micros,
     /// Milliseconds.
@@ -17,7 +17,7 @@ pub(crate) enum Unit {
 impl Unit {
     /// Chooses milliseconds if the larger total is at least one millisecond, otherwise
     /// microseconds.
-    pub(crate) fn fitting(totals: PerSide<Nanos>) -> Unit {
+    pub fn fitting(totals: PerSide<Nanos>) -> Unit {
         if totals.baseline.max(totals.candidate) < Nanos(1_000_000) {
             Unit::Micros
         } else {
@@ -26,7 +26,7 @@ impl Unit {
     }
 
     /// `µs` or `ms`.
-    pub(crate) fn label(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Unit::Micros => "µs",
             Unit::Millis => "ms",
@@ -34,7 +34,7 @@ impl Unit {
     }
 
     /// Formats a time in this unit with three decimals and without the unit.
-    pub(crate) fn show(self, time: Nanos) -> String {
+    pub fn show(self, time: Nanos) -> String {
         match self {
             Unit::Micros => format!("{:.3}", time.as_micros()),
             Unit::Millis => format!("{:.3}", time.as_millis()),
@@ -42,8 +42,7 @@ impl Unit {
     }
 
     /// Formats a time in this unit to the nanosecond and without the unit, so that figures add up exactly.
-    #[cfg(feature = "cli")]
-    pub(crate) fn show_exact(self, time: Nanos) -> String {
+    pub fn show_exact(self, time: Nanos) -> String {
         let (scale, digits) = match self {
             Unit::Micros => (1_000, 3),
             Unit::Millis => (1_000_000, 6),
@@ -55,7 +54,7 @@ impl Unit {
 
     /// Same as [`Unit::show`], but with an explicit sign: `+1.000`, `−1.000`, or `±0.000` for a time that rounds to
     /// zero.
-    pub(crate) fn show_signed(self, time: Nanos) -> String {
+    pub fn show_signed(self, time: Nanos) -> String {
         let shown = self.show(time.abs());
         let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));
         let sign = match (is_zero, time < Nanos::ZERO) {
@@ -68,7 +67,7 @@ impl Unit {
 }
 
 /// The ratio of two times, such as `1.32x`; empty if either time is zero or the ratio rounds to zero.
-pub(crate) fn times(time: PerSide<Nanos>) -> String {
+pub fn times(time: PerSide<Nanos>) -> String {
     let ratio = time.candidate.0 as f64 / time.baseline.0 as f64;
     if time.baseline > Nanos::ZERO && ratio >= 0.005 {
         format!("{ratio:.2}x")
@@ -94,7 +93,7 @@ pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
 
 /// Shortens a string to `room` characters by removing characters from the middle. More characters are kept at the end
 /// than at the start, because the end of a name is usually more informative (`…conv.py(458): forward`).
-pub(crate) fn shorten(text: &str, room: usize) -> Cow<'_, str> {
+pub fn shorten(text: &str, room: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= room {
         return Cow::Borrowed(text);
@@ -120,7 +119,6 @@ mod tests {
         assert_eq!(Unit::fitting(PerSide::default()).label(), "µs");
     }
 
-    #[cfg(feature = "cli")]
     #[test]
     fn exact_figures_have_every_nanosecond() {
         assert_eq!(Unit::Millis.show_exact(Nanos(12_498_000_037)), "12498.000037");

@@ -6,7 +6,7 @@ use crate::escape::one_line;
 
 /// Escapes text for Markdown and HTML, and puts it on a single line. The result may be used in table cells. Only the
 /// first `longest` characters are kept.
-pub(crate) fn plain(text: &str, longest: usize) -> String {
+pub fn plain(text: &str, longest: usize) -> String {
     let text = one_line(text);
     let mut shown = String::with_capacity(text.len());
     for letter in shorten(&text, longest).chars() {
@@ -24,7 +24,7 @@ pub(crate) fn plain(text: &str, longest: usize) -> String {
 
 /// Formats a name as a code span, which may be used in table cells. No character in the name can end the span.
 /// Returns an empty string for an empty name.
-pub(crate) fn code(name: &str, longest: usize) -> String {
+pub fn code(name: &str, longest: usize) -> String {
     if name.is_empty() {
         return String::new();
     }

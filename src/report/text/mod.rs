@@ -12,19 +12,20 @@ mod step_figures;
 mod verdict;
 mod wrap;
 
-pub(crate) use crate::escape::one_line;
+pub use crate::escape::one_line;
 #[cfg(feature = "html")]
 pub(crate) use causes::cause_sums;
 pub use causes::{CauseLine, cause_lines};
 #[cfg(feature = "html")]
 pub(crate) use figures::percent;
-pub(crate) use figures::{Unit, shorten, tensors, times};
+pub(crate) use figures::tensors;
+pub use figures::{Unit, shorten, times};
 pub use labels::node_name;
 #[cfg(feature = "html")]
 pub(super) use labels::{NamedBy, named_by};
-pub(crate) use markup::{code, plain};
+pub use markup::{code, plain};
 pub use narrative::{Action, Layer, Line, Narrative};
 #[cfg(feature = "html")]
 pub(super) use step_figures::Figures;
 pub use verdict::{evidence, sentence};
-pub(crate) use wrap::Width;
+pub use wrap::Width;

@@ -10,10 +10,9 @@ const UNITS: [&str; 10] =
 
 /// The line width of an output, and whether text that does not fit may be shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Width {
+pub enum Width {
     /// A screen with this many columns. Text that does not fit is shortened.
     // Only the command writes to screens.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code))]
     Screen(usize),
     /// A file or a program that reads the output. Lines have about this many columns, and nothing is omitted.
     Pipe(usize),
@@ -21,20 +20,20 @@ pub(crate) enum Width {
 
 impl Width {
     /// The number of columns per line. The value is at least 40, because the layouts need at least 40 columns.
-    pub(crate) fn columns(self) -> usize {
+    pub fn columns(self) -> usize {
         match self {
             Width::Screen(columns) | Width::Pipe(columns) => columns.max(40),
         }
     }
 
     /// Whether text is always printed in full.
-    pub(crate) fn is_whole(self) -> bool {
+    pub fn is_whole(self) -> bool {
         matches!(self, Width::Pipe(_))
     }
 
     /// Splits text into lines that are indented by `indent` columns. A screen shows at most `most` lines, and the last
     /// line ends with `…` if text was omitted.
-    pub(crate) fn lines(self, text: &str, indent: usize, most: usize) -> Vec<String> {
+    pub fn lines(self, text: &str, indent: usize, most: usize) -> Vec<String> {
         let room = self.columns().saturating_sub(indent).max(16);
         let mut lines = wrapped(text, room);
         if self.is_whole() {

@@ -70,7 +70,7 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
 }
 
 /// An object whose first bytes have been requested.
-pub(crate) struct Opening {
+pub struct Opening {
     path: PathBuf,
     begun: Result<(Service, io::Result<reader::Begun>)>,
 }
@@ -113,7 +113,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 }
 
 /// An object that is being written.
-pub(crate) struct Creating {
+pub struct Creating {
     path: PathBuf,
     begun: Result<(Service, io::Result<Pending<Answer<Created>>>)>,
 }

@@ -45,8 +45,7 @@ mod strings;
 mod threads;
 mod words;
 
-#[cfg(feature = "model")]
-pub(crate) use numbers::nanos;
+pub use numbers::nanos;
 pub use options::{ReadOptions, ReadProgress};
 
 use super::columns::Trace;

@@ -19,7 +19,7 @@ const POWERS: [u64; WORD + 1] =
 /// Digits after the third decimal place are rounded half away from zero, exponents are applied, and
 /// values that do not fit saturate. Returns `None` if the text is not a number (`NaN`, `inf`,
 /// `N/A`).
-pub(crate) fn nanos(text: &[u8]) -> Option<Nanos> {
+pub fn nanos(text: &[u8]) -> Option<Nanos> {
     plain_nanos(text).or_else(|| scaled(text, NANO_DIGITS)).map(Nanos)
 }
 

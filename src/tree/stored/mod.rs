@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 /// The columns that represent a tree in a file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct StoredTree {
+pub struct StoredTree {
     texts: Vec<String>,
     /// `pid`, `tid` and name of each thread.
     threads: Vec<[u32; 3]>,

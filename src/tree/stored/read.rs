@@ -13,7 +13,7 @@ impl StoredTree {
     ///
     /// # Errors
     /// The error describes the problem with the columns.
-    pub(crate) fn restored(self, source: &str) -> Result<CallTree, String> {
+    pub fn restored(self, source: &str) -> Result<CallTree, String> {
         let (calls, order) = self.checked()?;
         let mut trace = Trace { source: source.to_owned(), ..Trace::default() };
         let texts: Vec<TextId> = self.texts.iter().map(|text| trace.texts.intern(text)).collect();

@@ -7,7 +7,7 @@ use tracetree::analysis::robust::median;
 use crate::rows::{CauseRow, ChangeRow, Shared, Spread};
 use crate::shard::Cause;
 use crate::stats::FEWEST;
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 use tracetree::side::Side;
 use tracetree::trace::Nanos;
 use std::cmp::Reverse;

@@ -29,7 +29,7 @@ use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, SHARD_UNREADABLE, Status};
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::program::counted;
 use tracetree::side::{PerSide, Side};
-use tracetree::internal::storage;
+use tracetree::storage;
 use tracetree::trace::Nanos;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,7 @@ use tracetree::analysis::robust::median;
 use crate::rows::{OutlierRow, PartRow};
 use crate::shard::{Part, PartKind};
 use crate::stats::{Quantiles, outliers};
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 use tracetree::side::{PerSide, Side};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! calls, because the measured times of each run are stored separately.
 
 use tracetree::diff::plain_name;
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 use tracetree::program::{Program, StepId};
 use tracetree::trace::{EventId, Nanos};
 use tracetree::tree::{CallId, CallTree};

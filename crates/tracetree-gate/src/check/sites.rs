@@ -5,7 +5,7 @@ use tracetree::analysis::{Analysis, Change, ChangeKind};
 use tracetree::diff::{MergedId, MergedNode};
 use crate::place::{Place, Site, is_users};
 use crate::recording::{Upward, segment};
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 use tracetree::program::{Phase, Query};
 use tracetree::side::{PerSide, Side};
 use tracetree::trace::Argument;

@@ -3,7 +3,7 @@
 mod divisive;
 mod render;
 
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 pub use divisive::{ChangePoint, Search, change_points};
 pub use render::HistoryFormat;
 

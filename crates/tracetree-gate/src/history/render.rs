@@ -1,7 +1,7 @@
 //! Renders a [`History`] as text, JSON, or an HTML page with a small chart of each series that changed.
 
 use super::{ChangePoint, History, Series};
-use tracetree::internal::escape::one_line;
+use tracetree::escape::one_line;
 use tracetree::program::counted;
 use tracetree::report::Width;
 use serde::Serialize;
@@ -42,7 +42,7 @@ impl History {
     }
 
     /// Writes the history as text, wrapped to a width.
-    pub(crate) fn write_text(&self, width: Width, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write_text(&self, width: Width, out: &mut dyn Write) -> io::Result<()> {
         let changes = self.changes();
         let mut paragraph = |indent: usize, text: &str| {
             let lines = width.lines(text, indent + 2, usize::MAX);

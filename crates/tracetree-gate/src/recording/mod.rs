@@ -13,7 +13,7 @@ mod recorder;
 mod totals;
 mod upward;
 
-use tracetree::internal::order::Order as _;
+use tracetree::order::Order as _;
 pub(crate) use places::{Places, TimedPlace, segment};
 pub use range::Range;
 pub use recorder::Recorder;

@@ -2,7 +2,7 @@
 //!
 //! GitHub shows ten annotations of each severity per step; the summary (`--format md`) lists all findings.
 
-use tracetree::internal::escape::one_line;
+use tracetree::escape::one_line;
 use crate::check::{Finding, Gate, Outcome, State};
 use tracetree::program::counted;
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
 //! Renders a [`Gate`] as JSON for programs, following `docs/reference/schemas/gate.schema.json`.
 
-use tracetree::internal::escape::JsonWriter;
+use tracetree::escape::JsonWriter;
 use crate::check::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};
 use crate::place::Site;
 use tracetree::program::Evidence;

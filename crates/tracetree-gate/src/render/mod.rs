@@ -13,7 +13,7 @@ use tracetree::error::{Error, Result};
 use tracetree::program::nearest;
 use std::io::{self, Write};
 use std::str::FromStr;
-pub(crate) use text::Layout;
+pub use text::Layout;
 
 /// An output format for gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,8 +80,10 @@ impl Gate {
     }
 
     /// Writes the result of the gate as text with the given layout.
-    #[cfg(feature = "cli")]
-    pub(crate) fn write_text(&self, layout: Layout, out: &mut dyn Write) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Fails if `out` cannot be written to.
+    pub fn write_text(&self, layout: Layout, out: &mut dyn Write) -> io::Result<()> {
         text::write(self, layout, out)
     }
 

@@ -1,6 +1,6 @@
 //! Writes a [`Recording`] as the output of `tracetree baseline show`.
 
-use tracetree::internal::escape::one_line;
+use tracetree::escape::one_line;
 use crate::recording::{Captured, Recording};
 use tracetree::program::counted;
 use std::io::{self, Write};

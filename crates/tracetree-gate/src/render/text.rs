@@ -1,7 +1,7 @@
 //! Renders a [`Gate`] as text for people: the outcome, then the findings (one per change), then the rules that were
 //! not tested.
 
-use tracetree::internal::escape::one_line;
+use tracetree::escape::one_line;
 use crate::check::{Check, Finding, FindingSite, Gate, Outcome, State, measured_by};
 use crate::rules::TimeMeasure;
 use tracetree::program::counted;
@@ -17,11 +17,11 @@ const VALUES: usize = 14;
 
 /// The layout of a gate result.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Layout {
+pub struct Layout {
     /// Line width.
-    pub(crate) width: Width,
+    pub width: Width,
     /// Whether all call sites are listed.
-    pub(crate) is_verbose: bool,
+    pub is_verbose: bool,
 }
 
 impl Default for Layout {

@@ -2,7 +2,7 @@
 
 use super::limit::UNITS;
 use super::{Scope, Severity, TimeMeasure};
-use tracetree::internal::condition::{Condition, Relation};
+use tracetree::condition::{Condition, Relation};
 use crate::recording::COUNTS;
 use tracetree::program::{Phase, Query, nearest};
 

@@ -2,7 +2,7 @@
 //! so columns can be summed.
 
 use super::figures::rounded;
-use tracetree::internal::escape::cell;
+use tracetree::escape::cell;
 use crate::compare::Row;
 use crate::scenario::Outcome;
 

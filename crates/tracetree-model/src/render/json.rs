@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Number;
 
 use super::figures::rounded;
-use tracetree::internal::escape::in_json;
+use tracetree::escape::in_json;
 use crate::accuracy::{Contributor, Coverage};
 use crate::compare::{Amounts, Row};
 use crate::scenario::{ModelComparison, Outcome};

@@ -1,7 +1,7 @@
 //! Renders the outcomes as Markdown tables, for a merge request or a job summary.
 
 use super::table::{self, HEADS};
-use tracetree::internal::escape::one_line;
+use tracetree::escape::one_line;
 use crate::scenario::{ModelComparison, Outcome};
 
 pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {

@@ -1,7 +1,7 @@
 //! Renders the outcomes as tables for a terminal.
 
 use super::table::{self, HEADS};
-use tracetree::internal::escape::one_line;
+use tracetree::escape::one_line;
 use crate::scenario::{ModelComparison, Outcome};
 
 /// Maximum width of a cell, in characters; some names have thousands of characters.
