@@ -17,7 +17,6 @@ use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tracetree::analysis::{LoweringSide, Totals};
-use tracetree_cli::{answer_text, summary_text};
 use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{
@@ -28,6 +27,7 @@ use tracetree::tables::TableKind;
 use tracetree::trace::Nanos;
 use tracetree::tree::CallId;
 use tracetree::{Cancel, Error, ErrorKind, Input, PerSide, Side, Uid};
+use tracetree_cli::{answer_text, summary_text};
 
 /// The comparison of two traces, returned by `tracetree.diff`. A comparison owns all its data: the files,
 /// profilers and buffers passed to `diff` are no longer needed.

@@ -4,9 +4,9 @@ use crate::node::Node;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::Arc;
-use tracetree_cli::explanation_text;
 use tracetree::diff::{self, Confidence, PairEvidence, Pass};
 use tracetree::{Analysis, Comparison};
+use tracetree_cli::explanation_text;
 
 /// Why a call is matched to its counterpart, and which other candidates were considered. `print` shows the
 /// same text as `tracetree explain`.

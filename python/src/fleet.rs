@@ -4,9 +4,9 @@ use super::errors::raise;
 use super::work::{self, Watch};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use tracetree_fleet::{Mapping, Plan};
 use tracetree::report::ReportOptions;
 use tracetree::{Cancel, Error, Result};
+use tracetree_fleet::{Mapping, Plan};
 
 /// Compares the only pair in a plan, which is given as JSON, and writes the pair's shard below `out`. Returns the
 /// outcome as a line of JSON.

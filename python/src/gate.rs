@@ -6,10 +6,10 @@ use crate::source::{Capture, Source, captures};
 use crate::work::{self, Watch, all_cores};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use tracetree_gate::{Date, Gate, GateFormat, Outcome, Recorder, Recording, Rules, run_files};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 use tracetree::{Cancel, Error, Input, Result};
+use tracetree_gate::{Date, Gate, GateFormat, Outcome, Recorder, Recording, Rules, run_files};
 
 /// File name extension of baseline files.
 const BASELINE: &str = "ttb";

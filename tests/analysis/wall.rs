@@ -6,8 +6,8 @@ use crate::support::traces;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tracetree::analysis::{Analysis, IdleKind, Part, WallBasis};
-use tracetree_gate::Recorder;
 use tracetree::{PerSide, Side};
+use tracetree_gate::Recorder;
 
 /// A trace built from events, with times in µs.
 #[derive(Default)]

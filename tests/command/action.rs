@@ -1,6 +1,7 @@
 //! Tests for `action.yml`: what the action installs and runs on a CI runner.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
+use crate::support::root;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +30,7 @@ struct Step {
 }
 
 fn action() -> Action {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("action.yml");
+    let path = root().join("action.yml");
     serde_saphyr::from_str(&fs::read_to_string(path).expect("the action")).expect("YAML")
 }
 
@@ -90,7 +91,7 @@ impl Runner {
             .current_dir(self.path())
             .env("PATH", format!("{}:{path}", self.path().join("bin").display()))
             .env("RUNNER_TEMP", self.path())
-            .env("GITHUB_ACTION_PATH", env!("CARGO_MANIFEST_DIR"))
+            .env("GITHUB_ACTION_PATH", root())
             .env("GITHUB_OUTPUT", self.path().join("output"))
             .env("GITHUB_STEP_SUMMARY", self.path().join("summary"));
         for (name, value) in &step.env {
@@ -103,7 +104,7 @@ impl Runner {
 #[test]
 fn the_action_installs_its_own_checkout_and_runs_what_it_installed() {
     let (action, runner) = (action(), Runner::new());
-    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces");
+    let traces = root().join("examples/traces");
     let of = |name: &str| traces.join(name).display().to_string();
     let (base, runs) = (of("cnn_eager.pt.trace.json.gz"), of("cnn_eager.pt.trace.json.gz"));
     let inputs = [("base", &*base), ("runs", &*runs), ("inconclusive", "pass")];
@@ -112,7 +113,7 @@ fn the_action_installs_its_own_checkout_and_runs_what_it_installed() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let asked = runner.read("cargo");
-    let checkout = env!("CARGO_MANIFEST_DIR");
+    let checkout = root();
     assert!(asked.starts_with("install ") && asked.contains(" --locked "), "{asked}");
     assert!(asked.contains(&format!(" --path {checkout} ")), "{asked}");
     assert!(runner.read("output").starts_with("outcome="), "{}", runner.read("output"));

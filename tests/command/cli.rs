@@ -1,6 +1,6 @@
 //! Tests for the streams, files and exit codes of `tracetree diff`, `tree` and `uid`.
-#![cfg(feature = "cli")]
 
+use crate::support::tracetree;
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
@@ -43,7 +43,7 @@ impl Place {
 }
 
 fn program(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.args(arguments).env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
     command
 }

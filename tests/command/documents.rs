@@ -6,6 +6,7 @@
 //! means that the example is outdated.
 #![cfg(all(feature = "cli", feature = "model", unix))]
 
+use crate::support::tracetree;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -195,7 +196,7 @@ fn the_output_shown_in_the_documents_is_what_the_command_prints() {
     let block = blocks(&text).into_iter().find(|block| block.starts_with("$ ")).expect("a block");
     let (command, shown) = block.split_once('\n').expect("what it prints");
     let mut words = command.trim_start_matches("$ tracetree ").split(' ');
-    let output = Command::new(env!("CARGO_BIN_EXE_tracetree"))
+    let output = tracetree()
         .args(words.by_ref())
         .current_dir(folder.path())
         .output()

@@ -2,6 +2,7 @@
 
 use crate::support::compared;
 use crate::support::trace_builder::{HostThread, TraceBuilder};
+use crate::support::tracetree;
 use std::process::Command;
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::trace::Trace;
@@ -48,7 +49,7 @@ fn a_match_has_more_evidence_than_the_rejected_candidates() {
 #[test]
 fn the_command_line_prints_path_relation_and_evidence() {
     let run = |uid: &str| {
-        Command::new(env!("CARGO_BIN_EXE_tracetree"))
+        tracetree()
             .args(["explain", ROCM, CUDA, "--baseline", uid])
             .output()
             .expect("the program runs")

@@ -1,8 +1,8 @@
 //! Tests for `diff --fail-on`: one test for each sentence about the option in `docs/reference/diff.md`.
-#![cfg(feature = "cli")]
 
 use crate::support::trace_builder::{Op, TraceBuilder};
 use crate::support::traces;
+use crate::support::tracetree;
 use std::fs;
 use std::process::Command;
 use tempfile::TempDir;
@@ -37,7 +37,7 @@ fn compared(baseline: &str, candidate: &str, limit: &str) -> (Option<i32>, Strin
         fs::write(folder.path().join(name), text).expect("a writable folder");
         folder.path().join(name)
     });
-    let output = Command::new(env!("CARGO_BIN_EXE_tracetree"))
+    let output = tracetree()
         .arg("diff")
         .args([one, two])
         .args(["--fail-on", limit, "--emit", "none", "-o"])
@@ -50,7 +50,7 @@ fn compared(baseline: &str, candidate: &str, limit: &str) -> (Option<i32>, Strin
 /// Compares two recordings in `examples/traces`, and returns the exit code and stderr.
 fn examples(baseline: &str, candidate: &str, limits: &[&str]) -> (Option<i32>, String) {
     let folder = TempDir::new().expect("a temporary folder");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.arg("diff").args([baseline, candidate].map(traces::example));
     limits.iter().for_each(|limit| {
         command.args(["--fail-on", limit]);
@@ -168,7 +168,7 @@ fn a_different_model_does_not_pass() {
     let Some(bert) = traces::real("mi300_h100/bert.mi300.json.gz") else { return };
     let Some(resnet) = traces::real("training/resnet50_ddp.a100.json.gz") else { return };
     let folder = TempDir::new().expect("a temporary folder");
-    let output = Command::new(env!("CARGO_BIN_EXE_tracetree"))
+    let output = tracetree()
         .arg("diff")
         .args([resnet, bert])
         .args(["--fail-on", "10000%", "--emit", "none", "-o"])

@@ -1,6 +1,6 @@
 //! Tests that commands escape names that could begin a log line or control a terminal.
-#![cfg(feature = "cli")]
 
+use crate::support::tracetree;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -54,7 +54,7 @@ fn trace(time: u32) -> String {
 }
 
 fn run(home: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.current_dir(home).args(arguments).output().expect("the program runs")
 }
 

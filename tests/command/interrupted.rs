@@ -1,6 +1,7 @@
 //! Tests for the files that remain if writing a report is interrupted, fails, or replaces an earlier report.
 #![cfg(all(unix, feature = "cli"))]
 
+use crate::support::tracetree;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,8 +13,8 @@ use std::process::{Command, Output, Stdio};
 pub(super) const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 
 pub(super) fn tracetree(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
-    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let mut command = tracetree();
+    command.args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
@@ -218,7 +219,6 @@ fn a_workbook_on_a_full_disk_is_an_error_and_not_a_panic() {
         .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "diff", CNN, CNN, "-q"])
         .args(["--emit", "xlsx", "-o"])
         .arg(&target)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("the program runs");
     let told = error(&output);
@@ -278,7 +278,6 @@ fn a_full_disk_is_reported_with_the_file_and_a_remedy_and_nothing_is_left() {
     let output = Command::new("sh")
         .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "diff", CNN, CNN, "-q", "-o"])
         .arg(&target)
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("the program runs");
     let told = error(&output);
@@ -303,11 +302,7 @@ fn a_closed_pipe_is_not_an_error_for_any_command_or_for_help() {
 #[test]
 fn info_reads_a_pipe() {
     let shell = format!("cat {CNN} | {} info /dev/stdin", env!("CARGO_BIN_EXE_tracetree"));
-    let output = Command::new("sh")
-        .args(["-c", &shell])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("a shell");
+    let output = Command::new("sh").args(["-c", &shell]).output().expect("a shell");
     assert!(output.status.success(), "{}", error(&output));
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("/dev/stdin"));
 }

@@ -1,7 +1,7 @@
 //! Tests for the error messages for common mistakes; each message has two lines: the problem, and the command to run
 //! instead.
-#![cfg(feature = "cli")]
 
+use crate::support::tracetree;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ const TRACE: &str = "examples/traces/cnn.pt.trace.json.gz";
 
 /// The output lines of a run in `folder` that must fail with exit code 2.
 fn refused(folder: &Path, arguments: &[&str]) -> [String; 2] {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     let output = command.args(arguments).current_dir(folder).output().expect("the program runs");
     let text = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
@@ -76,7 +76,7 @@ fn a_mistake_names_the_command_to_run() {
 
 #[test]
 fn the_same_file_twice_is_compared_with_a_warning() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     let output = command.args(["diff", TRACE, TRACE, "--no-report"]).output();
     let output = output.expect("the program runs");
     let text = String::from_utf8(output.stderr).expect("UTF-8");
@@ -87,7 +87,7 @@ fn the_same_file_twice_is_compared_with_a_warning() {
 
 #[test]
 fn an_unknown_command_is_not_taken_for_a_file() {
-    let output = Command::new(env!("CARGO_BIN_EXE_tracetree")).arg("dif").output();
+    let output = tracetree().arg("dif").output();
     let text = String::from_utf8(output.expect("the program runs").stderr).expect("UTF-8");
     assert!(text.contains("unrecognized subcommand 'dif'"), "{text}");
 }

@@ -1,13 +1,13 @@
 //! Tests for the output of `tracetree diff` at widths of 60, 80, 100 and 200 columns, with all details, and through a
 //! pipe.
-#![cfg(feature = "cli")]
 
 use crate::support::snapshot::assert_snapshot;
+use crate::support::tracetree;
 use std::process::Command;
-use tracetree_cli::{answer_text, summary_text};
 use tracetree::program::CaptureSource;
 use tracetree::report::{LONGEST_BRIEF, cause_lines};
 use tracetree::{Comparison, ComparisonOptions};
+use tracetree_cli::{answer_text, summary_text};
 
 const BUNDLED: [&str; 2] =
     ["examples/traces/resnet.rocm.json.gz", "examples/traces/resnet.cuda.json.gz"];
@@ -100,7 +100,7 @@ fn a_command_of_several_lines_can_be_pasted_and_compares_the_same() {
 fn runs_that_vary_more_than_the_sides_differ_call_for_less_noise() {
     let screen = |base: &[&str], new: &[&str]| {
         let path = |name: &&str| format!("examples/traces/{name}.pt.trace.json.gz");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+        let mut command = tracetree();
         command.args(["diff", "--no-report", "-q", "--base"]).args(base.iter().map(path));
         let out = command.arg("--new").args(new.iter().map(path)).output();
         String::from_utf8(out.expect("the program runs").stdout).expect("UTF-8")
@@ -118,7 +118,7 @@ fn runs_that_vary_more_than_the_sides_differ_call_for_less_noise() {
 
 /// The lines printed by `--format brief`, and the total size of the output.
 fn brief(pair: [&str; 2]) -> (Vec<(String, String)>, usize) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.args(["diff", "--no-report", "-q", "--format", "brief"]).args(pair);
     let out = command.output().expect("the program runs").stdout;
     let text = String::from_utf8(out).expect("UTF-8");
@@ -197,7 +197,7 @@ fn a_wide_screen_uses_its_full_width() {
 
 /// Stdout of a run whose output is piped, with `COLUMNS` set to `columns`.
 fn piped(columns: Option<&str>) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command
         .args(["diff", "--no-report", "-q", "-v", "--top", "100"])
         .args(BUNDLED)

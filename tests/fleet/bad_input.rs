@@ -1,9 +1,9 @@
 //! Tests for `tracetree fleet` on folders with missing, unreadable, duplicate or incomplete files: either each pair
 //! gets a status, or the run ends with one error.
-#![cfg(feature = "cli")]
 
 use crate::support::ranks::Ranks;
 use crate::support::trace_builder::TraceBuilder;
+use crate::support::tracetree;
 use serde_json::Value;
 use std::fs;
 use std::io::Write as _;
@@ -30,7 +30,7 @@ fn write(place: &TempDir, name: &str, text: &str) {
 }
 
 fn fleet(place: &TempDir, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     let command = command.current_dir(place.path()).arg("fleet").args(arguments);
     command.output().expect("the program runs")
 }
@@ -172,7 +172,7 @@ fn as_nobody(place: &TempDir, arguments: &[&str]) -> Option<Output> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
     use std::os::unix::process::CommandExt as _;
     const NOBODY: u32 = 65_534;
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.current_dir(place.path()).arg("fleet").args(arguments);
     if fs::metadata(place.path()).expect("a folder").uid() == 0 {
         fs::set_permissions(place.path(), fs::Permissions::from_mode(0o777)).expect("permissions");

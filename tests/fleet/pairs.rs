@@ -1,7 +1,7 @@
 //! Tests that `tracetree diff DIR_A DIR_B` matches ranks, compares them and reports the straggler.
-#![cfg(feature = "cli")]
 
 use crate::support::trace_builder::TraceBuilder;
+use crate::support::tracetree;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ fn fleet() -> TempDir {
 }
 
 fn diff(place: &TempDir, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.current_dir(place.path()).args(["diff", "a", "b", "-o", "report", "--emit", "none"]);
     command.args(arguments).output().expect("the program runs")
 }
@@ -135,7 +135,7 @@ fn the_last_rank_of_each_collective_of_a_real_training_step_is_reported() {
     let Some(one) = crate::support::traces::real("ranks/dlrm.v100/rank_0.json.gz") else { return };
     let folder = one.parent().expect("the folder of the ranks").to_path_buf();
     let place = tempfile::tempdir().expect("a temporary folder");
-    let output = Command::new(env!("CARGO_BIN_EXE_tracetree"))
+    let output = tracetree()
         .args(["diff", "-o"])
         .arg(place.path().join("report"))
         .args(["--emit", "none"])

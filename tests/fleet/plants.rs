@@ -1,8 +1,8 @@
 //! Tests for `tracetree fleet` on ranks with planted faults: all faults and nothing else must be found, even if the
 //! work is split or interrupted.
-#![cfg(feature = "cli")]
 
 use crate::support::ranks::Ranks;
+use crate::support::tracetree;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ static PLACE: LazyLock<TempDir> = LazyLock::new(|| {
 });
 
 fn fleet(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.current_dir(PLACE.path()).arg("fleet").args(arguments);
     command.output().expect("the program runs")
 }
@@ -193,7 +193,7 @@ fn a_trace_that_changed_since_the_plan_is_reported_and_gets_no_shard() {
     let small = Ranks(16);
     small.write(place.path()).expect("traces");
     let run = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+        let mut command = tracetree();
         let command = command.current_dir(place.path()).arg("fleet").args(arguments);
         command.output().expect("the program runs")
     };

@@ -1,6 +1,7 @@
 //! Tests for `tracetree gate`, `baseline` and `history` as a user runs them: exit codes, formats and several runs.
 
 use crate::support::traces;
+use crate::support::tracetree;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -24,7 +25,7 @@ fn extra_op() -> String {
 
 /// Runs tracetree in `folder`.
 fn run(folder: &TempDir, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.current_dir(folder).args(arguments).output().expect("the program runs")
 }
 

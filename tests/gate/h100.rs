@@ -1,13 +1,13 @@
 //! Tests for the gate results for runs recorded on an H100: one program run three times, known changes to this program,
 //! and graph replays with and without their captures.
 
-use crate::support::gated::check;
+use crate::gated::check;
 use crate::support::traces;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use tracetree_gate::{Captured, Date, FindingSite, Gate, Outcome, Recorder, Recording, Rules};
 use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
+use tracetree_gate::{Captured, Date, FindingSite, Gate, Outcome, Recorder, Recording, Rules};
 
 /// Recordings of the program, which was run three times.
 const RUNS: [&str; 3] = ["resnet_eager", "resnet_eager_again", "resnet_eager_third"];

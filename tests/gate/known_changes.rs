@@ -2,11 +2,11 @@
 //! `examples/traces/record_changes.py`. Only the rule for the known change must be violated, at the call site of the
 //! change.
 
-use crate::support::gated::{self, check, record};
+use crate::gated::{self, check, record};
 use crate::support::traces;
 use std::path::PathBuf;
-use tracetree_gate::{Gate, Outcome, State};
 use tracetree::{CallTree, Comparison, ComparisonOptions, Trace};
+use tracetree_gate::{Gate, Outcome, State};
 
 fn path(variant: &str) -> PathBuf {
     traces::h100(&format!("train_{variant}"))

@@ -5,6 +5,7 @@ mod support;
 
 mod blind;
 mod command;
+mod gated;
 mod h100;
 mod history;
 mod known_changes;

@@ -1,10 +1,10 @@
 //! Tests for the gate rules about memory, with recordings whose peaks and allocations are known.
 
-use crate::support::gated::record;
+use crate::gated::record;
 use crate::support::traces::example;
-use tracetree_gate::{Check, Date, Gate, Recording, Rules, State};
 use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
+use tracetree_gate::{Check, Date, Gate, Recording, Rules, State};
 
 fn side(name: &str) -> Recording {
     let path = example(&format!("memory/memory_{name}.pt.trace.json.gz"));

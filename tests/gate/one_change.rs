@@ -1,11 +1,11 @@
 //! Tests for the gate results for a program with one change: the gate must find the change at its call site, and must
 //! not report anything that merely resembles or follows from the change.
 
+use crate::gated::{check, findings, record};
 use crate::support::compared;
-use crate::support::gated::{check, findings, record};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
-use tracetree_gate::Recording;
 use tracetree::tree::CallTree;
+use tracetree_gate::Recording;
 
 /// Two identical steps on a GPU.
 fn program(step: impl Fn(&mut HostThread<'_>)) -> Recording {

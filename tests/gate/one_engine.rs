@@ -1,12 +1,13 @@
 //! Tests that the gate and `diff` report the same changes, both for two traces and for a baseline file and a trace.
 
-use crate::support::gated::{changes, check, record};
+use crate::gated::{changes, check, record};
+use crate::support::root;
 use crate::support::splitmix::SplitMix;
 use crate::support::traces::{example, h100, real};
 use std::path::{Path, PathBuf};
-use tracetree_gate::{Outcome, Recorder, Recording};
 use tracetree::program::CaptureSource;
 use tracetree::{CallTree, Comparison, ComparisonOptions, Trace};
+use tracetree_gate::{Outcome, Recorder, Recording};
 
 /// Bundled pairs of traces that the gate compares.
 fn pairs() -> Vec<(PathBuf, PathBuf)> {
@@ -19,7 +20,7 @@ fn pairs() -> Vec<(PathBuf, PathBuf)> {
         .map(|name| format!("{name}.pt.trace.json.gz"))
         .map(|name| (example("cnn.pt.trace.json.gz"), example(&name)));
     let fixture = |folder: &str| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(folder);
+        let folder = root().join("tests/fixtures").join(folder);
         (folder.join("baseline.json"), folder.join("candidate.json"))
     };
     let fixtures = ["inserted_op", "dropped_op", "extra_op", "rename", "wrapper"].map(fixture);

@@ -1,14 +1,14 @@
 //! Tests for the structural gate results for real pairs, for runs of one program, and for steps of one run.
 
+use crate::gated::{changes, check, check_structure, record};
 use crate::support::files::inflated;
-use crate::support::gated::{changes, check, check_structure, record};
 use crate::support::trace_builder::TraceBuilder;
 use crate::support::traces::real;
 use std::path::Path;
-use tracetree_gate::{Date, Finding, Gate, Outcome, Recording, Rules};
 use tracetree::program::{Selection, Steps};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::CallTree;
+use tracetree_gate::{Date, Finding, Gate, Outcome, Recording, Rules};
 
 fn file(path: &Path) -> Recording {
     record([CallTree::build(Trace::open(path).expect("a readable trace"))])

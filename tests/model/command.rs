@@ -1,6 +1,6 @@
 //! Tests for `tracetree model-diff` as a user runs it: streams, files and exit codes.
-#![cfg(feature = "cli")]
 
+use crate::support::tracetree;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -10,7 +10,7 @@ const PROFILE: &str = "tests/fixtures/model_decoder/kernel_details.csv";
 const SCENARIOS: &str = "tests/fixtures/model_decoder/scenarios.toml";
 
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.arg("model-diff").args(arguments);
     command
 }

@@ -1,9 +1,9 @@
 //! Tests with inputs that `model-diff` rejects: each error must name the file, the position and the remedy.
 
+use tracetree::{Error, ErrorKind};
 use tracetree_model::{
     ForwardPasses, ModelTrace, Outcome, Profile, Scenario, scenarios_from_bytes,
 };
-use tracetree::{Error, ErrorKind};
 
 fn trace_error(text: &str) -> Error {
     ModelTrace::from_bytes(text.as_bytes(), "t.json").expect_err(text)

@@ -1,11 +1,11 @@
 //! Tests for properties that `model-diff` has for every input: it never panics, and the totals add up.
 
 use proptest::prelude::*;
+use tracetree::trace::Nanos;
 use tracetree_model::{
     FailOn, Format, ModelComparison, ModelTrace, OpMapping, Outcome, Profile, Scenario, render,
     scenarios_from_bytes,
 };
-use tracetree::trace::Nanos;
 
 /// Rows in a profile; each row has a type, a stream, and a start time and a duration in nanoseconds.
 fn rows() -> impl Strategy<Value = Vec<(usize, usize, u32, u32)>> {

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use tracetree_model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 use tracetree::trace::Nanos;
+use tracetree_model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 
 /// The folder with the real files; if the folder is unknown, prints a message and returns `None`.
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]

@@ -1,9 +1,9 @@
 //! Tests for each rule of `model-diff`, with inputs of a few lines.
 
+use tracetree::trace::Nanos;
 use tracetree_model::{
     ForwardPasses, ModelComparison, ModelTrace, OpMapping, Profile, Row, Scenario, Status,
 };
-use tracetree::trace::Nanos;
 
 const HEADER: &str = "Stream ID,Type,Start Time(us),Duration(us)\n";
 

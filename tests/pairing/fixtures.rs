@@ -4,6 +4,7 @@
 use crate::support::compared::compare_files;
 use crate::support::fixtures::FIXTURES;
 use crate::support::phenomena::{self, Phenomenon};
+use crate::support::root;
 use crate::support::screen::screen;
 use crate::support::snapshot::assert_snapshot;
 use std::collections::BTreeSet;
@@ -40,7 +41,7 @@ fn the_files_match_what_the_closures_write() {
 
 #[test]
 fn every_fixture_pair_is_a_phenomenon_with_a_readme() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let root = root().join("tests/fixtures");
     let folders: BTreeSet<String> = fs::read_dir(root)
         .expect("the fixtures")
         .map(|entry| entry.expect("a folder"))

@@ -1,9 +1,9 @@
 //! Tests for `tracetree info`, which describes the contents of a trace as a value, a line, a list of fields, and JSON.
-#![cfg(feature = "cli")]
 
 use crate::support::compared::trace;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
+use crate::support::tracetree;
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;
@@ -117,7 +117,7 @@ fn the_platform_is_decided_from_all_evidence() {
 fn run(arguments: &[&str]) -> (String, Option<i32>) {
     let folder: TempDir = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("a.json"), recorded()).expect("a trace");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     let output = command.current_dir(folder.path()).arg("info").args(arguments).output();
     let output = output.expect("the program runs");
     (String::from_utf8(output.stdout).expect("UTF-8"), output.status.code())
@@ -164,7 +164,7 @@ fn profiler_metadata_is_never_shown() {
         .json();
     fs::write(folder.path().join("a.json"), text).expect("a trace");
     for arguments in [vec!["-v", "a.json"], vec!["--format", "json", "a.json"]] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+        let mut command = tracetree();
         let output = command.current_dir(folder.path()).arg("info").args(arguments).output();
         let output = output.expect("the program runs");
         assert!(output.status.success());
@@ -185,7 +185,7 @@ fn unknown_version_keys_and_malformed_versions_are_never_shown() {
         .json();
     fs::write(folder.path().join("a.json"), text).expect("a trace");
     let run = |arguments: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+        let mut command = tracetree();
         let output = command.current_dir(folder.path()).args(arguments).output();
         let output = output.expect("the program runs");
         assert!(output.status.code().is_some_and(|code| code != 2), "{arguments:?}");

@@ -6,6 +6,7 @@
 //! documentation.
 
 use crate::support::compared::{compare_with, trace};
+use crate::support::root;
 use crate::support::trace_builder::{HostThread, TraceBuilder};
 use serde::Deserialize;
 use tracetree::analysis::AnalysisOptions;
@@ -22,7 +23,7 @@ struct Judged {
 }
 
 fn judged() -> Vec<Judged> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/kernels.csv");
+    let path = concat!(root(), "/tests/data/kernels.csv");
     let mut reader = csv::Reader::from_path(path).expect("the list of kernels");
     reader.deserialize().map(|row| row.expect("a row of the list")).collect()
 }

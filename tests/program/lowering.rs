@@ -2,6 +2,7 @@
 //! both sides.
 
 use crate::support::fixtures::{FIXTURES, Fixture};
+use crate::support::root;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use tracetree::tree::{CallKind, CallTree};
 use tracetree::{PerSide, Side};
 
 fn path(fixture: &Fixture, file: &str) -> PathBuf {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let root = root().to_owned();
     root.join("tests/fixtures").join(fixture.folder).join(file)
 }
 

@@ -1,7 +1,8 @@
 //! Tests with damaged, truncated and oversized traces on the command line: what is reported and what is rejected.
-#![cfg(feature = "cli")]
 
 use crate::support::files;
+use crate::support::root;
+use crate::support::tracetree;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -14,8 +15,8 @@ const DAMAGED: &str = r#"{"traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "aten::m"#;
 
 fn run(arguments: &[&str], input: &[u8]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
-    command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR"));
+    let mut command = tracetree();
+    command.args(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("a pipe");
@@ -86,7 +87,7 @@ fn utf_16_text_is_reported() {
 #[test]
 fn every_command_reads_the_files_of_every_recorder() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let copy = |source: &str, name: &str| {
         let bytes = files::unpacked(&root.join(source)).expect("a trace");
         std::fs::write(folder.path().join(name), bytes).expect("a writable folder");

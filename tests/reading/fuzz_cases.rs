@@ -1,11 +1,12 @@
 //! Tests that the seeds for the fuzz targets, and the cases found by fuzzing, have the required properties.
 
 use crate::support::laws;
+use crate::support::root;
 use std::path::Path;
 
 /// Checks every case in a folder in `fuzz/seeds`.
 fn check(folder: &str, law: impl Fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(folder);
+    let folder = root().join("fuzz/seeds").join(folder);
     let entries = std::fs::read_dir(&folder).expect("a folder of cases");
     let mut cases: Vec<_> = entries.map(|entry| entry.expect("a case").path()).collect();
     cases.sort();

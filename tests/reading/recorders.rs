@@ -1,6 +1,7 @@
 //! Tests with Nsight Systems and XLA files: independently computed totals, properties of comparisons, and damage.
 
 use crate::protobuf;
+use crate::support::root;
 use crate::support::{files, laws, splitmix::SplitMix, traces};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use tracetree::{Analysis, Side, TraceDiff};
 
 /// A file with 12 ms of a forward pass on two GPUs, cut from a real export.
 fn nsight() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/recorders/nsight.sqlite.gz")
+    root().join("tests/fixtures/recorders/nsight.sqlite.gz")
 }
 
 fn jax(name: &str) -> PathBuf {

@@ -3,10 +3,11 @@
 //!
 //! `UPDATE_DOCS=1 cargo test --all-features --test report columns` updates the pages.
 
+use crate::support::root;
 use std::path::{Path, PathBuf};
-use tracetree_fleet::Fleet;
 use tracetree::tables::{ColumnInfo, ColumnType, Table, TableKind};
 use tracetree::{Comparison, ComparisonOptions, Side};
+use tracetree_fleet::Fleet;
 
 fn tables() -> Vec<Table> {
     let comparison = Comparison::open(
@@ -65,7 +66,7 @@ fn with_columns(page: &str, table: &Table) -> Option<String> {
 
 #[test]
 fn the_pages_describe_the_columns_as_the_tables_do() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference");
+    let folder = root().join("docs/reference");
     let files = std::fs::read_dir(folder).expect("docs/reference");
     let paths = files.map(|file| file.expect("a file").path());
     let mut pages: Vec<(PathBuf, String, String)> = paths

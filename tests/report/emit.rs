@@ -1,8 +1,8 @@
 //! Tests for `tracetree diff` as a user runs it: which files it writes, what it prints, and what it opens.
-#![cfg(feature = "cli")]
 
 use crate::folder::FILES;
 use crate::support::reports::{hostile_pair, model_pair};
+use crate::support::tracetree;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn folder_of(pair: &PerSide<String>) -> TempDir {
 }
 
 fn diff(folder: &TempDir, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     command.current_dir(folder.path()).args(["diff", "a.json", "b.json", "-o", "report"]);
     command.args(arguments);
     command

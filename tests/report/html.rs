@@ -2,17 +2,18 @@
 
 use crate::support::ranks::Ranks;
 use crate::support::reports::{hostile_pair, model_pair, write};
+use crate::support::root;
 use crate::support::trace_builder::{Op, TraceBuilder};
 use serde_json::Value;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
-use tracetree_fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, map_all};
 use tracetree::program::Query;
 use tracetree::report::Emit;
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::{CallTree, PerSide};
+use tracetree_fleet::{Fleet, FleetFiles, Mapping, Plan, PlanOptions, map_all};
 
 /// Exit code of `tests/browser/run.sh` if no browser is available.
 const SKIPPED: i32 = 77;
@@ -296,7 +297,7 @@ fn write_real_reports(folder: &Path) {
 fn the_page_works_in_a_browser() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write_browser_reports(folder.path());
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/run.sh");
+    let script = root().join("tests/browser/run.sh");
     let run = match Command::new("sh").arg(script).arg(folder.path()).output() {
         Ok(run) => run,
         // The browser test cannot run without a shell.

@@ -9,6 +9,7 @@ use crate::support::files::real_traces;
 use crate::support::fixtures::FIXTURES;
 use crate::support::phenomena;
 use crate::support::snapshot::assert_snapshot;
+use crate::support::tracetree;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -144,7 +145,7 @@ fn whole(baseline: PathBuf, candidate: PathBuf) -> Vec<u8> {
 
 /// The output of the command on stdout and stderr.
 fn printed(arguments: impl IntoIterator<Item = String>) -> Vec<u8> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut command = tracetree();
     let output = command.args(arguments).output().expect("the command");
     [output.stdout, output.stderr].concat()
 }

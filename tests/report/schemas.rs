@@ -1,6 +1,7 @@
 //! Tests that the published schemas in `docs/reference/schemas` describe the written files. The schema for a gate
 //! report is checked in `tests/gate`.
 
+use crate::support::tracetree;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -70,7 +71,7 @@ fn summaries_match_their_schema() {
     let folders = reports();
     let mut all: Vec<Value> =
         folders.iter().map(|folder| json(&folder.path().join("summary.json"))).collect();
-    let mut runs = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut runs = tracetree();
     let (a, b) = (trace("h100/resnet_eager.pt.trace"), trace("h100/resnet_tf32_off.pt.trace"));
     let again = trace("h100/resnet_eager_again.pt.trace");
     runs.args(["diff", "--base"]).args([&a, &again]).arg("--new").args([&b, &b]);
@@ -96,7 +97,7 @@ fn fleets_match_their_schema() {
             fs::copy(trace(&format!("h100/{name}.pt.trace")), to).expect("a trace");
         }
     }
-    let mut fleet = Command::new(env!("CARGO_BIN_EXE_tracetree"));
+    let mut fleet = tracetree();
     fleet.args(["fleet", "run"]).args([at("before"), at("after")]).arg("-o").arg(at("fleet"));
     assert!(fleet.output().expect("the program runs").status.success());
     let document = json(&at("fleet/fleet.json"));

@@ -9,7 +9,6 @@ pub mod damage;
 pub mod files;
 pub mod find;
 pub mod fixtures;
-pub mod gated;
 pub mod laws;
 pub mod phenomena;
 pub mod planted;
@@ -26,3 +25,24 @@ pub mod splitmix;
 pub mod sqlite;
 pub mod trace_builder;
 pub mod traces;
+
+use std::path::Path;
+use std::process::Command;
+
+/// The root of the repository.
+pub fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let is_root = |folder: &&Path| folder.join("tests/support").is_dir();
+    package.ancestors().find(is_root).expect("the package is in the repository")
+}
+
+/// The command `tracetree` of this build, which runs in the root of the repository.
+///
+/// # Panics
+/// Panics in programs of packages other than `tracetree-cli`.
+pub fn tracetree() -> Command {
+    let path = option_env!("CARGO_BIN_EXE_tracetree").expect("a test of tracetree-cli");
+    let mut command = Command::new(path);
+    command.current_dir(root());
+    command
+}

@@ -2,6 +2,7 @@
 
 use super::files::real_traces;
 use super::phenomena::{self, Phenomenon};
+use super::root;
 use std::path::{Path, PathBuf};
 use tracetree::PerSide;
 
@@ -70,7 +71,7 @@ const UNLIKE: [Names; 6] = [
 
 /// A file in `examples/traces`.
 pub fn example(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/traces").join(file)
+    root().join("examples/traces").join(file)
 }
 
 /// A trace that was recorded on an H100 for this repository.

@@ -9,15 +9,15 @@ use super::output::Console;
 use super::{Outcome, load, mistakes, summary};
 use std::path::{Path, PathBuf};
 use tracetree::analysis::Analysis;
-#[cfg(feature = "fleet")]
-use tracetree_fleet::is_folder;
-use tracetree_gate::{Outcome as GateOutcome, run_files};
 use tracetree::report::{
     ReportOptions, one_line, was_interrupted, write_brief, write_csv_with, write_markdown,
     write_summary,
 };
 use tracetree::tables::TableKind;
 use tracetree::{Error, ErrorKind, PerSide, Result};
+#[cfg(feature = "fleet")]
+use tracetree_fleet::is_folder;
+use tracetree_gate::{Outcome as GateOutcome, run_files};
 
 pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     if args.only.is_some() {

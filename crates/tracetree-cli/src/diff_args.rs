@@ -13,8 +13,8 @@ use super::yardstick::YardstickArgs;
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::analysis::{AnalysisOptions, Categories};
-use tracetree_gate::FailOn;
 use tracetree::{ComparisonOptions, Result};
+use tracetree_gate::FailOn;
 
 #[derive(Args)]
 #[command(after_help = examples::DIFF)]

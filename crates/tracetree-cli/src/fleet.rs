@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tracetree::analysis::StepMeans;
+use tracetree::report::Emit;
+use tracetree::trace::Nanos;
+use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 use tracetree_fleet::{
     Fleet, FleetFiles, Lost, Mapping, Plan, PlanOptions, RankRow, SoFar, map_all,
 };
 use tracetree_gate::Outcome as GateOutcome;
-use tracetree::report::Emit;
-use tracetree::trace::Nanos;
-use tracetree::{Error, ErrorKind, PerSide, Result, Side};
 
 /// Maximum number of lines printed per kind of message. Without a limit, thousands of ranks with the same problem
 /// would print thousands of lines.

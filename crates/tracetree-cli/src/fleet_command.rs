@@ -13,11 +13,11 @@ use super::words::counted;
 use super::{Outcome, fleet_summary};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
+use tracetree::report::{CsvTexts, Existing, ReportOptions};
+use tracetree::{Error, ErrorKind, Result};
 use tracetree_fleet::{
     Fleet, FleetFiles, Lost, Mapping, PairRow, Plan, PlanOptions, Status, read_lost, whole_path,
 };
-use tracetree::report::{CsvTexts, Existing, ReportOptions};
-use tracetree::{Error, ErrorKind, Result};
 
 #[derive(Args)]
 #[command(after_help = examples::FLEET)]

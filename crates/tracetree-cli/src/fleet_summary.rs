@@ -3,9 +3,9 @@
 use super::format::Format;
 use super::words::counted;
 use std::io::{self, Write};
-use tracetree_fleet::{Fleet, Headline, RankRow, ranges};
 use tracetree::report::{CsvTexts, one_line, plain, write_csv_with, write_rows_json};
 use tracetree::{PerSide, Side};
+use tracetree_fleet::{Fleet, Headline, RankRow, ranges};
 
 pub(super) fn print(
     fleet: &Fleet,

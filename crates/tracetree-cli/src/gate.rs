@@ -9,13 +9,13 @@ use super::progress::Progress;
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use tracetree::program::CaptureSource;
+use tracetree::report::one_line;
+use tracetree::{Error, Result, write_file};
 use tracetree_gate::{
     Date, Gate, GateFormat, Inconclusive, Layout, Outcome as GateOutcome, Recorder, Recording,
     Rules, run_files,
 };
-use tracetree::program::CaptureSource;
-use tracetree::report::one_line;
-use tracetree::{Error, Result, write_file};
 
 /// The rule file that is read if it exists and `--rules` is not given.
 const USUAL_RULES: &str = "tracetree.toml";

@@ -7,8 +7,8 @@ use super::limit;
 use super::output::Console;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
-use tracetree_gate::{History, HistoryFormat, Search};
 use tracetree::{Error, ErrorKind, Result};
+use tracetree_gate::{History, HistoryFormat, Search};
 
 #[derive(Args)]
 #[command(after_help = examples::HISTORY)]

@@ -1,8 +1,8 @@
 //! Parses the thresholds in command-line options: percentages such as `5%`, and times such as
 //! `200us`, `1.5ms` or `2s`.
 
-use tracetree_gate::Limit;
 use tracetree::trace::Nanos;
+use tracetree_gate::Limit;
 
 /// Parses a fraction: `5%`, or `0.05`.
 pub(super) fn share(text: &str) -> Result<f64, String> {

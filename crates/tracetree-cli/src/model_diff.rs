@@ -5,11 +5,11 @@ use super::headings;
 use super::output::Console;
 use std::path::{Path, PathBuf};
 use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::write_file;
 use tracetree_model::{
     FailOn, Format, ForwardPasses, ModelComparison, Outcome, Scenario, failures, read_scenarios,
     render,
 };
-use tracetree::write_file;
 
 const EXAMPLES: &str = "\
 Examples:

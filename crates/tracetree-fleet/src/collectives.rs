@@ -14,12 +14,12 @@
 //! (see `matching`).
 
 use super::matching::{self, Group, Kernel};
+use std::collections::BTreeMap;
 use tracetree::analysis::robust::median;
 use tracetree::order::Order as _;
 use tracetree::program::Communication;
 use tracetree::trace::{EventId, Nanos, TextId};
 use tracetree::tree::{CallId, CallKind, CallTree};
-use std::collections::BTreeMap;
 
 /// The properties that kernels on two ranks must share to be comparable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

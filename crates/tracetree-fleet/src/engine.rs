@@ -10,10 +10,6 @@ use super::map::{Existing, Mapped, Mapping, SHARDS, Writing, shard_name};
 use super::plan::{Plan, PlannedPair};
 use super::reduce::Lost;
 use super::status::Status;
-use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::order::Order as _;
-use tracetree::side::{PerSide, Side};
-use tracetree::storage::{self, Opening};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, VecDeque};
@@ -22,6 +18,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
+use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::order::Order as _;
+use tracetree::side::{PerSide, Side};
+use tracetree::storage::{self, Opening};
 
 /// Number of consecutive write failures after which no further pair is started, because the folder is probably full,
 /// read-only or unreachable.

@@ -3,13 +3,13 @@
 use super::collectives::Collectives;
 use super::role;
 use super::shard::{Cause, Change, Facts, Part, PartKind, Step, Sum};
-use tracetree::analysis::{Analysis, PlacePair, StepPlace};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use tracetree::Comparison;
+use tracetree::analysis::{Analysis, PlacePair, StepPlace};
 use tracetree::program::Communication;
 use tracetree::side::{PerSide, Side};
 use tracetree::trace::{Nanos, Note, Notes, is_communication_kernel};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Extracts the facts about a pair from its comparison.
 pub(super) fn facts(comparison: &Comparison) -> Facts {

@@ -6,9 +6,9 @@
 use super::Fleet;
 use super::pattern::pattern;
 use super::rows::{CauseRow, ChangeRow, Finding, GroupRow, PairRow, RankRow, Shared, Spread};
+use std::collections::{BTreeMap, BTreeSet};
 use tracetree::program::counted;
 use tracetree::side::Side;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Minimum share of a group's collectives in which a rank must come last to be reported as a straggler.
 const OFTEN: f64 = 0.5;

@@ -1,10 +1,10 @@
 //! Reads the heads of the traces in a folder: rank, world size, device, and the step in the file name.
 
+use rayon::prelude::*;
+use std::path::{Path, PathBuf};
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::storage::{self, Stored};
 use tracetree::trace::{Header, ReadOptions, Trace};
-use rayon::prelude::*;
-use std::path::{Path, PathBuf};
 
 /// Suffixes of trace file names. A suffix comes before any shorter suffix that it ends with.
 const ENDINGS: [&str; 4] = [".json.gz", ".json.zst", ".json", ".gz"];

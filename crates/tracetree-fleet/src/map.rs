@@ -16,16 +16,16 @@ use super::shard::{Facts, PartKind, Shard};
 use super::status::{
     DAMAGED, REPORT_NOT_WRITTEN, SHARD_NOT_WRITTEN, SHARD_UNREADABLE, Status, code_of, is_lasting,
 };
-use tracetree::{Comparison, ComparisonOptions, Input};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tracetree::error::{Error, Result};
 use tracetree::program::Damage;
 use tracetree::report::ReportOptions;
 use tracetree::side::{PerSide, Side};
 use tracetree::storage::{self, Created, Creating, Opening};
 use tracetree::trace::Nanos;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use tracetree::{Comparison, ComparisonOptions, Input};
 
 /// Name of the subfolder for shards in the folder of a fleet.
 pub const SHARDS: &str = "shards";

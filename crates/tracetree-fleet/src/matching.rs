@@ -11,8 +11,8 @@
 //! rank 1     ─a┤            ─c┤   ─d┤      offset + 1: three end times coincide, b is skipped
 //! ```
 
-use tracetree::trace::Nanos;
 use std::collections::BTreeMap;
+use tracetree::trace::Nanos;
 
 /// Number of kernels at the start of each rank from which clock offsets are derived.
 const FIRST: usize = 8;

@@ -4,13 +4,13 @@ use super::Fleet;
 use super::plan::FLEET_SCHEMA;
 use super::reduce::Counts;
 use super::rows::{Finding, Shared};
+use serde::Serialize;
+use std::path::Path;
 use tracetree::error::{Error, Result};
 use tracetree::escape::in_json;
 use tracetree::report::{CsvTexts, Existing, Origin, TableFormat, write_csv_with, write_parquet};
 use tracetree::storage;
 use tracetree::tables::Table;
-use serde::Serialize;
-use std::path::Path;
 
 /// The file that contains the results in a form for programs. A folder that contains this file is the folder of a
 /// fleet.

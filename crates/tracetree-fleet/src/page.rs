@@ -6,6 +6,8 @@ use super::ranges::ranges;
 use super::reduce::Counts;
 use super::rows::{CauseRow, CollectiveRow, OutlierRow, RankRow, Spread, StepRow};
 use super::stats::{Quantiles, outliers};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 use tracetree::analysis::robust::median;
 use tracetree::order::Order as _;
 use tracetree::program::counted;
@@ -15,8 +17,6 @@ use tracetree::report::{
 };
 use tracetree::side::Side;
 use tracetree::trace::Nanos;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum numbers of ranks and ops in the small heat map.
 const SHOWN: (usize, usize) = (5, 8);

@@ -5,8 +5,8 @@
 //! 3. By name, for files without a rank and for ranks with several files.
 
 use super::heads::Head;
-use tracetree::side::{PerSide, Side};
 use std::collections::{BTreeMap, BTreeSet};
+use tracetree::side::{PerSide, Side};
 
 /// A baseline trace and the candidate trace to compare it with.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Formats rank numbers as a short string: `0-3 6`, `≡ 0, 2, 6, 7 mod 8 (1000 ranks)`, `3 9 10 … (1000 ranks)`.
 
 use super::ranges::ranges;
-use tracetree::program::counted;
 use std::collections::BTreeSet;
+use tracetree::program::counted;
 
 /// Maximum number of ranges or remainders in the string.
 const MOST: usize = 8;

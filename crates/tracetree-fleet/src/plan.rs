@@ -6,8 +6,13 @@
 
 use super::heads::{self, Head};
 use super::pairing;
-use tracetree::analysis::{AnalysisOptions, Categories};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use tracetree::ComparisonOptions;
+use tracetree::analysis::{AnalysisOptions, Categories};
 use tracetree::diff::{Aliases, DiffOptions};
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::escape::in_json;
@@ -16,11 +21,6 @@ use tracetree::side::{PerSide, Side};
 use tracetree::storage::{self, Stored};
 use tracetree::trace::ReadOptions;
 use tracetree::tree::{Frames, TreeOptions};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 /// Version of the plan and shard layout. The version increases when a field or column is removed or changes its
 /// meaning.

@@ -2,11 +2,11 @@
 
 use super::ranges::ranges;
 use super::rows::RankRow;
+use std::sync::Arc;
 use tracetree::side::{PerSide, Side};
 use tracetree::tables::Table;
 use tracetree::tables::table::{Column, ColumnType, Columns};
 use tracetree::trace::Nanos;
-use std::sync::Arc;
 
 const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
 

@@ -6,12 +6,12 @@
 //! enclosing ops and modules) and the number of instances of each module class. Call counts, shapes, kernels and times
 //! are ignored, because they differ between ranks with the same role.
 
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tracetree::diff::plain_name;
 use tracetree::program::Steps;
 use tracetree::trace::TextId;
 use tracetree::tree::{CallId, CallKind, CallTree, ModuleName};
-use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
 use twox_hash::XxHash3_128;
 
 /// Number of hexadecimal digits in a role.

@@ -4,10 +4,10 @@ use super::collectives::CollectiveWait;
 use super::plan::{PlannedPair, Unmatched};
 use super::stats::Quantiles;
 use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, Status};
-use tracetree::side::{PerSide, Side};
-use tracetree::trace::Nanos;
 use serde::Serialize;
 use std::sync::Arc;
+use tracetree::side::{PerSide, Side};
+use tracetree::trace::Nanos;
 
 /// A planned pair or unmatched trace, and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]

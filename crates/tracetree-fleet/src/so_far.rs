@@ -7,11 +7,11 @@ use super::map::Mapped;
 use super::plan::PlannedPair;
 use super::stats::outliers;
 use super::status::Status;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use tracetree::analysis::robust::median;
 use tracetree::program::counted;
 use tracetree::side::Side;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Minimum ratio between a slow rank and the median of its role.
 const NOTABLE: f64 = 1.05;

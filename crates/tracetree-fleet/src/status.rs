@@ -1,8 +1,8 @@
 //! Defines the outcome of a pair: compared, or failed with a code that says why.
 
-use tracetree::error::{Error, ErrorKind};
 use std::error::Error as _;
 use std::io;
+use tracetree::error::{Error, ErrorKind};
 
 /// The code of a pair with data missing in one of its traces.
 pub(super) const DAMAGED: &str = "DAMAGED";

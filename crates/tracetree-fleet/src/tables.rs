@@ -7,9 +7,9 @@ use super::rows::{
     StepRow,
 };
 use super::stats::Quantiles;
+use std::sync::Arc;
 use tracetree::tables::Table;
 use tracetree::tables::table::{Column, ColumnType, Columns};
-use std::sync::Arc;
 
 const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
 const RATE: (u8, &str) = (3, "µs");

@@ -1,12 +1,12 @@
 //! Finds and reads the runs of one side from the files, glob patterns and folders that the user gave.
 
 use super::recording::{Recorder, Recording};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::program::{Captures, Glob};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::tree::{CallTree, TreeOptions};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// File extensions of the traces in a folder.
 const ENDS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".json.tar.gz"];

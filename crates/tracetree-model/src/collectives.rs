@@ -13,8 +13,8 @@
 //! launch, and so on. Comparing starts rounded to whole microseconds would not work: two rows of one launch that
 //! round to different values would be counted twice.
 
-use tracetree::order::Order as _;
 use std::collections::BTreeMap;
+use tracetree::order::Order as _;
 
 use super::kernel_type::KernelType;
 use tracetree::trace::Nanos;

@@ -1,7 +1,7 @@
 //! Compares a prediction with a profile. The result has one row per kernel type, largest first.
 
-use tracetree::order::Order as _;
 use std::collections::BTreeSet;
+use tracetree::order::Order as _;
 
 use super::forward_passes::ForwardPasses;
 use super::kernel_type::KernelType;

@@ -1,9 +1,9 @@
 //! The number of forward passes in a profile.
 
-use tracetree::error::{Error, Result};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
+use tracetree::error::{Error, Result};
 
 /// The number of forward passes in a profile: at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

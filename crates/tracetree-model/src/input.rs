@@ -1,10 +1,10 @@
 //! Reads and decompresses a file. Gzip is detected by the first bytes of the file, not by the file name.
 
+use std::fs::File;
+use std::path::Path;
 use tracetree::error::{Error, ErrorKind, Place, Result};
 use tracetree::escape;
 use tracetree::trace::unpack;
-use std::fs::File;
-use std::path::Path;
 
 /// Maximum size of a decompressed input, in bytes. The limit prevents a decompression bomb from exhausting memory;
 /// for comparison, the trace of a 64-layer model takes 3 MB.

@@ -6,14 +6,14 @@
 
 mod ways;
 
+use crate::gated::check;
 use crate::support::files::unpacked;
-use crate::support::gated::check;
 use crate::support::splitmix::SplitMix;
 use crate::support::traces;
 use std::path::Path;
-use tracetree_gate::{Gate, Outcome, Recorder, Recording};
 use tracetree::trace::ReadOptions;
 use tracetree::{CallTree, Result, Trace};
+use tracetree_gate::{Gate, Outcome, Recorder, Recording};
 use ways::{Document, OF_BYTES, OF_GPU_WORK, OF_HOST_WORK, OF_ONE_SIDE, Way};
 
 /// Which side of the comparison is damaged.

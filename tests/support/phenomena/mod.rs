@@ -10,6 +10,7 @@ mod recorders;
 mod threads;
 mod wrappers;
 
+use super::root;
 use super::trace_builder::TraceBuilder;
 use serde_json::Value;
 use std::fmt::Write;
@@ -66,7 +67,7 @@ impl Phenomenon {
 
     /// The phenomenon's folder.
     pub fn folder(&self) -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(self.name)
+        root().join("tests/fixtures").join(self.name)
     }
 
     /// The phenomenon's two trace files.

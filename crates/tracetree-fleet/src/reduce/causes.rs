@@ -3,16 +3,16 @@
 use super::Compared;
 use super::roles::{Role, list, short_list};
 use super::sentences;
-use tracetree::analysis::robust::median;
 use crate::rows::{CauseRow, ChangeRow, Shared, Spread};
 use crate::shard::Cause;
 use crate::stats::FEWEST;
-use tracetree::order::Order as _;
-use tracetree::side::Side;
-use tracetree::trace::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tracetree::analysis::robust::median;
+use tracetree::order::Order as _;
+use tracetree::side::Side;
+use tracetree::trace::Nanos;
 
 /// Minimum size that a cause must have to count on a rank, as a share of a step's wall time.
 const NOTABLE_CAUSE: f64 = 0.005;

@@ -26,16 +26,16 @@ use super::ranges::ranges;
 use super::rows::{PairRow, RankRow, StepRow};
 use super::shard::{Facts, Shard};
 use super::status::{NO_SHARD, SHARD_NOT_VISIBLE, SHARD_UNREADABLE, Status};
-use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::program::counted;
-use tracetree::side::{PerSide, Side};
-use tracetree::storage;
-use tracetree::trace::Nanos;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
+use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::program::counted;
+use tracetree::side::{PerSide, Side};
+use tracetree::storage;
+use tracetree::trace::Nanos;
 
 /// Number of shards to read at once. After each batch, strings that also occur in an earlier shard are stored
 /// only once.

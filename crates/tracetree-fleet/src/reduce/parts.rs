@@ -2,14 +2,14 @@
 
 use super::Compared;
 use super::roles::Role;
-use tracetree::analysis::robust::median;
 use crate::rows::{OutlierRow, PartRow};
 use crate::shard::{Part, PartKind};
 use crate::stats::{Quantiles, outliers};
-use tracetree::order::Order as _;
-use tracetree::side::{PerSide, Side};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tracetree::analysis::robust::median;
+use tracetree::order::Order as _;
+use tracetree::side::{PerSide, Side};
 
 /// Minimum distance of an outlier from the median, as a share of the median.
 const NOTABLE: f64 = 0.05;

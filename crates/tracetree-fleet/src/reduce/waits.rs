@@ -2,12 +2,12 @@
 
 use super::Compared;
 use super::roles::list;
-use tracetree::analysis::robust::median;
 use crate::collectives::{CollectiveWait, Matched, straggler};
 use crate::rows::{CollectiveRow, GroupRow};
+use std::collections::BTreeMap;
+use tracetree::analysis::robust::median;
 use tracetree::side::Side;
 use tracetree::trace::Nanos;
-use std::collections::BTreeMap;
 
 /// Minimum difference between the wait of a straggler and the next longer wait, as a share of the median wait.
 const ALONE: f64 = 0.25;

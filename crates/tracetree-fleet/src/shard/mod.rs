@@ -19,14 +19,14 @@ mod read;
 use super::collectives::Collectives;
 use super::plan::{FLEET_SCHEMA, PlannedPair};
 use super::status::Status;
+use read::read_rows;
+use std::io;
+use std::sync::Arc;
 use tracetree::report::{Origin, ParquetFile, write_parquet};
 use tracetree::side::{PerSide, Side};
 use tracetree::tables::Table;
 use tracetree::tables::table::{ColumnType, Columns};
 use tracetree::trace::Nanos;
-use read::read_rows;
-use std::io;
-use std::sync::Arc;
 
 /// The shard of a pair.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,10 +4,10 @@ use super::{Cause, Change, Facts, Part, PartKind, Shard, Step, Sum};
 use crate::collectives::Kind;
 use crate::matching::Kernel;
 use crate::status::Status;
+use std::sync::Arc;
 use tracetree::report::ParquetFile;
 use tracetree::side::{PerSide, Side};
 use tracetree::trace::Nanos;
-use std::sync::Arc;
 
 /// The columns of a shard, by name.
 struct Read<'f> {

@@ -8,13 +8,6 @@
 mod steady;
 
 use super::recording::{Places, Range, Recording, RunFacts, Setup, TimedPlace};
-use tracetree::diff::portable_frame;
-use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::escape::in_json;
-use tracetree::program::{Evidence, Footing, Program, StepOrigin, StepSpan, Word};
-use tracetree::storage::write_file;
-use tracetree::trace::{Nanos, unpack};
-use tracetree::tree::{CallId, CallTree, StoredTree};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +16,13 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use steady::Times;
+use tracetree::diff::portable_frame;
+use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::escape::in_json;
+use tracetree::program::{Evidence, Footing, Program, StepOrigin, StepSpan, Word};
+use tracetree::storage::write_file;
+use tracetree::trace::{Nanos, unpack};
+use tracetree::tree::{CallId, CallTree, StoredTree};
 
 /// The version of the baseline schema that is written, and the only version that is read. Files with older schemas do
 /// not contain calls, which the alignment needs.

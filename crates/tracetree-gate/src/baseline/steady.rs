@@ -3,12 +3,12 @@
 //! Steps with the same calls and the same times compress well. The gate does not need the original times of these
 //! calls, because the measured times of each run are stored separately.
 
+use std::ops::Range;
 use tracetree::diff::plain_name;
 use tracetree::order::Order as _;
 use tracetree::program::{Program, StepId};
 use tracetree::trace::{EventId, Nanos};
 use tracetree::tree::{CallId, CallTree};
-use std::ops::Range;
 
 /// Start and duration of each event.
 pub(super) struct Times {

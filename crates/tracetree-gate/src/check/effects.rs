@@ -2,10 +2,10 @@
 
 use super::sites::ChangeSite;
 use super::work::Work;
-use tracetree::analysis::ChangeKind;
 use crate::rules::StructureRule;
-use tracetree::side::PerSide;
 use std::cmp::Ordering;
+use tracetree::analysis::ChangeKind;
+use tracetree::side::PerSide;
 
 /// The number of steps on each side, and which kinds of events were recorded.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,8 @@
 
 use super::outcome::{Outcome, measured_by};
 use super::shift::{Decision, Scale, Shift, chance};
-use tracetree::analysis::{Analysis, Family, StepMeans, Thresholds, Verdict};
 use crate::rules::{FailOn, StepMeasure};
+use tracetree::analysis::{Analysis, Family, StepMeans, Thresholds, Verdict};
 use tracetree::program::{Measure, Obstacle};
 use tracetree::side::{PerSide, Side};
 

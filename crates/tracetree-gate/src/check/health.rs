@@ -1,13 +1,13 @@
 //! Finds reasons why two recordings cannot be compared, and writes notes about differences in how they were recorded.
 
 use super::Context;
+use crate::recording::{Captured, Range, Recording};
+use std::collections::BTreeMap;
 use tracetree::analysis::{Analysis, ChangeKind};
 use tracetree::diff::MergedNode;
-use crate::recording::{Captured, Range, Recording};
 use tracetree::program::{Obstacle, counted};
 use tracetree::side::{PerSide, Side};
 use tracetree::tree::CallKind;
-use std::collections::BTreeMap;
 
 /// Maximum number of names in a note.
 const EXAMPLES: usize = 4;

@@ -1,9 +1,9 @@
 //! Checks memory rules. A program makes the same allocations in each run, so no rule needs a significance test.
 
 use super::{Check, Context, Finding, State};
-use tracetree::analysis::bytes;
 use crate::recording::Recording;
 use crate::rules::{Limit, MemoryMeasure, MemoryRule, Severity};
+use tracetree::analysis::bytes;
 
 /// One check per memory rule.
 pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<Check> {

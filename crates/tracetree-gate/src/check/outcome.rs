@@ -2,9 +2,9 @@
 
 use crate::place::{Place, Site};
 use crate::rules::Severity;
+use serde::Serialize;
 use tracetree::program::{Damage, Evidence, counted};
 use tracetree::side::PerSide;
-use serde::Serialize;
 
 /// The overall result of a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

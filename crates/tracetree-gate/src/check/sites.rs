@@ -1,17 +1,17 @@
 //! Finds the call sites of a change, and what the calls at each call site do on both sides.
 
 use super::work::Work;
-use tracetree::analysis::{Analysis, Change, ChangeKind};
-use tracetree::diff::{MergedId, MergedNode};
 use crate::place::{Place, Site, is_users};
 use crate::recording::{Upward, segment};
+use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
+use tracetree::analysis::{Analysis, Change, ChangeKind};
+use tracetree::diff::{MergedId, MergedNode};
 use tracetree::order::Order as _;
 use tracetree::program::{Phase, Query};
 use tracetree::side::{PerSide, Side};
 use tracetree::trace::Argument;
 use tracetree::tree::{CallId, CallKind, ModuleName};
-use rustc_hash::FxHashSet;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of ops named in the description of a call site.
 const NAMED: usize = 4;

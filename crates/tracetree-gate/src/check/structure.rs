@@ -8,12 +8,12 @@ use super::shift::micros;
 use super::sites::{ChangeSite, Finder, argument};
 use super::work::Work;
 use super::{Check, Context, Finding, FindingSite, State, worst};
-use tracetree::analysis::{Analysis, Certainty, Change, ChangeKind, WallBasis};
 use crate::rules::{Rule, Scope, Severity, StructureRule};
+use std::collections::{BTreeMap, BTreeSet};
+use tracetree::analysis::{Analysis, Certainty, Change, ChangeKind, WallBasis};
 use tracetree::program::{Query, Word};
 use tracetree::side::{PerSide, Side};
 use tracetree::tree::{CallId, CallKind};
-use std::collections::{BTreeMap, BTreeSet};
 
 /// The findings about structural changes, and one check per structural rule.
 pub(super) fn checks(context: &Context<'_>, analysis: &Analysis) -> (Vec<Finding>, Vec<Check>) {

@@ -4,14 +4,14 @@ use super::find::{speaks_of_nothing, time};
 use super::health;
 use super::shift::{Decision, Scale, Shift, micros};
 use super::{Check, Context, Finding, FindingSite, Floor, State};
-use tracetree::analysis::robust::{lower_median as median, range as spread};
-use tracetree::analysis::{Family, Question, Thresholds};
 use crate::place::Place;
 use crate::recording::Recording;
 use crate::rules::{Budget, Quantity, Scope, Severity, TimeMeasure, TimeRule};
+use std::collections::BTreeMap;
+use tracetree::analysis::robust::{lower_median as median, range as spread};
+use tracetree::analysis::{Family, Question, Thresholds};
 use tracetree::program::counted;
 use tracetree::side::PerSide;
-use std::collections::BTreeMap;
 
 /// One check per time rule, then one per budget.
 pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<Check> {

@@ -15,8 +15,8 @@
 //! are removed, weakest first (Fleming and others, *Hunter: using change point detection to hunt for performance
 //! regressions*, ICPE 2023).
 
-use tracetree::analysis::two_tails;
 use std::ops::Range;
+use tracetree::analysis::two_tails;
 
 /// Parameters of the search for change points.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,16 +3,16 @@
 mod divisive;
 mod render;
 
-use tracetree::order::Order as _;
 pub use divisive::{ChangePoint, Search, change_points};
 pub use render::HistoryFormat;
+use tracetree::order::Order as _;
 
 use super::recording::Recording;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use tracetree::analysis::robust::median;
 use tracetree::error::{Error, Result};
 use tracetree::program::Word;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 /// A measure, or the time of a module, over a sequence of baselines.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,11 +1,11 @@
 //! Renders a [`History`] as text, JSON, or an HTML page with a small chart of each series that changed.
 
 use super::{ChangePoint, History, Series};
+use serde::Serialize;
+use std::io::{self, Write};
 use tracetree::escape::one_line;
 use tracetree::program::counted;
 use tracetree::report::Width;
-use serde::Serialize;
-use std::io::{self, Write};
 
 /// An output format for histories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,11 +1,11 @@
 //! Computes the peak memory and the number of allocations in each step from the memory events.
 
 use super::range::Range;
-use tracetree::analysis::{DeviceUsage, MemoryPlace, MemoryUsage};
 use crate::rules::MemoryMeasure;
+use std::collections::BTreeMap;
+use tracetree::analysis::{DeviceUsage, MemoryPlace, MemoryUsage};
 use tracetree::program::Program;
 use tracetree::trace::Nanos;
-use std::collections::BTreeMap;
 
 /// The memory figures for all steps of the runs added so far.
 #[derive(Debug, Default)]

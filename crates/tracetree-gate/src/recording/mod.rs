@@ -13,18 +13,18 @@ mod recorder;
 mod totals;
 mod upward;
 
-use tracetree::order::Order as _;
 pub(crate) use places::{Places, TimedPlace, segment};
 pub use range::Range;
 pub use recorder::Recorder;
 pub(crate) use totals::COUNTS;
+use tracetree::order::Order as _;
 pub(crate) use upward::Upward;
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tracetree::program::{Evidence, Footing, Program, StepId};
 use tracetree::trace::TextId;
 use tracetree::tree::{CallId, CallKind, CallTree};
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// The conditions under which a side was recorded, and the kinds of data that were recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

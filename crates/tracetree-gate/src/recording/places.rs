@@ -5,11 +5,11 @@
 
 use super::step_of;
 use super::upward::Upward;
+use rustc_hash::FxHashMap;
 use tracetree::analysis::TraceCategories;
 use tracetree::diff::plain_name;
 use tracetree::program::{Measure, Program, Word, extend_chain};
 use tracetree::tree::{CallId, CallKind, CallTree, ModuleName};
-use rustc_hash::FxHashMap;
 
 /// A call site with its time in each run.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,6 +4,10 @@ use super::memory::Memory;
 use super::places::Collector;
 use super::totals::{StepTotals, Totals};
 use super::{Range, Recording, RunFacts, Setup, median, step_of};
+use rustc_hash::FxHasher;
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 use tracetree::analysis::{Categories, TraceCategories};
 use tracetree::diff::plain_name;
 use tracetree::error::{Error, ErrorKind, Result};
@@ -11,10 +15,6 @@ use tracetree::program::{CaptureSource, Footing, Measure, Program};
 use tracetree::side::PerSide;
 use tracetree::trace::ByName;
 use tracetree::tree::{CallKind, CallTree};
-use rustc_hash::FxHasher;
-use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock};
 
 /// Collects the runs of one side and turns them into a recording.
 ///

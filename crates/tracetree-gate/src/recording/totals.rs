@@ -2,13 +2,13 @@
 
 use super::range::Range;
 use super::step_of;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use tracetree::analysis::robust::median;
 use tracetree::analysis::{CategoryId, StepWall, TraceCategories, group_figures};
 use tracetree::program::{Measure, Phase, Program, is_synchronisation};
 use tracetree::trace::{ByName, Category, Nanos};
 use tracetree::tree::{CallId, CallKind, CallTree, names_graph_launch};
-use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// The totals of each step in a run, which are a time per measure and the counts.
 #[derive(Debug, Default)]

@@ -1,8 +1,8 @@
 //! Finds the calls above a call, treating a backward op as if it were below the module that contains the op's forward
 //! op.
 
-use tracetree::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
+use tracetree::tree::{CallId, CallTree};
 
 /// The enclosing call of each call in a tree.
 #[derive(Debug)]

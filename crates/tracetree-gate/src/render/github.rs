@@ -2,10 +2,10 @@
 //!
 //! GitHub shows ten annotations of each severity per step; the summary (`--format md`) lists all findings.
 
-use tracetree::escape::one_line;
 use crate::check::{Finding, Gate, Outcome, State};
-use tracetree::program::counted;
 use std::io::{self, Write};
+use tracetree::escape::one_line;
+use tracetree::program::counted;
 
 /// Maximum number of annotations of one severity that GitHub shows per step.
 const SHOWN: usize = 10;

@@ -1,11 +1,11 @@
 //! Renders a [`Gate`] as JSON for programs, following `docs/reference/schemas/gate.schema.json`.
 
-use tracetree::escape::JsonWriter;
 use crate::check::{Check, Finding, FindingSite, Floor, Gate, Outcome, State};
 use crate::place::Site;
-use tracetree::program::Evidence;
 use serde::Serialize;
 use std::io::{self, Write};
+use tracetree::escape::JsonWriter;
+use tracetree::program::Evidence;
 
 /// Version of the JSON output, incremented when a field changes its meaning.
 const SCHEMA: u32 = 2;

@@ -1,10 +1,10 @@
 //! Renders a [`Gate`] as JUnit XML: one test case per rule, and one test case that checks whether the sides are
 //! comparable.
 
-use tracetree::escape::one_line;
 use crate::check::{Check, Finding, Gate, State};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::io::{self, Write};
+use tracetree::escape::one_line;
 
 /// The class name of all test cases.
 const CLASS: &str = "tracetree.gate";

@@ -1,10 +1,10 @@
 //! Renders a [`Gate`] as Markdown for `$GITHUB_STEP_SUMMARY`, within its 1 MiB limit.
 
 use crate::check::{Finding, Gate, State};
-use tracetree::program::counted;
-use tracetree::report::{self, plain};
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use tracetree::program::counted;
+use tracetree::report::{self, plain};
 
 /// Maximum size of the listed findings in bytes. GitHub allows 1 MiB for the summary, to which other steps
 /// also write.

@@ -9,11 +9,11 @@ mod overview;
 mod text;
 
 use super::check::Gate;
-use tracetree::error::{Error, Result};
-use tracetree::program::nearest;
 use std::io::{self, Write};
 use std::str::FromStr;
 pub use text::Layout;
+use tracetree::error::{Error, Result};
+use tracetree::program::nearest;
 
 /// An output format for gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,9 +1,9 @@
 //! Writes a [`Recording`] as the output of `tracetree baseline show`.
 
-use tracetree::escape::one_line;
 use crate::recording::{Captured, Recording};
-use tracetree::program::counted;
 use std::io::{self, Write};
+use tracetree::escape::one_line;
+use tracetree::program::counted;
 
 /// Maximum number of modules listed.
 const LISTED: usize = 12;

@@ -1,12 +1,12 @@
 //! Renders a [`Gate`] as text for people: the outcome, then the findings (one per change), then the rules that were
 //! not tested.
 
-use tracetree::escape::one_line;
 use crate::check::{Check, Finding, FindingSite, Gate, Outcome, State, measured_by};
 use crate::rules::TimeMeasure;
+use std::io::{self, Write};
+use tracetree::escape::one_line;
 use tracetree::program::counted;
 use tracetree::report::Width;
-use std::io::{self, Write};
 
 /// Maximum length of a string, such as a kernel name, in characters; longer strings are truncated unless all details
 /// are written.

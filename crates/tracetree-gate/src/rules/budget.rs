@@ -2,8 +2,8 @@
 
 use super::limit::UNITS;
 use super::{Scope, Severity, TimeMeasure};
-use tracetree::condition::{Condition, Relation};
 use crate::recording::COUNTS;
+use tracetree::condition::{Condition, Relation};
 use tracetree::program::{Phase, Query, nearest};
 
 /// A limit that does not depend on the baseline.

@@ -1,9 +1,9 @@
 //! Parses dates such as `2027-01-31`, which can be compared with today.
 
-use tracetree::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
+use tracetree::error::{Error, Result};
 
 /// A calendar day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,9 +1,9 @@
 //! Parses the limit of `diff --fail-on`, such as `step:5%`, `gpu:200us` or `5%`.
 
 use super::Limit;
-use tracetree::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
+use tracetree::error::{Error, Result};
 
 /// The allowed increase of one measure in the candidate.
 ///

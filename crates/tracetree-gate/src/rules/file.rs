@@ -5,11 +5,11 @@ use super::{
     Allow, Budget, Date, Inconclusive, Limit, MISSING_IN_STEPS, MemoryMeasure, MemoryRule, Rule,
     Rules, Scope, Severity, StructureRule, TimeMeasure, TimeRule,
 };
-use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::program::{Obstacle, Query};
 use serde::Deserialize;
 use std::path::Path;
 use std::str::FromStr;
+use tracetree::error::{Error, ErrorKind, Result};
+use tracetree::program::{Obstacle, Query};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,8 +1,8 @@
 //! Parses an allowed increase such as `5%`, `200us`, `1.5 ms`, `16GB` or `3`.
 
-use tracetree::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
+use tracetree::error::{Error, Result};
 
 /// An allowed increase.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,9 +2,9 @@
 //! so columns can be summed.
 
 use super::figures::rounded;
-use tracetree::escape::cell;
 use crate::compare::Row;
 use crate::scenario::Outcome;
+use tracetree::escape::cell;
 
 const COLUMNS: [&str; 11] = [
     "scenario",

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::Number;
 
 use super::figures::rounded;
-use tracetree::escape::in_json;
 use crate::accuracy::{Contributor, Coverage};
 use crate::compare::{Amounts, Row};
 use crate::scenario::{ModelComparison, Outcome};
+use tracetree::escape::in_json;
 use tracetree::trace::Notes;
 
 /// Version of the JSON schema, increased when a key is removed or changes its meaning.

@@ -1,8 +1,8 @@
 //! Renders the outcomes as Markdown tables, for a merge request or a job summary.
 
 use super::table::{self, HEADS};
-use tracetree::escape::one_line;
 use crate::scenario::{ModelComparison, Outcome};
+use tracetree::escape::one_line;
 
 pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
     let parts: Vec<String> = outcomes

@@ -8,9 +8,9 @@ mod table;
 mod text;
 
 use super::scenario::Outcome;
-use tracetree::error::{Error, Result};
 use std::path::Path;
 use std::str::FromStr;
+use tracetree::error::{Error, Result};
 
 /// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

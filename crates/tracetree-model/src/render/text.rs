@@ -1,8 +1,8 @@
 //! Renders the outcomes as tables for a terminal.
 
 use super::table::{self, HEADS};
-use tracetree::escape::one_line;
 use crate::scenario::{ModelComparison, Outcome};
+use tracetree::escape::one_line;
 
 /// Maximum width of a cell, in characters; some names have thousands of characters.
 const WIDEST: usize = 64;
