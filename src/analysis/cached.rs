@@ -94,6 +94,7 @@ impl Analysis {
     }
 
     /// The clock tick if at least one trace records times in whole microseconds; otherwise `None`.
+    #[doc(hidden)]
     pub fn coarse_tick(&self) -> Option<Nanos> {
         let is_coarse = |&side: &Side| self.diff.program(side).evidence().is_coarse;
         Side::BOTH.iter().any(is_coarse).then_some(COARSE_TICK)
@@ -155,6 +156,7 @@ impl Analysis {
 
     /// The effect of the change at a given position in [`Changes::list`](crate::analysis::Changes::list).
     /// Returns `None` if the traces cannot be replayed.
+    #[doc(hidden)]
     pub fn effect_of_change(&self, at: usize) -> Option<Effect> {
         self.effects().ok().map(|effects| effects.of_changes[at])
     }

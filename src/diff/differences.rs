@@ -54,6 +54,7 @@ impl TraceDiff {
 
     /// Whether a node shows a difference between the programs: its calls have no same-named counterpart, and
     /// not merely because one trace recorded less.
+    #[doc(hidden)]
     pub fn is_difference(&self, node: MergedNode) -> bool {
         Side::BOTH.iter().any(|&side| {
             node.call(side).is_some_and(|call| {

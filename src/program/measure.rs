@@ -16,6 +16,8 @@ pub enum Measure {
 }
 
 impl Measure {
+    /// GPU time, if any trace has GPU events; otherwise host time.
+    #[doc(hidden)]
     pub fn of(trees: PerSide<&CallTree>) -> Measure {
         let gpu = Side::BOTH.iter().any(|&side| {
             let tree = trees[side];
@@ -33,6 +35,7 @@ impl Measure {
     }
 
     /// The measured calls of a tree, in preorder.
+    #[doc(hidden)]
     pub fn calls(self, tree: &CallTree) -> impl Iterator<Item = CallId> {
         let wanted = match self {
             Measure::GpuTime => CallKind::Gpu,
@@ -68,6 +71,8 @@ impl Measure {
         }
     }
 
+    /// The measured time of a call.
+    #[doc(hidden)]
     pub fn time(self, tree: &CallTree, call: CallId) -> Nanos {
         match self {
             Measure::GpuTime => tree.duration(call),

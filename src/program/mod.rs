@@ -153,6 +153,8 @@ impl Program {
         self.steps();
     }
 
+    /// The collectives of the trace.
+    #[doc(hidden)]
     pub fn communication(&self) -> &Communication {
         self.communication.get_or_init(|| Communication::of(self.tree.trace()))
     }

@@ -1,5 +1,5 @@
 //! Tests for `action.yml`: what the action installs and runs on a CI runner.
-#![cfg(all(feature = "cli", feature = "model", unix))]
+#![cfg(all(feature = "model", unix))]
 
 use crate::support::root;
 use serde::Deserialize;
@@ -113,9 +113,9 @@ fn the_action_installs_its_own_checkout_and_runs_what_it_installed() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let asked = runner.read("cargo");
-    let checkout = root();
+    let package = root().join("crates/tracetree-cli").display().to_string();
     assert!(asked.starts_with("install ") && asked.contains(" --locked "), "{asked}");
-    assert!(asked.contains(&format!(" --path {checkout} ")), "{asked}");
+    assert!(asked.contains(&format!(" --path {package} ")), "{asked}");
     assert!(runner.read("output").starts_with("outcome="), "{}", runner.read("output"));
     assert!(!runner.read("summary").is_empty());
     assert_eq!(runner.read("strange"), "", "a `tracetree` of PATH was run");

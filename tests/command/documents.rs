@@ -4,7 +4,7 @@
 //! Programs other than `tracetree` (git, dot, pip, …) are replaced by programs that do nothing. A
 //! command may report differences (exit code 1) or be inconclusive (3). Exit code 2 (bad usage)
 //! means that the example is outdated.
-#![cfg(all(feature = "cli", feature = "model", unix))]
+#![cfg(all(feature = "model", unix))]
 
 use crate::support::tracetree;
 use std::fs;

@@ -3,9 +3,10 @@
 
 use crate::support::compared::{compare_files, trace};
 use crate::support::phenomena::Phenomenon;
+use crate::support::root;
 use crate::support::trace_builder::TraceBuilder;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tempfile::TempDir;
 use tracetree::report::{Report, read_uid_map};
 use tracetree::trace::Trace;
@@ -16,7 +17,7 @@ use tracetree::{Comparison, ComparisonOptions, Error, ErrorKind, PerSide};
 fn refused(text: &str) -> Error {
     let folder = TempDir::new().expect("a temporary folder");
     let path = file(&folder, "t.json", text.as_bytes());
-    let good = Path::new("examples/traces/cnn.pt.trace.json.gz");
+    let good = root().join("examples/traces/cnn.pt.trace.json.gz");
     Comparison::open(path, good, &ComparisonOptions::default()).expect_err(text)
 }
 
@@ -101,7 +102,7 @@ fn a_map_without_its_report_is_refused() {
 
 #[test]
 fn one_trace_is_not_a_report_folder() {
-    let error = read_uid_map(Path::new("examples/traces/cnn.pt.trace.json.gz"))
+    let error = read_uid_map(&root().join("examples/traces/cnn.pt.trace.json.gz"))
         .expect_err("a trace instead of a folder");
     assert_says(&error, ErrorKind::Usage, "a second trace is missing");
 }

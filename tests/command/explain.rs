@@ -3,7 +3,6 @@
 use crate::support::compared;
 use crate::support::trace_builder::{HostThread, TraceBuilder};
 use crate::support::tracetree;
-use std::process::Command;
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::trace::Trace;
 use tracetree::tree::CallTree;

@@ -4,7 +4,6 @@ use crate::support::trace_builder::{Op, TraceBuilder};
 use crate::support::traces;
 use crate::support::tracetree;
 use std::fs;
-use std::process::Command;
 use tempfile::TempDir;
 
 /// A trace with one step for each of the given kernel times in µs.

@@ -3,7 +3,7 @@
 use crate::support::tracetree;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use tempfile::TempDir;
 
 /// A name that contains a GitHub workflow command on its own line, one-byte and two-byte escape sequences, characters

@@ -1,7 +1,7 @@
 //! Tests for the files that remain if writing a report is interrupted, fails, or replaces an earlier report.
-#![cfg(all(unix, feature = "cli"))]
+#![cfg(unix)]
 
-use crate::support::tracetree;
+use crate::support;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use std::process::{Command, Output, Stdio};
 pub(super) const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 
 pub(super) fn tracetree(arguments: &[&str]) -> Command {
-    let mut command = tracetree();
+    let mut command = support::tracetree();
     command.args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command

@@ -1,6 +1,6 @@
 //! Tests with runs that are killed while they replace a report. If a run is killed, the folder must contain either a
 //! complete report or a report that is rejected.
-#![cfg(all(unix, feature = "cli"))]
+#![cfg(unix)]
 
 use super::interrupted::{CNN, OTHER, assert_refused, error, run, tracetree, write_report};
 use rustix::process::{Pid, Signal, kill_process};

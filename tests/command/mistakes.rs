@@ -4,7 +4,6 @@
 use crate::support::tracetree;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use tempfile::TempDir;
 
 const TRACE: &str = "examples/traces/cnn.pt.trace.json.gz";

@@ -3,7 +3,6 @@
 
 use crate::support::snapshot::assert_snapshot;
 use crate::support::tracetree;
-use std::process::Command;
 use tracetree::program::CaptureSource;
 use tracetree::report::{LONGEST_BRIEF, cause_lines};
 use tracetree::{Comparison, ComparisonOptions};

@@ -423,7 +423,7 @@ fn the_command_line_shows_captured_calls_and_finds_them_by_their_label() {
     let capture = write("capture.json", capture_of(&["Block_0"]));
     let eager = write("eager.json", eager_of(&["Block_0"]));
     let run = |args: &[&str]| {
-        let output = std::process::support::tracetree()
+        let output = crate::support::tracetree()
             .args(args)
             .current_dir(folder.path())
             .output()

@@ -3,7 +3,7 @@
 use tracetree::CallTree;
 use tracetree_gate::{Date, Gate, Recorder, Recording, Rules};
 
-pub fn record(trees: impl IntoIterator<Item = CallTree>) -> Recording {
+pub(crate) fn record(trees: impl IntoIterator<Item = CallTree>) -> Recording {
     let mut recorder = Recorder::default();
     for tree in trees {
         recorder.add(tree).expect("a run of one program");
@@ -11,25 +11,25 @@ pub fn record(trees: impl IntoIterator<Item = CallTree>) -> Recording {
     recorder.finish().expect("at least one run")
 }
 
-pub fn check(baseline: &Recording, candidate: &Recording) -> Gate {
+pub(crate) fn check(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default(), Date::today())
 }
 
 /// Does the same as [`check`], but only with the rules about structure, because times cannot be tested with a single
 /// run per side.
-pub fn check_structure(baseline: &Recording, candidate: &Recording) -> Gate {
+pub(crate) fn check_structure(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default().structure_only(), Date::today())
 }
 
 /// The rule and the sentence for each finding about structure.
-pub fn findings(gate: &Gate) -> Vec<String> {
+pub(crate) fn findings(gate: &Gate) -> Vec<String> {
     let of_structure =
         gate.findings.iter().filter(|finding| finding.limit.is_empty() || finding.kind.is_empty());
     of_structure.map(|finding| format!("{}: {}", finding.rules.join(" "), finding.what)).collect()
 }
 
 /// The sentences for the changes, as `diff` writes them.
-pub fn changes(gate: &Gate) -> Vec<&str> {
+pub(crate) fn changes(gate: &Gate) -> Vec<&str> {
     let changes = gate.findings.iter().filter(|finding| !finding.kind.is_empty());
     changes.map(|finding| finding.what.as_str()).collect()
 }

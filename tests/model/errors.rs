@@ -1,5 +1,6 @@
 //! Tests with inputs that `model-diff` rejects: each error must name the file, the position and the remedy.
 
+use crate::support::root;
 use tracetree::{Error, ErrorKind};
 use tracetree_model::{
     ForwardPasses, ModelTrace, Outcome, Profile, Scenario, scenarios_from_bytes,
@@ -126,7 +127,7 @@ fn a_damaged_gzip_file_is_an_error() {
 
 #[test]
 fn a_missing_file_skips_a_scenario_and_a_bad_one_does_not() {
-    let folder = "tests/fixtures/model_smallest";
+    let folder = root().join("tests/fixtures/model_smallest").display().to_string();
     let trace = format!("{folder}/model_trace.json");
     let missing = Scenario::new(&trace, format!("{folder}/none.csv"));
     assert_eq!(missing.compare().expect_err("no file").kind(), ErrorKind::Io);

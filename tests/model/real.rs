@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::support::files::real_traces;
 use serde_json::Value;
 use tracetree::trace::Nanos;
 use tracetree_model::{ModelComparison, OpMapping, Profile, Row, Scenario};
@@ -13,8 +14,7 @@ use tracetree_model::{ModelComparison, OpMapping, Profile, Row, Scenario};
 /// The folder with the real files; if the folder is unknown, prints a message and returns `None`.
 #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn files() -> Option<PathBuf> {
-    let folder =
-        std::env::var_os("TRACETREE_TRACES").map(|folder| PathBuf::from(folder).join("model"));
+    let folder = real_traces().map(|folder| folder.join("model"));
     if folder.is_none() {
         eprintln!("skipped: set TRACETREE_TRACES to the folder of sample traces");
     }

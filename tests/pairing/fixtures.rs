@@ -9,7 +9,6 @@ use crate::support::screen::screen;
 use crate::support::snapshot::assert_snapshot;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
 use tracetree::{PerSide, Side};
 
 /// Maximum number of lines that fit on a terminal screen.

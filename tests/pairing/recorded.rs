@@ -9,14 +9,14 @@ use crate::support::bench::{Mode, Trial};
 use crate::support::changes::Change;
 use crate::support::files::unpacked;
 use crate::support::recording::Recording;
+use crate::support::root;
 use crate::support::snapshot::assert_snapshot;
-use std::path::Path;
 
 /// The seed for all random changes.
 const SEED: u64 = 1;
 
 fn check(name: &str, file: &str) {
-    let path = Path::new("examples/traces").join(file);
+    let path = root().join("examples/traces").join(file);
     let recording = Recording::read(&unpacked(&path).expect("a file")).expect("a trace");
     let mut lines = String::new();
     for change in Change::all() {

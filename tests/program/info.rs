@@ -6,7 +6,6 @@ use crate::support::traces;
 use crate::support::tracetree;
 use serde_json::{Value, json};
 use std::fs;
-use std::process::Command;
 use tempfile::TempDir;
 use tracetree::program::{Architecture, Contents, Model, Platform, TraceInfo, Vendor};
 use tracetree::trace::Trace;

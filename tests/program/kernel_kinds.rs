@@ -23,7 +23,7 @@ struct Judged {
 }
 
 fn judged() -> Vec<Judged> {
-    let path = concat!(root(), "/tests/data/kernels.csv");
+    let path = root().join("tests/data/kernels.csv");
     let mut reader = csv::Reader::from_path(path).expect("the list of kernels");
     reader.deserialize().map(|row| row.expect("a row of the list")).collect()
 }

@@ -4,8 +4,7 @@ use crate::support::files;
 use crate::support::root;
 use crate::support::tracetree;
 use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 

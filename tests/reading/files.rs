@@ -4,13 +4,14 @@
 //! `TRACETREE_TRACES` names the folder that contains these files. If this variable is not set, the tests are skipped
 //! with a message.
 
+use crate::support::files::real_traces;
 use std::path::PathBuf;
 use tracetree::trace::{Category, Nanos, ReadOptions, Stream, Trace, Uid};
 use tracetree::{Error, ErrorKind};
 
 #[expect(clippy::print_stderr, reason = "a skipped test is visible")]
 fn folder() -> Option<PathBuf> {
-    let folder = std::env::var_os("TRACETREE_TRACES").map(PathBuf::from);
+    let folder = real_traces();
     if folder.is_none() {
         eprintln!("skipped: TRACETREE_TRACES is not set");
     }

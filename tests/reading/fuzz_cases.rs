@@ -2,7 +2,6 @@
 
 use crate::support::laws;
 use crate::support::root;
-use std::path::Path;
 
 /// Checks every case in a folder in `fuzz/seeds`.
 fn check(folder: &str, law: impl Fn(&[u8])) {

@@ -4,7 +4,7 @@ use crate::protobuf;
 use crate::support::root;
 use crate::support::{files, laws, splitmix::SplitMix, traces};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tracetree::trace::{Category, Nanos, ReadOptions, Recorder, Trace};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{Analysis, Side, TraceDiff};

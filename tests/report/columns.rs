@@ -4,7 +4,7 @@
 //! `UPDATE_DOCS=1 cargo test --all-features --test report columns` updates the pages.
 
 use crate::support::root;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tracetree::tables::{ColumnInfo, ColumnType, Table, TableKind};
 use tracetree::{Comparison, ComparisonOptions, Side};
 use tracetree_fleet::Fleet;

@@ -1,5 +1,6 @@
 //! Tests that `diff_stats_kernels.csv` and `diff_stats.csv` can be joined by `row_id`, event by event.
 
+use crate::support::root;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
@@ -60,8 +61,8 @@ fn check(baseline: &Path, candidate: &Path) -> (usize, usize) {
 #[test]
 fn every_kernel_has_its_row_and_rows_add_up() {
     let (kernels, _) = check(
-        Path::new("examples/traces/resnet.rocm.json.gz"),
-        Path::new("examples/traces/resnet.cuda.json.gz"),
+        &root().join("examples/traces/resnet.rocm.json.gz"),
+        &root().join("examples/traces/resnet.cuda.json.gz"),
     );
     assert_eq!(kernels, 1_065 + 1_023);
 }

@@ -8,11 +8,11 @@
 use crate::support::files::real_traces;
 use crate::support::fixtures::FIXTURES;
 use crate::support::phenomena;
+use crate::support::root;
 use crate::support::snapshot::assert_snapshot;
 use crate::support::tracetree;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 use tracetree::report::{write_csv, write_markdown, write_merged_tree};
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, PerSide};
@@ -64,7 +64,7 @@ fn reports_of_recorded_pairs_are_byte_for_byte_as_before() {
 
 #[test]
 fn reports_of_phenomena_are_byte_for_byte_as_before() {
-    let folder = Path::new("tests/fixtures");
+    let folder = root().join("tests/fixtures");
     let names = phenomena::ALL.iter().map(|phenomenon| phenomenon.name);
     let names = names.chain(FIXTURES.iter().map(|fixture| fixture.folder));
     let report = |name: &str| {

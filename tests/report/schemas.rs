@@ -1,11 +1,11 @@
 //! Tests that the published schemas in `docs/reference/schemas` describe the written files. The schema for a gate
 //! report is checked in `tests/gate`.
 
+use crate::support::root;
 use crate::support::tracetree;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use tempfile::TempDir;
 use tracetree::report::{Report, SCHEMA_VERSION};
 use tracetree::{Comparison, ComparisonOptions};
@@ -26,7 +26,7 @@ fn trace(name: &str) -> PathBuf {
 }
 
 fn schema(name: &str) -> Value {
-    let text = fs::read_to_string(Path::new("docs/reference/schemas").join(name));
+    let text = fs::read_to_string(root().join("docs/reference/schemas").join(name));
     serde_json::from_str(&text.expect("a published schema")).expect("JSON")
 }
 

@@ -4,9 +4,11 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// The folder with real traces, if `TRACETREE_TRACES` is set.
+/// The folder with real traces, if `TRACETREE_TRACES` is set. A relative path is relative to the root of the
+/// repository.
 pub fn real_traces() -> Option<PathBuf> {
-    std::env::var_os("TRACETREE_TRACES").filter(|path| !path.is_empty()).map(PathBuf::from)
+    let path = std::env::var_os("TRACETREE_TRACES").filter(|path| !path.is_empty())?;
+    Some(super::root().join(path))
 }
 
 /// Reads a file, and decompresses it if it is a gzip file.

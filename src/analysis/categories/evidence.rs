@@ -84,6 +84,7 @@ impl<'c> TraceCategories<'c> {
         slot.map_or(NOTHING, |slot| self.column[slot])
     }
 
+    /// The name of a category.
     pub fn label(&self, id: CategoryId) -> &'c str {
         self.categories.name(id)
     }

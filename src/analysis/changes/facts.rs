@@ -111,6 +111,7 @@ impl Facts {
 impl Analysis {
     /// Whether a call is in a compared step. All calls are compared if the windows are compared as a whole.
     #[inline]
+    #[doc(hidden)]
     pub fn is_compared(&self, side: Side, call: CallId) -> bool {
         match self.wall().basis() {
             WallBasis::Events => true,

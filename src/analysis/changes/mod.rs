@@ -83,6 +83,7 @@ pub struct Change {
 
 impl Change {
     /// What usually causes such a change; empty if there is no usual cause.
+    #[doc(hidden)]
     pub fn usual(&self) -> &'static str {
         // If a recording change has nodes, the recordings contain different layers, which has no usual cause.
         // All other recording changes come from profiler options.

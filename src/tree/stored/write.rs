@@ -11,6 +11,7 @@ impl CallTree {
     /// call is kept, all its ancestors must be kept too. The times of a frame are kept only if
     /// `is_timed` is true for that frame. `time` returns start and duration of an event, and `name`
     /// returns the name that is stored for a frame.
+    #[doc(hidden)]
     pub fn stored(
         &self,
         is_kept: impl Fn(CallId) -> bool,

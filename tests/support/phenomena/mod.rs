@@ -14,7 +14,7 @@ use super::root;
 use super::trace_builder::TraceBuilder;
 use serde_json::Value;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tracetree::PerSide;
 
 /// One way in which two traces differ.
