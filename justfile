@@ -7,7 +7,7 @@ check:
 
 # Accept new snapshots. Read their diff afterwards.
 bless:
-    INSTA_UPDATE=always cargo test --all-features --no-fail-fast
+    INSTA_UPDATE=always cargo test --workspace --all-features --no-fail-fast
 
 # Write the column tables of docs/reference and the screen in README.md.
 tables:
@@ -47,7 +47,7 @@ mutants count="400" seed="1":
 
 # Write THIRD-PARTY.md after Cargo.lock changed. Needs `cargo install cargo-about --locked --features cli`.
 notices:
-    cargo about generate --features full about.hbs -o THIRD-PARTY.md
+    cargo about generate --manifest-path crates/tracetree-cli/Cargo.toml --features full about.hbs -o THIRD-PARTY.md
     cargo deny check
 
 # Pin the Python packages of the tests. Needs pip-tools on CPython 3.10, the oldest supported version.

@@ -70,23 +70,23 @@
 //!
 //! The module [`snapshot`] reads and compares PyTorch memory snapshots, which are not traces.
 //!
-//! The module `model` is not part of this pipeline: it compares the predicted trace of a performance model with a
-//! measured kernel profile.
+//! Other crates build on this one: `tracetree-gate` checks runs against a baseline, `tracetree-fleet` compares the
+//! traces of many ranks, `tracetree-model` compares predictions of a performance model with a measured profile, and
+//! `tracetree-cli` is the command. Items that only these crates use are hidden from this documentation, and may change
+//! at any time.
 //!
 //! # Features
+//!
+//! No feature is enabled by default.
 //!
 //! | feature | adds |
 //! |---|---|
 //! | `html` | `report.html` |
 //! | `xlsx` | `report.xlsx` |
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
-//! | `parquet` | tables as Parquet files, and the module `fleet`: the traces of thousands of ranks |
-//! | `remote` | `s3://`, `gs://`, `az://` and `https://` addresses as paths of traces, fleets and reports |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
-//! | `junit` | the result of a gate as JUnit XML |
-//! | `model` | the module `model` |
-//! | `cli` | the command `tracetree`, and `html`; enabled by default |
-//! | `full` | the command with all of its parts: all features above except `arrow` and `remote` |
+//! | `parquet` | tables as Parquet files |
+//! | `remote` | `s3://`, `gs://`, `az://` and `https://` addresses as paths of traces and reports |
 
 // Only `storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

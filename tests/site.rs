@@ -9,8 +9,9 @@ use std::path::{Component, Path, PathBuf};
 const WORDS: usize = 1500;
 
 /// Folders that contain Markdown files, or source files that mention pages.
-const FOLDERS: [&str; 9] =
-    ["docs", "src", "tests", "examples", "benches", "python", "fuzz", "mutants", ".github"];
+const FOLDERS: [&str; 10] = [
+    "docs", "src", "crates", "tests", "examples", "benches", "python", "fuzz", "mutants", ".github",
+];
 
 /// Folders with dependencies or expected output, which are not checked.
 const SKIPPED: [&str; 5] = ["node_modules", "target", "data", "seeds", "corpus"];

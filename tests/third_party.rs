@@ -46,7 +46,7 @@ fn linked() -> Crates {
     let packages = tree.lines().filter_map(|line| line.split_once(" v"));
     packages
         .map(|(name, rest)| format!("{name} {}", rest.split(' ').next().unwrap_or_default()))
-        .filter(|package| !package.starts_with(env!("CARGO_PKG_NAME")))
+        .filter(|package| !package.starts_with("tracetree-"))
         .collect()
 }
 

@@ -23,8 +23,7 @@ impl CallTree {
     }
 
     /// The forward op of each outermost backward op.
-    #[doc(hidden)]
-    pub fn forward_of_backward(&self) -> FxHashMap<CallId, CallId> {
+    pub(crate) fn forward_of_backward(&self) -> FxHashMap<CallId, CallId> {
         self.backward_links().iter().map(|&(forward, backward)| (backward, forward)).collect()
     }
 

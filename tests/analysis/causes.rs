@@ -1,6 +1,7 @@
 //! Tests that each change is reported as exactly one cause, with the right reason.
 
 use crate::support::compared::{compare_files, compare_texts, compare_with, steps_of};
+use crate::support::enter_root;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
 use tracetree::analysis::{Analysis, AnalysisOptions, Cause, Reason};
@@ -107,6 +108,7 @@ fn if_one_side_has_more_steps_causes_cover_the_matched_steps() {
 
 #[test]
 fn a_selected_step_equals_the_same_step_in_the_whole_trace() {
+    enter_root();
     let whole = "examples/traces/h100/train_base.pt.trace.json.gz";
     let trace = || Trace::open_with(whole, &ReadOptions::default()).expect("an example trace");
     let first = Selection { steps: "0".parse().ok(), ..Selection::default() };

@@ -1,6 +1,7 @@
 //! Tests that a replay reproduces the recording and predicts the known effects of injected changes.
 
 use super::support::compared::{compare_files, compare_texts};
+use crate::support::enter_root;
 use tracetree::PerSide;
 use tracetree::analysis::replay::{Effect, Limit, Reason, Recorded, Replays, Scenario};
 use tracetree::analysis::{Analysis, ChangeKind};
@@ -356,6 +357,7 @@ fn compare_h100(baseline: &str, candidate: &str, look: impl FnOnce(&Analysis)) {
 
 #[test]
 fn recorded_steps_are_reproduced() {
+    enter_root();
     for name in ["resnet_eager", "resnet_amp", "tfm_math", "train_item", "decode_graph_streams"] {
         let program = Program::of(CallTree::build(Trace::open(h100(name)).expect("a trace")));
         let recorded = Recorded::of(program.tree(), program.steps()).expect("a graph");

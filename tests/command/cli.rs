@@ -1,5 +1,6 @@
 //! Tests for the streams, files and exit codes of `tracetree diff`, `tree` and `uid`.
 
+use crate::support::enter_root;
 use crate::support::tracetree;
 use serde_json::Value;
 use std::fs;
@@ -256,6 +257,7 @@ fn only_results_and_remarks_are_printed_if_stderr_is_not_a_terminal() {
 
 /// The output of `tracetree diff` on a terminal of `width` columns.
 fn screen(baseline: &str, candidate: &str, width: usize) -> String {
+    enter_root();
     let options = tracetree::ComparisonOptions::default();
     let comparison = tracetree::Comparison::open(baseline, candidate, &options);
     tracetree_cli::summary_text(&comparison.expect("two traces"), 10, width)
@@ -264,6 +266,7 @@ fn screen(baseline: &str, candidate: &str, width: usize) -> String {
 /// The first text block in the README equals the terminal output of the first command in the README.
 #[test]
 fn the_picture_in_the_readme_is_what_the_command_prints() {
+    enter_root();
     let readme = fs::read_to_string("README.md").expect("the README");
     let (head, rest) = readme.split_once("```text\n").expect("a picture");
     let (picture, rest) = rest.split_once("```").expect("its end");
@@ -363,6 +366,7 @@ fn a_file_that_is_not_a_trace_gives_exit_code_2() {
 
 #[test]
 fn a_truncated_gzip_gives_its_readable_events_and_a_warning() {
+    enter_root();
     let place = Place::new();
     let whole = fs::read(CNN).expect("an example trace");
     let cut = place.file("cut.json.gz", &whole[..whole.len() / 2]);
@@ -513,6 +517,7 @@ fn tree_exports_the_links_as_a_graph() {
 
 /// The uid of the only event with this name in a fixture.
 fn uid(file: &str, name: &str) -> String {
+    enter_root();
     let trace: Value =
         serde_json::from_str(&fs::read_to_string(file).expect("a fixture")).expect("JSON");
     let events = trace["traceEvents"].as_array().expect("events");
@@ -588,6 +593,7 @@ fn explain_says_if_a_report_was_made_with_different_options() {
 
 #[test]
 fn no_report_writes_nothing() {
+    enter_root();
     let folder = TempDir::new().expect("a temporary folder");
     let here = |path: &str| fs::canonicalize(path).expect("a trace").display().to_string();
     let mut command = program(&["diff", &here(CNN), &here(CNN_RERUN), "--no-report", "-v"]);

@@ -6,7 +6,7 @@
 //! means that the example is outdated.
 #![cfg(all(feature = "model", unix))]
 
-use crate::support::tracetree;
+use crate::support::{enter_root, root, tracetree};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ const OF_ADDRESSES: &str = "s3://";
 
 /// Documents that contain commands, relative to the project root.
 fn documents() -> Vec<PathBuf> {
+    enter_root();
     let mut documents = vec!["README.md".into()];
     let mut folders = vec![PathBuf::from("docs")];
     while let Some(folder) = folders.pop() {
@@ -84,11 +85,7 @@ fn place(folder: &Path) {
     for nothing in ["git", "pip", "python", "dot"] {
         program(&bin, nothing, "cat > /dev/null 2>&1 < /dev/null; exit 0");
     }
-    std::os::unix::fs::symlink(
-        fs::canonicalize("examples").expect("the examples"),
-        folder.join("examples"),
-    )
-    .expect("a link");
+    std::os::unix::fs::symlink(root().join("examples"), folder.join("examples")).expect("a link");
     let copy = |from: &str, to: &str| {
         let to = folder.join(to);
         fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
@@ -192,7 +189,7 @@ fn the_output_shown_in_the_documents_is_what_the_command_prints() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     place(folder.path());
     run(folder.path(), "tracetree diff BASE NEW -o report\n");
-    let text = fs::read_to_string("docs/guides/walkthrough.md").expect("a document");
+    let text = fs::read_to_string(root().join("docs/guides/walkthrough.md")).expect("a document");
     let block = blocks(&text).into_iter().find(|block| block.starts_with("$ ")).expect("a block");
     let (command, shown) = block.split_once('\n').expect("what it prints");
     let mut words = command.trim_start_matches("$ tracetree ").split(' ');

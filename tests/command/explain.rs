@@ -1,6 +1,7 @@
 //! Tests for the explanation of a match: the evidence, and the other candidates for the counterpart.
 
 use crate::support::compared;
+use crate::support::enter_root;
 use crate::support::trace_builder::{HostThread, TraceBuilder};
 use crate::support::tracetree;
 use tracetree::diff::{Relation, TraceDiff};
@@ -13,6 +14,7 @@ const CUDA: &str = "examples/traces/resnet.cuda.json.gz";
 
 #[test]
 fn a_renamed_convolution_is_explained_by_its_position_and_the_calls_below() {
+    enter_root();
     let traces = PerSide::new(ROCM, CUDA).map(|path| Trace::open(path).expect("an example trace"));
     let trees = traces.map(CallTree::build);
     let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
@@ -31,6 +33,7 @@ fn a_renamed_convolution_is_explained_by_its_position_and_the_calls_below() {
 
 #[test]
 fn a_match_has_more_evidence_than_the_rejected_candidates() {
+    enter_root();
     let traces = PerSide::new(ROCM, ROCM).map(|path| Trace::open(path).expect("an example trace"));
     let trees = traces.map(CallTree::build);
     let diff = TraceDiff::new(trees.baseline.clone(), trees.candidate);
@@ -47,6 +50,7 @@ fn a_match_has_more_evidence_than_the_rejected_candidates() {
 
 #[test]
 fn the_command_line_prints_path_relation_and_evidence() {
+    enter_root();
     let run = |uid: &str| {
         tracetree()
             .args(["explain", ROCM, CUDA, "--baseline", uid])

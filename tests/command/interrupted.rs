@@ -1,7 +1,7 @@
 //! Tests for the files that remain if writing a report is interrupted, fails, or replaces an earlier report.
 #![cfg(unix)]
 
-use crate::support;
+use crate::support::{self, root};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
@@ -217,6 +217,7 @@ fn a_workbook_on_a_full_disk_is_an_error_and_not_a_panic() {
     let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
     let output = Command::new("sh")
         .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "diff", CNN, CNN, "-q"])
+        .current_dir(root())
         .args(["--emit", "xlsx", "-o"])
         .arg(&target)
         .output()
@@ -277,6 +278,7 @@ fn a_full_disk_is_reported_with_the_file_and_a_remedy_and_nothing_is_left() {
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
     let output = Command::new("sh")
         .args(["-c", limited, "sh", env!("CARGO_BIN_EXE_tracetree"), "diff", CNN, CNN, "-q", "-o"])
+        .current_dir(root())
         .arg(&target)
         .output()
         .expect("the program runs");
@@ -302,7 +304,8 @@ fn a_closed_pipe_is_not_an_error_for_any_command_or_for_help() {
 #[test]
 fn info_reads_a_pipe() {
     let shell = format!("cat {CNN} | {} info /dev/stdin", env!("CARGO_BIN_EXE_tracetree"));
-    let output = Command::new("sh").args(["-c", &shell]).output().expect("a shell");
+    let output =
+        Command::new("sh").args(["-c", &shell]).current_dir(root()).output().expect("a shell");
     assert!(output.status.success(), "{}", error(&output));
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("/dev/stdin"));
 }

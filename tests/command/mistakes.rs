@@ -1,6 +1,7 @@
 //! Tests for the error messages for common mistakes; each message has two lines: the problem, and the command to run
 //! instead.
 
+use crate::support::enter_root;
 use crate::support::tracetree;
 use std::fs;
 use std::path::Path;
@@ -20,6 +21,7 @@ fn refused(folder: &Path, arguments: &[&str]) -> [String; 2] {
 
 /// A folder that contains a trace, files from other tools and an empty folder.
 fn place() -> TempDir {
+    enter_root();
     let place = TempDir::new().expect("a temporary folder");
     let write = |name: &str, bytes: &[u8]| fs::write(place.path().join(name), bytes);
     write("run_base.pt.trace.json.gz", &fs::read(TRACE).expect("a trace")).expect("a file");

@@ -1,5 +1,6 @@
 //! Tests for comparison options: ignored Python frames, aliases, and side names.
 
+use crate::support::enter_root;
 use crate::support::phenomena::Phenomenon;
 use crate::support::trace_builder::{Op, TraceBuilder};
 use crate::support::{laws, traces};
@@ -24,6 +25,7 @@ fn pairs() -> Vec<PerSide<PathBuf>> {
 }
 
 fn example() -> PerSide<Trace> {
+    enter_root();
     PerSide::new("examples/traces/resnet.rocm.json.gz", "examples/traces/resnet.cuda.json.gz")
         .map(|path| Trace::open(path).expect("an example trace"))
 }
@@ -119,6 +121,7 @@ fn an_alias_changes_nothing_else() {
 
 #[test]
 fn a_trace_has_no_difference_from_itself_under_aliases() {
+    enter_root();
     let trace = Trace::open("examples/traces/resnet.rocm.json.gz").expect("an example trace");
     let tree = CallTree::build(trace);
     let diff = TraceDiff::with_options(tree.clone(), tree.clone(), aliases(VENDORS));

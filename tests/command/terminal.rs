@@ -1,6 +1,7 @@
 //! Tests for the output of `tracetree diff` at widths of 60, 80, 100 and 200 columns, with all details, and through a
 //! pipe.
 
+use crate::support::enter_root;
 use crate::support::snapshot::assert_snapshot;
 use crate::support::tracetree;
 use tracetree::program::CaptureSource;
@@ -29,6 +30,7 @@ fn is_whole_word(line: &str) -> bool {
 
 /// The default terminal output for the bundled pairs and for pairs recorded on an H100.
 fn answers() -> Vec<(usize, String)> {
+    enter_root();
     let pair = |[one, two]: [&str; 2]| {
         [one, two].map(|name| format!("examples/traces/h100/{name}.pt.trace.json.gz"))
     };
@@ -47,6 +49,7 @@ fn answers() -> Vec<(usize, String)> {
 
 #[test]
 fn the_answer_at_four_widths() {
+    enter_root();
     let options = ComparisonOptions::default();
     let [baseline, candidate] =
         H100[0].map(|name| format!("examples/traces/h100/{name}.pt.trace.json.gz"));
@@ -80,6 +83,7 @@ fn commands(text: &str) -> Vec<String> {
 
 #[test]
 fn a_command_of_several_lines_can_be_pasted_and_compares_the_same() {
+    enter_root();
     let [one, two, capture] = ["decode_eager", "decode_graph", "decode_graph.capture"]
         .map(|name| format!("examples/traces/h100/{name}.pt.trace.json.gz"));
     let captures = CaptureSource::Files(vec![capture.clone().into()]);
@@ -130,6 +134,7 @@ fn brief(pair: [&str; 2]) -> (Vec<(String, String)>, usize) {
 
 #[test]
 fn a_brief_has_the_figures_of_the_summary_and_the_next_commands() {
+    enter_root();
     for [one, two] in H100 {
         let paths = [one, two].map(|name| format!("examples/traces/h100/{name}.pt.trace.json.gz"));
         let (lines, size) = brief([&paths[0], &paths[1]]);
@@ -159,6 +164,7 @@ fn a_brief_has_the_figures_of_the_summary_and_the_next_commands() {
 }
 
 fn screens([baseline, candidate]: [&str; 2]) -> Vec<(usize, String)> {
+    enter_root();
     let options = ComparisonOptions::default();
     let comparison = Comparison::open(baseline, candidate, &options).expect("two traces");
     WIDTHS.map(|width| (width, summary_text(&comparison, 6, width))).into()
@@ -209,6 +215,7 @@ fn piped(columns: Option<&str>) -> String {
 
 #[test]
 fn a_pipe_honours_columns_and_elides_nothing() {
+    enter_root();
     let words = |text: &str| -> Vec<String> {
         let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         words.sort();

@@ -1,5 +1,6 @@
 //! Tests for `tracetree model-diff` as a user runs it: streams, files and exit codes.
 
+use crate::support::enter_root;
 use crate::support::tracetree;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -158,6 +159,7 @@ fn a_closed_pipe_is_not_an_error() {
 
 #[test]
 fn compressed_input_is_recognised_regardless_of_its_name() {
+    enter_root();
     let folder = tempfile::tempdir().expect("a folder");
     let packed = |path: &str, name: &str| {
         let target = folder.path().join(name);

@@ -1,18 +1,20 @@
 //! Compares a `model-diff` report in each format with a snapshot.
 
-use crate::support::root;
+use crate::support::enter_root;
 use crate::support::snapshot::assert_snapshot;
 use tracetree_model::{Format, Outcome, Scenario, read_scenarios, render};
 
 /// The outcomes for the decoder scenario and for a scenario whose profile is missing.
 fn decoder() -> Vec<Outcome> {
-    let scenarios = read_scenarios(root().join("tests/fixtures/model_decoder/scenarios.toml"))
-        .expect("two scenarios");
+    enter_root();
+    let scenarios =
+        read_scenarios("tests/fixtures/model_decoder/scenarios.toml").expect("two scenarios");
     scenarios.iter().map(|scenario| scenario.outcome().expect("an outcome")).collect()
 }
 
 fn smallest() -> Vec<Outcome> {
-    let folder = root().join("tests/fixtures/model_smallest").display().to_string();
+    enter_root();
+    let folder = "tests/fixtures/model_smallest";
     let scenario =
         Scenario::new(format!("{folder}/model_trace.json"), format!("{folder}/kernel_details.csv"));
     vec![scenario.outcome().expect("an outcome")]

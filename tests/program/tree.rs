@@ -1,6 +1,7 @@
 //! Tests for call trees: nesting, launches, modules, steps, and the forward and backward passes.
 
 use crate::support::compared::trace;
+use crate::support::enter_root;
 use crate::support::find::{below, call, calls, path};
 use crate::support::trace_builder::{Op, TraceBuilder};
 use serde_json::{Value, json};
@@ -289,6 +290,7 @@ fn links_can_be_queried_and_exported_as_a_graph() {
 
 #[test]
 fn every_call_is_in_the_subtree_of_its_ancestors() {
+    enter_root();
     let trace = Trace::open("examples/traces/resnet.cuda.json.gz").expect("an example trace");
     let tree = CallTree::build(trace);
     assert_eq!(tree.roots().map(|root| tree.size(root)).sum::<usize>(), tree.len());

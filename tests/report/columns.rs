@@ -3,6 +3,7 @@
 //!
 //! `UPDATE_DOCS=1 cargo test --all-features --test report columns` updates the pages.
 
+use crate::support::enter_root;
 use crate::support::root;
 use std::path::PathBuf;
 use tracetree::tables::{ColumnInfo, ColumnType, Table, TableKind};
@@ -10,6 +11,7 @@ use tracetree::{Comparison, ComparisonOptions, Side};
 use tracetree_fleet::Fleet;
 
 fn tables() -> Vec<Table> {
+    enter_root();
     let comparison = Comparison::open(
         "examples/traces/resnet.rocm.json.gz",
         "examples/traces/resnet.cuda.json.gz",

@@ -1,5 +1,6 @@
 //! Tests for `report.html` and `fleet.html`: the text of the pages, and what the pages show and do in a real Chromium.
 
+use crate::support::enter_root;
 use crate::support::ranks::Ranks;
 use crate::support::reports::{hostile_pair, model_pair, write};
 use crate::support::root;
@@ -190,6 +191,7 @@ fn the_timeline_has_one_step_of_both_sides_from_its_start() {
 }
 
 fn write_browser_reports(folder: &Path) {
+    enter_root();
     let example = |name: &str| {
         let packed = fs::read(format!("examples/traces/{name}.json.gz")).expect("a trace");
         let mut text = String::new();

@@ -5,14 +5,14 @@
 //! intended, write the reports of both versions (`tracetree diff … -o`), read the output of `diff -r`, then accept the
 //! snapshots.
 
+use crate::support::enter_root;
 use crate::support::files::real_traces;
 use crate::support::fixtures::FIXTURES;
 use crate::support::phenomena;
-use crate::support::root;
 use crate::support::snapshot::assert_snapshot;
 use crate::support::tracetree;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tracetree::report::{write_csv, write_markdown, write_merged_tree};
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, PerSide};
@@ -64,7 +64,8 @@ fn reports_of_recorded_pairs_are_byte_for_byte_as_before() {
 
 #[test]
 fn reports_of_phenomena_are_byte_for_byte_as_before() {
-    let folder = root().join("tests/fixtures");
+    enter_root();
+    let folder = Path::new("tests/fixtures");
     let names = phenomena::ALL.iter().map(|phenomenon| phenomenon.name);
     let names = names.chain(FIXTURES.iter().map(|fixture| fixture.folder));
     let report = |name: &str| {
@@ -93,6 +94,7 @@ fn reports_of_real_pairs_are_byte_for_byte_as_before() {
 
 #[test]
 fn commands_print_the_same_for_recordings_as_before() {
+    enter_root();
     let [h100, eager, compiled] =
         ["", "tfm_flash.pt.trace.json.gz", "tfm_compiled.pt.trace.json.gz"]
             .map(|name| format!("examples/traces/h100/{name}"));
@@ -119,6 +121,7 @@ fn commands_print_the_same_for_recordings_as_before() {
 
 /// Every table, the merged tree and the printed text for a pair of traces.
 fn written(baseline: impl Into<PathBuf>, candidate: impl Into<PathBuf>) -> Vec<(String, Vec<u8>)> {
+    enter_root();
     let paths = PerSide::new(baseline.into(), candidate.into());
     let options = ComparisonOptions::default();
     let comparison = Comparison::open(paths.baseline, paths.candidate, &options);

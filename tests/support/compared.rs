@@ -1,5 +1,6 @@
 //! Compares two traces and passes the comparison to a closure.
 
+use super::enter_root;
 use super::trace_builder::{HostThread, Op, TraceBuilder};
 use std::path::Path;
 use tracetree::analysis::{Analysis, AnalysisOptions};
@@ -49,6 +50,7 @@ pub fn compare_texts<T>(texts: &PerSide<String>, look: impl FnOnce(&Analysis) ->
 /// # Panics
 /// Panics if one of the files cannot be read.
 pub fn compare_files<T>(paths: PerSide<impl AsRef<Path>>, look: impl FnOnce(&Analysis) -> T) -> T {
+    enter_root();
     let traces = paths.map(|path| Trace::open(path).expect("a readable trace"));
     compare_with(traces, AnalysisOptions::default(), look)
 }

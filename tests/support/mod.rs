@@ -36,6 +36,15 @@ pub fn root() -> &'static Path {
     package.ancestors().find(is_root).expect("the package is in the repository")
 }
 
+/// Makes the root of the repository the current folder, because reports show paths as they were given, and paths in
+/// snapshots are relative to the root.
+///
+/// # Panics
+/// Panics if the folder cannot be entered.
+pub fn enter_root() {
+    std::env::set_current_dir(root()).expect("the root of the repository");
+}
+
 /// The command `tracetree` of this build, which runs in the root of the repository.
 ///
 /// # Panics

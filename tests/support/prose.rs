@@ -14,6 +14,7 @@ const SOURCES: [&str; 12] = [
     "CODE_OF_CONDUCT.md",
     "docs",
     "src",
+    "crates",
     "tests",
     "examples",
     "benches",

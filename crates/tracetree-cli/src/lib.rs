@@ -1,10 +1,9 @@
-//! The command line: runs commands from arguments and returns the exit code. No other module prints
-//! to the terminal.
+//! The command line: runs commands from arguments and returns the exit code. No other crate prints to the terminal.
 //!
-//! The command line uses the library as an external program would. The command line is a module
-//! rather than a separate program so that the binary and the Python package run the same code. The
-//! feature `cli` enables this module.
+//! The command line is a library, so that the command and the Python package run the same code.
 
+// Only `tracetree::storage` writes files.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg_attr(
     not(all(feature = "fleet", feature = "model")),
     allow(dead_code, reason = "fleets and model-diff use more of the shared modules")

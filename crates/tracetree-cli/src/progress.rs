@@ -168,7 +168,7 @@ fn spinner(bars: &MultiProgress, what: &'static str) -> ProgressBar {
 mod tests {
     use super::*;
 
-    const TRACE: &str = "examples/traces/resnet.rocm.json.gz";
+    const TRACE: &str = "../../examples/traces/resnet.rocm.json.gz";
 
     #[test]
     fn reading_counts_all_bytes_of_the_file() {

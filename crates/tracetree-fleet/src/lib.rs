@@ -8,6 +8,9 @@
 //! runs [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is such an engine for
 //! the cores of this machine; the Python package provides one with Ray.
 
+// Only `tracetree::storage` writes files.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod brief;
 mod collectives;
 mod engine;

@@ -8,6 +8,9 @@
 //! Only [`Analysis::changes`](tracetree::analysis::Analysis::changes) decides what changed, so the gate and
 //! `diff` never disagree. A rule decides only whether a change is a violation.
 
+// Only `tracetree::storage` writes files.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
 mod baseline;
 mod check;
 mod history;

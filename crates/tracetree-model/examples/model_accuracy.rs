@@ -2,7 +2,7 @@
 //! kernel types that contribute most to the model's error, with the responsible ops.
 //!
 //! ```sh
-//! cargo run --example model_accuracy -- model_trace.json kernel_details.csv op_mapping.yaml
+//! cargo run -p tracetree-model --example model_accuracy -- model_trace.json kernel_details.csv op_mapping.yaml
 //! ```
 //! Without arguments, the example reads a small sample.
 #![expect(clippy::print_stdout, reason = "the example prints a report")]

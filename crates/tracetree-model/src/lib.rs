@@ -9,7 +9,7 @@
 //! op_mapping.yaml  ─read─▶ OpMapping  ┘              ├─compare─▶ ModelComparison ─render─▶ text, json,
 //! kernel_details.csv ─read─▶ Profile ────────────────┘                                csv, markdown
 //! ```
-//! [`Scenario::compare`] runs the whole pipeline; [`failures`] checks whether the model is accurate enough. This module
+//! [`Scenario::compare`] runs the whole pipeline; [`failures`] checks whether the model is accurate enough. This crate
 //! is independent of the code that compares two traces; the two share only basics such as errors, times and notes.
 //!
 //! ```no_run
@@ -25,6 +25,9 @@
 //! let report = render(&[Outcome::Compared(Box::new(comparison))], Format::Markdown, 15);
 //! # Ok::<(), tracetree::Error>(())
 //! ```
+
+// Only `tracetree::storage` writes files.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod accuracy;
 mod collectives;
@@ -66,5 +69,5 @@ pub use trace::{ModelOp, ModelTrace, Source};
 
 /// Compiles the example programs in the documentation page about model comparisons.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/guides/model-diff.md")]
+#[doc = include_str!("../../../docs/guides/model-diff.md")]
 pub struct Page;

@@ -13,7 +13,7 @@ pub(crate) struct Upward<'t> {
 
 impl<'t> Upward<'t> {
     pub(crate) fn of(tree: &'t CallTree) -> Upward<'t> {
-        Upward { tree, forward: tree.forward_of_backward() }
+        Upward { tree, forward: tree.backward_links().iter().map(|&(op, of)| (of, op)).collect() }
     }
 
     pub(crate) fn above(&self, call: CallId) -> Option<CallId> {
