@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The files and folders with prose, relative to the repository root.
-const SOURCES: [&str; 12] = [
+const SOURCES: [&str; 13] = [
     "README.md",
     "AGENTS.md",
     "CONTRIBUTING.md",

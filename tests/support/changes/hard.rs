@@ -4,7 +4,7 @@ use super::Change;
 
 impl Change {
     /// Changes and combinations of changes that are not in [`Change::all`]: for each change in that list,
-    /// `tests/pairing` requires a minimum score. `alignment_quality` measures both lists.
+    /// `tests/matching` requires a minimum score. `alignment_quality` measures both lists.
     pub fn hard() -> Vec<Change> {
         vec![
             Change::MoreLayersDrop(5.0),
