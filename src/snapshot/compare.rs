@@ -103,7 +103,7 @@ impl SnapshotDiff {
     /// The rows as a table.
     pub fn table(self: &Arc<SnapshotDiff>) -> Table {
         const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
-        Columns::new()
+        Columns::default()
             .whole("device", "number of the GPU", |_: &SnapshotDiff, row: &StackRow| {
                 row.device.into()
             })

@@ -10,7 +10,7 @@ const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
 const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .text(
             "region",
             "path of region names, outermost first, with numbers and hashes replaced by `N`; `(outside regions)` \
@@ -68,7 +68,7 @@ fn time(
     of: fn(&AnnotatedFigures) -> Option<Nanos>,
 ) -> Columns<Analysis, AnnotatedRow> {
     let on = move |row: &AnnotatedRow, side: Side| row.figures[side].as_ref().and_then(of);
-    Columns::new()
+    Columns::default()
         .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Analysis, row, side| {
             on(row, side).into()
         })

@@ -8,7 +8,7 @@ use crate::trace::Argument;
 pub(super) fn columns<C: 'static, R: 'static>(
     cell: impl for<'c> Fn(&'c C, &'c R, Argument, Side) -> Cell<'c> + Send + Sync + Copy + 'static,
 ) -> Columns<C, R> {
-    Argument::ALL.into_iter().fold(Columns::new(), |columns, argument| {
+    Argument::ALL.into_iter().fold(Columns::default(), |columns, argument| {
         let (name, meaning) = match argument {
             Argument::Shape => ("input_shape_*", "`Input Dims` of the op"),
             Argument::Concrete => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 type Row = Judged<CategoryRow>;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .word(
             "category",
             "kind of work; `unclassified` if no rule applies",

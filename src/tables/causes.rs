@@ -10,7 +10,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
     const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
     const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
-    Columns::new()
+    Columns::default()
         .word(
             "reason",
             "reason for the difference; docs/reference/changes.md lists the reasons",

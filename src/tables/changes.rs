@@ -26,7 +26,7 @@ struct Part {
 }
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .whole(
             "change",
             "number of the change, as in change_sites.csv; empty for parts of the difference that are not caused by \
@@ -122,7 +122,7 @@ type Site = (usize, &'static str, MergedId);
 pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
     const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
-    Columns::new()
+    Columns::default()
         .whole("change", "number of the change in changes.csv", |_: &Analysis, r: &Site| r.0.into())
         .word("kind", "kind of the change", |_, r| r.1.into())
         .sides("name_*", TEXT, "name of the call; empty if the side does not have the call", |a, r, side| {

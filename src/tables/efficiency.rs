@@ -23,7 +23,7 @@ type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Efficiency>;
 
 /// The efficiency columns for both sides. Cells are empty unless models cover all of the row's time.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
-    Columns::new()
+    Columns::default()
         .sides(
             "gflops_*",
             GFLOPS,
@@ -80,7 +80,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn identity() -> Columns<Analysis, EfficiencyRow> {
-    Columns::new()
+    Columns::default()
         .text(
             "name",
             "the name of the attribution row; the op if a model covers only a part of the row",
@@ -102,7 +102,7 @@ fn text(texts: &PerSide<String>, side: Side) -> Cell<'_> {
 }
 
 fn savings() -> Columns<Analysis, EfficiencyRow> {
-    Columns::new()
+    Columns::default()
         .sides(
             "roofline_us_*",
             MICROS,

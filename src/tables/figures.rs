@@ -13,7 +13,7 @@ type Of<R> = for<'c> fn(&'c R) -> &'c PerSide<Figures>;
 
 /// Three columns for each quantity: one per side, and candidate − baseline.
 pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
-    Columns::new()
+    Columns::default()
         .word("presence", "which side has work in the row", move |_: &Analysis, r: &R| {
             Presence::of(of(r).map(|figures| figures.events)).label().into()
         })
@@ -60,7 +60,7 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
 
 fn counts<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
     let launches = move |r: &R| of(r).map(|figures| figures.launches as i64);
-    Columns::new()
+    Columns::default()
         .sides(
             "events_*",
             (ColumnType::Whole, ""),
@@ -85,7 +85,7 @@ fn time<R: 'static>(
     of: Of<R>,
     pick: fn(&Figures) -> Nanos,
 ) -> Columns<Analysis, R> {
-    Columns::new()
+    Columns::default()
         .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Analysis, r: &R, side| {
             pick(&of(r)[side]).into()
         })
@@ -105,7 +105,7 @@ fn rate<R: 'static>(
             let PerSide { baseline, candidate } = of(r).map(|figures| pick(&figures));
             baseline.zip(candidate).map(|(baseline, candidate)| candidate - baseline).into()
         });
-    Columns::new()
+    Columns::default()
         .sides(&format!("{stem}_*"), RATE, meaning, move |_: &Analysis, r: &R, side| {
             pick(&of(r)[side]).into()
         })

@@ -17,7 +17,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn changes() -> Columns<Analysis, FusionRow> {
-    Columns::new()
+    Columns::default()
         .text(
             "path",
             "names of the modules and ops above the call site, then the name of the call itself, joined by ` / `",
@@ -46,7 +46,7 @@ fn changes() -> Columns<Analysis, FusionRow> {
 }
 
 fn sides() -> Columns<Analysis, FusionRow> {
-    Columns::new()
+    Columns::default()
         .sides(
             "kernel_count_*",
             (ColumnType::Whole, ""),
@@ -82,7 +82,7 @@ fn instances() -> Columns<Analysis, FusionRow> {
         "line of the first of the `agreeing` instances in `merged_tree_output.txt`, from 0",
         |_: &Analysis, r: &FusionRow| r.first.index().into(),
     );
-    Columns::new()
+    Columns::default()
         .micros_difference("delta_us", "candidate − baseline", |_: &Analysis, r: &FusionRow| {
             r.difference().into()
         })

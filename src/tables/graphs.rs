@@ -52,7 +52,7 @@ fn replays() -> Columns<Analysis, Row> {
          nor named parts",
         |_: &Analysis, r: &Row| r.first_uid.into(),
     );
-    Columns::new()
+    Columns::default()
         .word("source", "`trace1` or `trace2`", |_: &Analysis, r: &Row| r.side.label().into())
         .column(launch)
         .whole("kernels", "number of GPU events that the graph launch runs", |_, r| r.replay.kernels.into())
@@ -77,7 +77,7 @@ fn captures() -> Columns<Analysis, Row> {
         "position, in the capture's `traceEvents`, of the call that began the capture",
         |_: &Analysis, r: &Row| r.replay.graph.as_ref().map(|graph| graph.begin.0).into(),
     );
-    Columns::new()
+    Columns::default()
         .text("capture", "file that contains the capture", |_: &Analysis, r: &Row| {
             of(r.replay.graph.as_ref().map(|graph| graph.source.as_str()))
         })

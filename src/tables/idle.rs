@@ -11,7 +11,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
     const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
     const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
-    Columns::new()
+    Columns::default()
         .word(
             "kind",
             "reason for the idle time. `host`: the host had not yet launched the event that ended the gap; `sync`: \

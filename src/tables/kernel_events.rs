@@ -87,7 +87,7 @@ fn events(analysis: &Analysis, row: usize, begins: PerSide<Nanos>) -> Vec<Event>
 }
 
 fn op() -> Columns<Analysis, Event> {
-    Columns::new()
+    Columns::default()
         .text("name", "name of the GPU event", |a: &Analysis, e: &Event| {
             a.tree(e.side).name(e.call).into()
         })
@@ -113,7 +113,7 @@ fn arguments() -> Columns<Analysis, Event> {
         ("Input type", Argument::Type),
         ("Concrete Inputs", Argument::Concrete),
     ];
-    titles.into_iter().fold(Columns::new(), |columns, (title, argument)| {
+    titles.into_iter().fold(Columns::default(), |columns, (title, argument)| {
         columns.text(title, MEANING, move |a: &Analysis, e: &Event| {
             let tree = a.tree(e.side);
             let arguments = e.op.and_then(|op| tree.arguments(op));
@@ -123,7 +123,7 @@ fn arguments() -> Columns<Analysis, Event> {
 }
 
 fn places() -> Columns<Analysis, Event> {
-    Columns::new()
+    Columns::default()
         .micros("kernel_time", "duration of the event", |a: &Analysis, e: &Event| {
             a.time_of(e.side, e.call).into()
         })
@@ -161,7 +161,7 @@ fn places() -> Columns<Analysis, Event> {
 }
 
 fn moments() -> Columns<Analysis, Event> {
-    Columns::new()
+    Columns::default()
         .whole(
             "row_id",
             "`row_id` of the event's row in `diff_stats.csv`",

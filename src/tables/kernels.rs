@@ -54,7 +54,7 @@ fn kernels(analysis: &Analysis) -> Vec<Kernel> {
 }
 
 fn identity() -> Columns<Analysis, Row> {
-    Columns::new()
+    Columns::default()
         .text(
             "kernel",
             "name of the GPU event or, in traces without GPU events, of the op",
@@ -78,7 +78,7 @@ fn identity() -> Columns<Analysis, Row> {
 
 fn spread() -> Columns<Analysis, Row> {
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
-    Columns::new()
+    Columns::default()
         .sides("min_us_*", TIME, "shortest time", |_: &Analysis, r: &Row, side| {
             r.group.row.tally.min(side).into()
         })

@@ -14,7 +14,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn identity() -> Columns<Analysis, LayerOpRow> {
-    Columns::new()
+    Columns::default()
         .text("stack", "as in `layers.csv`", |a: &Analysis, r: &LayerOpRow| {
             a.layer_pairs().stack_name(r.place).into()
         })
@@ -41,7 +41,7 @@ fn figures() -> Columns<Analysis, LayerOpRow> {
         let means = r.spread.map(|spread| spread.mean_us());
         means.baseline.zip(means.candidate).map(|(baseline, candidate)| candidate - baseline).into()
     });
-    Columns::new()
+    Columns::default()
         .sides(
             "layers_*",
             (ColumnType::Whole, ""),

@@ -19,7 +19,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn identity() -> Columns<Analysis, LayerRow> {
-    Columns::new()
+    Columns::default()
         .text(
             "stack",
             "class of the layers; `a | b` if the sides differ; `graph_N` for the N-th distinct \
@@ -51,7 +51,7 @@ fn identity() -> Columns<Analysis, LayerRow> {
 }
 
 fn times() -> Columns<Analysis, LayerRow> {
-    Columns::new()
+    Columns::default()
         .sides(
             "kernels_*",
             (ColumnType::Whole, ""),

@@ -11,7 +11,7 @@ pub(super) const BYTES: (ColumnType, &str) = (ColumnType::Whole, "B");
 const COUNT: (ColumnType, &str) = (ColumnType::Whole, "");
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .text("device", "`gpu N`, or `cpu`", |_: &Analysis, r: &MemoryRow| {
             r.place.to_string().into()
         })
@@ -91,7 +91,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let step = |a: &Analysis, r: &MemoryTimelineRow, side: Side| {
         Some(a.told_step(r.step.as_ref()?[side]?))
     };
-    Columns::new()
+    Columns::default()
         .text("device", "as in `memory.csv`", |_: &Analysis, r: &MemoryTimelineRow| {
             r.place.to_string().into()
         })
@@ -186,7 +186,7 @@ pub(super) fn both<R: 'static>(
             both.map(|(baseline, candidate)| candidate.saturating_sub(baseline)).into()
         },
     );
-    Columns::new()
+    Columns::default()
         .sides(&format!("{name}_*"), (kind, unit), meaning, move |_, row, side| {
             of(row, side).into()
         })

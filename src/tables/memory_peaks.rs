@@ -19,7 +19,7 @@ impl Part {
 }
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .text("device", "as in `memory.csv`", |_: &Analysis, part: &Part| {
             part.set.place.to_string().into()
         })

@@ -53,7 +53,7 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
     const DECIMAL: (ColumnType, &str) = (ColumnType::Decimal(3), "");
     let difference = |times: PerSide<Nanos>| times.candidate - times.baseline;
-    Columns::new()
+    Columns::default()
         .text("name", name, |_: &Analysis, calls: &NamedCalls| calls.name.as_str().into())
         .word("presence", "`both`, `trace1_only` or `trace2_only`", |_, calls| {
             match (calls.calls.baseline, calls.calls.candidate) {

@@ -19,7 +19,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         "sum of the absolute differences of the grouped rows",
         |_: &Analysis, g: &RowGroup| g.abs_difference.into(),
     );
-    Columns::new()
+    Columns::default()
         .text("name", "name of the attribution rows", |_: &Analysis, g: &RowGroup| {
             g.name.as_str().into()
         })

@@ -11,7 +11,7 @@ const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let step =
         |a: &Analysis, row: &OverlapRow, side: Side| Some(a.told_step(row.step.as_ref()?[side]?));
-    Columns::new()
+    Columns::default()
         .text(
             "step",
             "`(whole trace)`, or the position of the step, from 0: in the baseline, or in the candidate if only the \
@@ -58,7 +58,7 @@ fn time(
     of: fn(&Overlap) -> Nanos,
 ) -> Columns<Analysis, OverlapRow> {
     let on = move |row: &OverlapRow, side: Side| row.figures[side].as_ref().map(of);
-    Columns::new()
+    Columns::default()
         .sides(
             &format!("{stem}_*"),
             (ColumnType::Time, "µs"),

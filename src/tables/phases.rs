@@ -6,7 +6,7 @@ use crate::analysis::{Analysis, PhaseRow};
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .word("phase", "the phase", |_: &Analysis, r: &PhaseRow| r.phase.label().into())
         .sides("steps_*", (ColumnType::Whole, ""), "number of steps in the trace", |_, r, side| {
             r.figures[side].steps.into()

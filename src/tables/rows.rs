@@ -38,7 +38,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 fn identity() -> Rows {
-    Columns::new()
+    Columns::default()
         .text(
             "name",
             "the lowest common op; `a | b` if the outermost op was renamed or the two names are aliases; the launch \
@@ -52,7 +52,7 @@ fn identity() -> Rows {
 
 fn times() -> Rows {
     const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
-    Columns::new()
+    Columns::default()
         .sides(
             "kernel_time_*",
             TIME,
@@ -91,7 +91,7 @@ fn times() -> Rows {
 }
 
 fn places() -> Rows {
-    Columns::new()
+    Columns::default()
         .word(
             "presence",
             "`both`, `trace1_only`, `trace2_only`: which side has GPU events in the row",

@@ -14,9 +14,9 @@ pub(super) fn columns<R: 'static>(
     figures: fn(&Analysis, &R, Side) -> Option<RunFigures>,
 ) -> Columns<Analysis, R> {
     if !analysis.has_runs() {
-        return Columns::new();
+        return Columns::default();
     }
-    Columns::new()
+    Columns::default()
         .sides(
             "runs_*",
             (ColumnType::Whole, ""),
@@ -61,9 +61,9 @@ pub(super) fn each<R: 'static>(
     times: fn(&Analysis, &R, Side) -> Option<Vec<f64>>,
 ) -> Columns<Analysis, R> {
     if !analysis.has_runs() {
-        return Columns::new();
+        return Columns::default();
     }
-    Columns::new().sides(
+    Columns::default().sides(
         pattern,
         (ColumnType::Text, "µs"),
         doc,

@@ -11,7 +11,7 @@ const OTHERS: &str = "(other kernels)";
 type Row = Judged<SameKernelRow>;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .text(
             "kernel",
             "name of the kernel; `(other kernels)` for the sum of all other events",

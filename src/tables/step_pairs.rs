@@ -10,7 +10,7 @@ const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
 const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .sides(
             "step_*",
             WHOLE,
@@ -39,7 +39,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 pub(super) fn classes(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .text(
             "batch_class",
             "phase, and number of tokens (for a decode: number of requests), rounded up to a power of two",

@@ -10,7 +10,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     const TEXT: (ColumnType, &str) = (ColumnType::Text, "");
     const WORD: (ColumnType, &str) = (ColumnType::Word, "");
     const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
-    Columns::new()
+    Columns::default()
         .text(
             "step",
             "position of the step, from 0 as in `--steps`: in the baseline, or in the candidate if only the \

@@ -263,11 +263,13 @@ impl<C, R> Column<C, R> {
 /// Builds the list of columns of a table.
 pub struct Columns<C, R>(Vec<Column<C, R>>);
 
-impl<C: 'static, R: 'static> Columns<C, R> {
-    pub fn new() -> Self {
+impl<C, R> Default for Columns<C, R> {
+    fn default() -> Self {
         Columns(Vec::new())
     }
+}
 
+impl<C: 'static, R: 'static> Columns<C, R> {
     pub fn column(mut self, column: Column<C, R>) -> Self {
         self.0.push(column);
         self

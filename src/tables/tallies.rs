@@ -45,7 +45,7 @@ pub(super) fn runs<T: 'static>(analysis: &Analysis) -> Columns<Analysis, Judged<
 pub(super) fn counts_and_totals<R: 'static>(
     tally: for<'c> fn(&'c R) -> &'c Tally,
 ) -> Columns<Analysis, R> {
-    Columns::new()
+    Columns::default()
         .sides(
             "count_*",
             (ColumnType::Whole, ""),
@@ -62,7 +62,7 @@ pub(super) fn counts_and_totals<R: 'static>(
 
 pub(super) fn means<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Columns<Analysis, R> {
     const MEAN: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
-    Columns::new().sides(
+    Columns::default().sides(
         "mean_us_*",
         MEAN,
         "mean time of an event; empty without events",
@@ -73,7 +73,7 @@ pub(super) fn means<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Column
 pub(super) fn delta_and_ratio<R: 'static>(
     tally: for<'c> fn(&'c R) -> &'c Tally,
 ) -> Columns<Analysis, R> {
-    Columns::new()
+    Columns::default()
         .micros_difference(
             "delta_us",
             "candidate − baseline of the total times",
@@ -88,7 +88,7 @@ pub(super) fn delta_and_ratio<R: 'static>(
 
 /// A column that shows which sides have events.
 pub(super) fn presence<R: 'static>(tally: for<'c> fn(&'c R) -> &'c Tally) -> Columns<Analysis, R> {
-    Columns::new().word(
+    Columns::default().word(
         "presence",
         "`both`, `trace1_only`, `trace2_only`",
         move |_: &Analysis, r: &R| tally(r).presence().label().into(),

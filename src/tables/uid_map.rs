@@ -14,7 +14,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let uid2 = Column::new("uid2", ColumnType::Uid, MEANING, |_: &Analysis, pair: &UidPair| {
         pair.candidate.map(|uid| uid.0).into()
     });
-    Columns::new()
+    Columns::default()
         .column(uid1.side(Side::Baseline))
         .column(uid2.side(Side::Candidate))
         .word(

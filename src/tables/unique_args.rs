@@ -24,7 +24,7 @@ impl Group {
 }
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .text("name", "name of the attribution rows", |_: &Analysis, g: &Group| {
             g.group.name.as_str().into()
         })
@@ -48,7 +48,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 
 fn times() -> Columns<Analysis, Group> {
     let mean = |group: &Group, time: Nanos| time.as_micros() / group.group.row_count() as f64;
-    Columns::new()
+    Columns::default()
         .sides(
             "kernel_time_*_sum",
             (ColumnType::Time, "µs"),

@@ -18,7 +18,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 pub(super) fn columns<R: 'static>(
     judgement: for<'c> fn(&'c R) -> &'c Judgement,
 ) -> Columns<Analysis, R> {
-    Columns::new()
+    Columns::default()
         .word(
             "verdict",
             "result of the significance test, with runs or steps as repeats; see `verdicts.csv`",
@@ -33,11 +33,11 @@ pub(super) fn basis<R: 'static>() -> Columns<Analysis, R> {
     const DOC: &str = "the noise that the verdict is based on: `between_runs`; `within_one_run` (run-to-run \
      noise is unknown); `other_options` (host times recorded with different options are \
      not tested); `none`";
-    Columns::new().word("basis", DOC, |a: &Analysis, _: &R| a.judged().repeats.basis().into())
+    Columns::default().word("basis", DOC, |a: &Analysis, _: &R| a.judged().repeats.basis().into())
 }
 
 fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns<Analysis, R> {
-    Columns::new()
+    Columns::default()
         .decimal(
             "p",
             (4, ""),
@@ -54,7 +54,7 @@ fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns
 }
 
 fn identity() -> Columns<Analysis, Site> {
-    Columns::new()
+    Columns::default()
         .text("name", "the op", |_: &Analysis, s: &Site| s.name.as_str().into())
         .sides(
             "module_*",
@@ -70,7 +70,7 @@ fn identity() -> Columns<Analysis, Site> {
 }
 
 fn times() -> Columns<Analysis, Site> {
-    Columns::new()
+    Columns::default()
         .sides(
             "kernel_us_*",
             (ColumnType::Time, "µs"),
@@ -87,7 +87,7 @@ fn times() -> Columns<Analysis, Site> {
 
 fn evidence() -> Columns<Analysis, Site> {
     const NUMBER: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");
-    Columns::new()
+    Columns::default()
         .word(
             "verdict",
             "`slower`, `faster`, `similar`, `within_noise`, `not_tested`",
@@ -143,7 +143,7 @@ fn of_steps(judgement: &Judgement, side: Side, values: PerSide<f64>) -> Option<f
 }
 
 fn place() -> Columns<Analysis, Site> {
-    Columns::new()
+    Columns::default()
         .whole("first_row_id", "`row_id` of the call site's first row", |_: &Analysis, s: &Site| {
             s.first_row().into()
         })

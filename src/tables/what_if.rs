@@ -20,7 +20,7 @@ struct What {
 const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .word(
             "what",
             "what the row shows. `change`: the effect of one change; `all_changes`: all changes together; \
@@ -104,7 +104,7 @@ fn no_effect(analysis: &Analysis, (side, reason): (Option<Side>, Reason)) -> Wha
 type PathRow = (&'static str, PerSide<Nanos>, PerSide<Option<(Nanos, Nanos)>>);
 
 pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    Columns::new()
+    Columns::default()
         .word(
             "part",
             "part of the critical path. `host`: host time outside of runtime calls; `calls`: runtime calls, \

@@ -50,7 +50,9 @@ pub fn enter_root() {
 /// # Panics
 /// Panics in programs of packages other than `tracetree-cli`.
 pub fn tracetree() -> Command {
-    let path = option_env!("CARGO_BIN_EXE_tracetree").expect("a test of tracetree-cli");
+    let Some(path) = option_env!("CARGO_BIN_EXE_tracetree") else {
+        panic!("only tests of tracetree-cli run the command")
+    };
     let mut command = Command::new(path);
     command.current_dir(root());
     command

@@ -22,7 +22,7 @@ pub(super) fn table(ranks: Vec<RankRow>) -> Table {
 }
 
 fn identity() -> Ranks {
-    Columns::new()
+    Columns::default()
         .whole(
             "rank",
             "rank; empty if the files were matched by name",
@@ -67,7 +67,7 @@ fn account() -> Ranks {
 }
 
 fn collectives() -> Ranks {
-    Columns::new()
+    Columns::default()
         .sides(
             "collectives_*",
             (ColumnType::Whole, ""),
@@ -97,7 +97,7 @@ fn collectives() -> Ranks {
 }
 
 fn judgement() -> Ranks {
-    Columns::new()
+    Columns::default()
         .sides(
             "straggler_*",
             (ColumnType::Flag, ""),
@@ -129,7 +129,7 @@ fn judgement() -> Ranks {
 
 /// Columns for a time on each side, and for candidate − baseline.
 fn times(stem: &'static str, meaning: &'static str, time: fn(&RankRow, Side) -> Nanos) -> Ranks {
-    Columns::new()
+    Columns::default()
         .sides(&format!("{stem}_*"), TIME, meaning, move |_: &Vec<RankRow>, r: &RankRow, side| {
             time(r, side).into()
         })

@@ -68,7 +68,7 @@ impl Fleet {
 }
 
 fn pairs(rows: Vec<PairRow>) -> Table {
-    Columns::new()
+    Columns::default()
         .whole("rank", "rank; empty if unknown", |_: &Vec<PairRow>, r: &PairRow| r.rank.into())
         .text("folder", "folder of the pair's report; empty for an unmatched trace", |_, r| {
             r.folder.as_str().into()
@@ -90,7 +90,7 @@ fn pairs(rows: Vec<PairRow>) -> Table {
 }
 
 fn roles(rows: Vec<RoleRow>) -> Table {
-    Columns::new()
+    Columns::default()
         .word("role", "hash of the outline in the baseline", |_: &Vec<RoleRow>, r: &RoleRow| {
             (&*r.role).into()
         })
@@ -113,7 +113,7 @@ fn roles(rows: Vec<RoleRow>) -> Table {
 type Pick = fn(&Quantiles) -> f64;
 
 fn parts(rows: Vec<PartRow>) -> Table {
-    let mut columns = Columns::new()
+    let mut columns = Columns::default()
         .word("role", "as in `fleet_roles`", |_: &Vec<PartRow>, r: &PartRow| (&*r.role).into())
         .word("kind", "`op`, `category` or `layer`", |_, r| r.kind.into())
         .text("name", "name of the op or category, or class of the layer stack", |_, r| {
@@ -166,7 +166,7 @@ fn parts(rows: Vec<PartRow>) -> Table {
 }
 
 fn outliers(rows: Vec<OutlierRow>) -> Table {
-    Columns::new()
+    Columns::default()
         .word("side", "`baseline` or `candidate`", |_: &Vec<OutlierRow>, r: &OutlierRow| {
             r.side.word().into()
         })
@@ -205,7 +205,7 @@ fn outliers(rows: Vec<OutlierRow>) -> Table {
 }
 
 fn collectives(rows: Vec<CollectiveRow>) -> Table {
-    Columns::new()
+    Columns::default()
         .word("side", "`baseline` or `candidate`", |_: &Vec<CollectiveRow>, r: &CollectiveRow| {
             r.side.word().into()
         })
@@ -259,7 +259,7 @@ fn collectives(rows: Vec<CollectiveRow>) -> Table {
 }
 
 fn groups(rows: Vec<GroupRow>) -> Table {
-    Columns::new()
+    Columns::default()
         .word("side", "`baseline` or `candidate`", |_: &Vec<GroupRow>, r: &GroupRow| {
             r.side.word().into()
         })
@@ -302,7 +302,7 @@ fn groups(rows: Vec<GroupRow>) -> Table {
 }
 
 fn changes(rows: Vec<ChangeRow>) -> Table {
-    Columns::new()
+    Columns::default()
         .word("kind", "as in `changes.csv`", |_: &Vec<ChangeRow>, r: &ChangeRow| (&*r.kind).into())
         .text("sentence", "as in `changes.csv`", |_, r| (&*r.sentence).into())
         .text("where", "as in `changes.csv`", |_, r| (&*r.place).into())
@@ -318,7 +318,7 @@ fn changes(rows: Vec<ChangeRow>) -> Table {
 }
 
 fn causes(rows: Vec<CauseRow>) -> Table {
-    Columns::new()
+    Columns::default()
         .word("reason", "as in `causes.csv`", |_: &Vec<CauseRow>, r: &CauseRow| (&*r.reason).into())
         .text("place", "as in `causes.csv`", |_, r| (&*r.place).into())
         .text("module_class", "as in `causes.csv`", |_, r| (&*r.module).into())
@@ -347,7 +347,7 @@ fn causes(rows: Vec<CauseRow>) -> Table {
 
 /// The columns that describe which ranks share a change or cause.
 fn shared<R: 'static>(of: fn(&R) -> &Shared, ranks: &'static str) -> Columns<Vec<R>, R> {
-    Columns::new()
+    Columns::default()
         .whole("ranks", ranks, move |_: &Vec<R>, r: &R| of(r).ranks.into())
         .decimal(
             "ranks_pct",
@@ -388,7 +388,7 @@ fn shared<R: 'static>(of: fn(&R) -> &Shared, ranks: &'static str) -> Columns<Vec
 }
 
 fn steps(rows: Vec<StepRow>) -> Table {
-    Columns::new()
+    Columns::default()
         .whole("rank", "rank", |_: &Vec<StepRow>, r: &StepRow| r.rank.into())
         .text("folder", "folder of the rank's report", |_, r| r.folder.as_str().into())
         .whole("step", "position of the step, from 0", |_, r| r.step.into())

@@ -162,7 +162,7 @@ impl Shard {
     fn table(self) -> Table {
         const TIME: (ColumnType, &str) = (ColumnType::Time, "µs");
         const TEXT: (ColumnType, &str) = (ColumnType::Word, "");
-        Columns::new()
+        Columns::default()
             .word("kind", "kind of row", |_: &Shard, r: &Row| r.kind.into())
             .whole("rank", "rank", |shard, _| shard.rank.into())
             .word("side", "`baseline` or `candidate`, for collectives", |_, r| {
