@@ -105,6 +105,8 @@ pub mod order;
 pub mod program;
 pub mod report;
 pub mod side;
+#[doc(hidden)]
+pub mod signed;
 pub mod snapshot;
 #[doc(hidden)]
 pub mod storage;

@@ -11,9 +11,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The library's modules in the order in which data flows through them.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "escape",
     "order",
+    "signed",
     "error",
     "cancel",
     "storage",

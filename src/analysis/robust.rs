@@ -1,6 +1,7 @@
 //! Computes statistics that are robust against single outliers: median, spread and shift.
 
 use crate::side::{PerSide, Side};
+use crate::signed::signed;
 use crate::trace::Nanos;
 
 /// Factor that converts the median absolute deviation of normally distributed samples to their standard
@@ -105,9 +106,8 @@ impl Few {
     /// A description such as `in 1 of 5 candidate steps: +60.000 ms`.
     pub(crate) fn words(&self, noun: &str) -> String {
         let side = self.side.word();
-        let sign = if self.excess < Nanos::ZERO { '−' } else { '+' };
         let Few { count, of, .. } = self;
-        format!("in {count} of {of} {side} {noun}: {sign}{:.3} ms", self.excess.abs().as_millis())
+        format!("in {count} of {of} {side} {noun}: {} ms", signed(self.excess.as_millis(), 3))
     }
 }
 

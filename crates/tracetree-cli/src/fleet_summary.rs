@@ -4,6 +4,7 @@ use super::format::Format;
 use super::words::counted;
 use std::io::{self, Write};
 use tracetree::report::{CsvTexts, one_line, plain, write_csv_with, write_rows_json};
+use tracetree::signed::signed;
 use tracetree::{PerSide, Side};
 use tracetree_fleet::{Fleet, Headline, RankRow, ranges};
 
@@ -108,7 +109,7 @@ fn cells(row: &RankRow) -> Vec<String> {
         row.folder.clone(),
         format!("{:.3}", baseline.as_millis()),
         format!("{:.3}", candidate.as_millis()),
-        format!("{:+.3}", (candidate - baseline).as_millis()).replace('-', "−"),
+        signed((candidate - baseline).as_millis(), 3),
         waits.baseline,
         waits.candidate,
     ]

@@ -6,6 +6,7 @@ use super::reason::Reason;
 use crate::analysis::robust::Few;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
+use crate::signed::signed;
 use crate::trace::Nanos;
 
 /// A part of the wall-time difference that has a single reason.
@@ -53,8 +54,7 @@ pub struct Cause {
 
 /// Formats a per-step difference for the evidence: `−57.300 ms`.
 pub(super) fn signed_ms(difference: Nanos) -> String {
-    let sign = if difference < Nanos::ZERO { '−' } else { '+' };
-    format!("{sign}{:.3} ms", difference.abs().as_millis())
+    format!("{} ms", signed(difference.as_millis(), 3))
 }
 
 /// Total time of the causes on each side.

@@ -1,5 +1,6 @@
 //! The reasons why a trace cannot be replayed, or why a replay is not trusted.
 
+use crate::signed::signed;
 use std::fmt;
 
 /// Why effects cannot be computed by replay.
@@ -38,9 +39,8 @@ impl fmt::Display for Reason {
             Reason::Damaged => f.write_str("the recording is incomplete"),
             Reason::NotComparable => f.write_str("the traces do not record the same work"),
             Reason::NotReproduced(share) => {
-                let percent = 100.0 * share;
-                let sign = if percent < 0.0 { "−" } else { "+" };
-                write!(f, "the replay differs from the recording by {sign}{:.1}%", percent.abs())
+                let percent = signed(100.0 * share, 1);
+                write!(f, "the replay differs from the recording by {percent}%")
             }
         }
     }

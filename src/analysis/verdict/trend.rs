@@ -5,6 +5,7 @@
 //! weights for closer points (Cleveland, *Robust locally weighted regression and smoothing scatterplots*,
 //! Journal of the American Statistical Association 74 (1979) 829–836, without its second pass). The curve is
 //! linear between the positions and constant beyond the outermost positions.
+
 use crate::order::Order as _;
 
 /// Share of the points to which each line is fitted. This share makes the curve about as flexible as a spline

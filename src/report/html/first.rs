@@ -9,7 +9,7 @@ use crate::analysis::{Analysis, Certainty, Verdict};
 use crate::program::counted;
 use crate::report::lists::change as style_of;
 use crate::report::summary::Summary;
-use crate::report::text::{Figures, Line, Narrative};
+use crate::report::text::{Figures, Line, Narrative, capitalised};
 use crate::side::Side;
 use crate::trace::Nanos;
 
@@ -175,13 +175,6 @@ fn shown_style(figures: Figures, time: Nanos) -> &'static str {
 /// A figure without its unit.
 fn bare(figure: &str) -> &str {
     figure.split(' ').next().unwrap_or(figure)
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_uppercase().collect::<String>() + letters.as_str()
-    })
 }
 
 fn attributed(analysis: &Analysis, line: &Line) -> Nanos {

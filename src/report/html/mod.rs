@@ -167,9 +167,8 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
 
 /// The remarks about the result that are not shown as chips.
 fn remarks(narrative: &Narrative) -> Vec<String> {
-    let effects =
-        narrative.no_effects.iter().map(|why| format!("effects by replay are unknown: {why}"));
-    narrative.remarks.iter().chain(&narrative.runs).cloned().chain(effects).collect()
+    let all = narrative.remarks.iter().chain(&narrative.runs).chain(&narrative.no_effects);
+    all.cloned().collect()
 }
 
 /// Computes and caches the results that are part of the page's HTML rather than of the embedded data.

@@ -4,7 +4,7 @@
 use crate::analysis::{Analysis, Row, RowKind, Totals};
 use crate::program::Measure;
 use crate::report::lists::change;
-use crate::report::text::{Unit, percent, times};
+use crate::report::text::{Unit, times};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Trace};
 
@@ -159,9 +159,17 @@ fn bar(unit: Unit, time: Nanos, totals: PerSide<Nanos>, side: Side) -> Bar {
     Bar {
         time: unit.show(time),
         nanos: time.0,
-        share: percent(time, totals[side]),
+        share: share(time, totals[side]),
         width: width(time, totals.baseline.max(totals.candidate)),
     }
+}
+
+/// `part` as a percentage of `whole` with one decimal; empty if `whole` is zero.
+fn share(part: Nanos, whole: Nanos) -> String {
+    if whole == Nanos::ZERO {
+        return String::new();
+    }
+    format!("{:.1}%", 100.0 * part.0 as f64 / whole.0 as f64)
 }
 
 /// A time as a percentage of `most`, for use as a CSS width; `0` if `most` is zero.

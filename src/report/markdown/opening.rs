@@ -5,7 +5,7 @@ use super::{CELL, Section, cell, side_names, whole, wrapped};
 use crate::analysis::{Analysis, INCOMPLETE};
 use crate::report::shared::Shared;
 use crate::report::summary::Summary;
-use crate::report::text::{Line, Narrative, cause_lines, evidence, plain};
+use crate::report::text::{Line, Narrative, capitalised, cause_lines, evidence, plain};
 use crate::side::Side;
 use std::fmt::Write as _;
 
@@ -41,7 +41,7 @@ pub(super) fn answer(shared: &Shared) -> String {
         text.push('\n');
     }
     if let Some(why) = &narrative.no_effects {
-        let _ = writeln!(text, "Effects are unknown: {}.\n", wrapped(why));
+        let _ = writeln!(text, "{}.\n", wrapped(&capitalised(why)));
     }
     text += &next(narrative);
     text += &causes(analysis);

@@ -1,7 +1,8 @@
-//! Formats times, percentages and names for display, identically on the page, in Markdown and in
+//! Formats times and names for display, identically on the page, in Markdown and in
 //! the terminal.
 
 use crate::side::PerSide;
+use crate::signed::signed;
 use crate::trace::Nanos;
 use std::borrow::Cow;
 
@@ -55,14 +56,10 @@ impl Unit {
     /// Same as [`Unit::show`], but with an explicit sign: `+1.000`, `−1.000`, or `±0.000` for a time that rounds to
     /// zero.
     pub fn show_signed(self, time: Nanos) -> String {
-        let shown = self.show(time.abs());
-        let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));
-        let sign = match (is_zero, time < Nanos::ZERO) {
-            (true, _) => "±",
-            (false, true) => "−",
-            (false, false) => "+",
-        };
-        format!("{sign}{shown}")
+        match self {
+            Unit::Micros => signed(time.as_micros(), 3),
+            Unit::Millis => signed(time.as_millis(), 3),
+        }
     }
 }
 
@@ -80,15 +77,6 @@ pub fn times(time: PerSide<Nanos>) -> String {
 pub(crate) fn tensors(dims: &str) -> String {
     let kept = dims.replace(", []", "").replace("[], ", "");
     if kept == "[[]]" { String::new() } else { kept }
-}
-
-/// `part` as a percentage of `whole` with one decimal; empty if `whole` is zero.
-pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
-    if whole == Nanos::ZERO {
-        String::new()
-    } else {
-        format!("{:.1}%", 100.0 * part.0 as f64 / whole.0 as f64)
-    }
 }
 
 /// Shortens a string to `room` characters by removing characters from the middle. More characters are kept at the end
@@ -131,8 +119,6 @@ mod tests {
         assert_eq!(times(PerSide::new(Nanos(0), Nanos(5))), "");
         assert_eq!(times(PerSide::new(Nanos(1_000), Nanos(4))), "");
         assert_eq!(times(PerSide::new(Nanos(2), Nanos(5))), "2.50x");
-        assert_eq!(percent(Nanos(1), Nanos(0)), "");
-        assert_eq!(percent(Nanos(1), Nanos(8)), "12.5%");
     }
 
     #[test]

@@ -53,6 +53,14 @@ fn longest_run(text: &str, letter: char) -> usize {
     text.split(|c| c != letter).map(str::len).max().unwrap_or_default()
 }
 
+/// The text with a capital first letter.
+pub(crate) fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().collect::<String>() + letters.as_str()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

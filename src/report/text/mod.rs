@@ -16,13 +16,12 @@ pub use crate::escape::one_line;
 #[cfg(feature = "html")]
 pub(crate) use causes::cause_sums;
 pub use causes::{CauseLine, cause_lines};
-#[cfg(feature = "html")]
-pub(crate) use figures::percent;
 pub(crate) use figures::tensors;
 pub use figures::{Unit, shorten, times};
 pub use labels::node_name;
 #[cfg(feature = "html")]
 pub(super) use labels::{NamedBy, named_by};
+pub(crate) use markup::capitalised;
 pub use markup::{code, plain};
 pub use narrative::{Action, Layer, Line, Narrative};
 #[cfg(feature = "html")]

@@ -2,6 +2,7 @@
 
 use crate::analysis::{Analysis, WallTotals};
 use crate::side::PerSide;
+use crate::signed::signed;
 
 /// The unit and precision for the step times of one comparison: a common unit, and about four significant digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,14 +40,7 @@ impl Figures {
 
     /// Formats a time with a sign and without its unit.
     pub(in crate::report) fn signed_bare(self, nanos: f64) -> String {
-        let shown = self.show(nanos.abs());
-        let is_zero = shown.bytes().all(|byte| matches!(byte, b'0' | b'.'));
-        let sign = match (is_zero, nanos < 0.0) {
-            (true, _) => "±",
-            (false, true) => "−",
-            (false, false) => "+",
-        };
-        format!("{sign}{shown}")
+        signed(nanos / self.scale, self.decimals)
     }
 
     /// Formats two times, such as `177.6 → 141.1 ms`.

@@ -1,10 +1,11 @@
 //! Describes in a sentence how the total time changed.
 
-use super::figures::{Unit, percent, times};
+use super::figures::{Unit, times};
 use crate::analysis::Analysis;
 use crate::program::Measure;
 use crate::report::summary::VerdictSummary;
 use crate::side::{PerSide, Side};
+use crate::signed::signed;
 use crate::trace::Nanos;
 
 /// A sentence that says how the total time changed, such as `trace2 takes 1.32x the GPU time of trace1: 119.853 ms →
@@ -22,10 +23,9 @@ pub fn sentence(analysis: &Analysis) -> String {
         unit.show(time.baseline),
         unit.show(time.candidate),
         unit.show_signed(difference),
-        match percent(difference, time.baseline) {
-            share if share.is_empty() => share,
-            share if difference.0 > 0 => format!(", +{share}"),
-            share => format!(", {}", share.replace('-', "−")),
+        match time.baseline {
+            Nanos::ZERO => String::new(),
+            Nanos(all) => format!(", {}%", signed(100.0 * difference.0 as f64 / all as f64, 1)),
         }
     );
     match analysis.account().ratio() {

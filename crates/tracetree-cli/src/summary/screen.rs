@@ -97,7 +97,7 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
         }
     }
     if let Some(why) = &narrative.no_effects {
-        page.text("dim", &format!("effects by replay are unknown: {why}"), 2);
+        page.text("dim", why, 2);
     }
     if !narrative.next.is_empty() {
         page.lines.push(String::new());

@@ -3,6 +3,7 @@
 //!
 //! Counts differ slightly between ranks, for example because of their batches. Sentences are merged if they differ
 //! only in numbers, and each number differs by at most a tenth.
+
 use tracetree::order::Order as _;
 
 /// Maximum difference between two merged numbers, as a share of the larger number.

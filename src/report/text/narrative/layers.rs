@@ -28,13 +28,10 @@ pub(super) struct Layers {
 pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     let changes = analysis.changes().list();
     let effects = if changes.is_empty() { None } else { Some(analysis.effects()) };
-    let no_effects = match effects {
-        Some(Err((side, reason))) => Some(match side {
-            Some(side) => format!("{}: {reason}", analysis.side_name(side)),
-            None => reason.to_string(),
-        }),
-        Some(Ok(_)) | None => None,
-    };
+    let no_effects = effects.and_then(Result::err).map(|(side, reason)| {
+        let of = side.map_or(String::new(), |side| format!("{}: ", analysis.side_name(side)));
+        format!("effects by replay are unknown: {of}{reason}")
+    });
     let effects = effects.and_then(Result::ok);
     let mut certain: Vec<Line> = changes
         .iter()

@@ -49,7 +49,8 @@ pub struct Narrative {
     pub within_noise: Layer,
     /// Whether the figures for the changes are effects by replay.
     pub has_effects: bool,
-    /// Why no effects were estimated by replay; `None` if effects were estimated, or if there are no changes.
+    /// A sentence that says why no effects were estimated by replay; `None` if effects were estimated, or if there are
+    /// no changes.
     pub no_effects: Option<String>,
     /// Remarks about times that the figures do not include.
     pub remarks: Vec<String>,
