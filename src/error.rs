@@ -82,9 +82,10 @@ impl Error {
     }
 
     /// An error about a format or command that the enabled cargo features do not include.
+    #[doc(hidden)]
     pub fn left_out(asked: &str) -> Self {
-        let message = "is not part of this build of tracetree, but of one with --features full";
-        Error::usage(asked, message).remedy("cargo install --path . --features full")
+        let remedy = "cargo install --path crates/tracetree-cli --features full";
+        Error::usage(asked, "is not part of this build of tracetree").remedy(remedy)
     }
 
     fn about(kind: ErrorKind, subject: Subject, message: String) -> Self {
