@@ -52,6 +52,15 @@ pub(super) struct ListLine {
 }
 
 impl ListLine {
+    /// A line that compares the times on both sides, which are sums over all steps.
+    fn of(name: String, note: String, unit: Unit, time: PerSide<Nanos>) -> ListLine {
+        let difference = time.difference();
+        let [one, two] = Side::BOTH.map(|side| unit.show(time[side]));
+        let cells = vec![one, two, unit.show_signed(difference), times(time)];
+        let style = change(difference);
+        ListLine { name, note, cells, style, time: Some(time), pairs: Vec::new() }
+    }
+
     /// The times of a cell that shows both sides, such as `13236000 -`: ns, or `-` for a side without a time.
     pub(super) fn pair(&self, cell: &usize) -> Option<String> {
         let at = cell.checked_sub(self.cells.len() - self.pairs.len())?;
@@ -82,10 +91,9 @@ pub(super) fn change(difference: Nanos) -> &'static str {
     }
 }
 
-/// Table cells with the times on both sides, their difference and their ratio.
-fn compared(unit: Unit, time: PerSide<Nanos>) -> Vec<String> {
-    let difference = unit.show_signed(time.difference());
-    vec![unit.show(time.baseline), unit.show(time.candidate), difference, times(time)]
+/// The texts of both sides, as one text if they are equal.
+fn both([one, two]: [String; 2]) -> String {
+    if one == two { one } else { format!("{one} → {two}") }
 }
 
 fn titles(analysis: &Analysis, first: &str) -> Vec<String> {
@@ -107,15 +115,7 @@ fn steps(analysis: &Analysis, unit: Unit) -> List {
     let count = walls.as_ref().map(Vec::len);
     let line = |name: &str, pick: fn(&[Nanos]) -> Nanos| {
         let time = walls.as_ref().map(|walls| pick(walls));
-        let (cells, style) = (compared(unit, time), change(time.difference()));
-        ListLine {
-            name: name.to_owned(),
-            note: String::new(),
-            cells,
-            style,
-            time: None,
-            pairs: Vec::new(),
-        }
+        ListLine { time: None, ..ListLine::of(name.to_owned(), String::new(), unit, time) }
     };
     let classes = batch_classes(analysis, unit);
     let lines = match count.baseline.min(count.candidate) {
@@ -163,16 +163,7 @@ fn batch_classes(analysis: &Analysis, unit: Unit) -> Vec<ListLine> {
                 compared_steps.candidate,
                 row.steps.candidate
             );
-            let style = change(time.difference());
-            let cells = compared(unit, time);
-            ListLine {
-                name: row.class.to_string(),
-                note,
-                cells,
-                style,
-                time: None,
-                pairs: Vec::new(),
-            }
+            ListLine { time: None, ..ListLine::of(row.class.to_string(), note, unit, time) }
         })
         .collect()
 }
@@ -216,15 +207,7 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     let count = owners.len();
     let line = |((kind, name), (time, gaps)): (Owner<'_>, IdleSum)| {
         let note = format!("{kind}, {} → {} gaps", gaps.baseline, gaps.candidate);
-        let (cells, style) = (compared(unit, time), change(time.difference()));
-        ListLine {
-            name: name.into_owned(),
-            note,
-            cells,
-            style,
-            time: Some(time),
-            pairs: Vec::new(),
-        }
+        ListLine::of(name.into_owned(), note, unit, time)
     };
     let lines: Vec<ListLine> = owners.into_iter().take(LINES).map(line).collect();
     let nothing = match analysis.measure() {
@@ -265,29 +248,23 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
     });
     let line = |row: &AnnotatedRow| {
         let sides = |show: &dyn Fn(&AnnotatedFigures) -> String| {
-            let [one, two] =
-                Side::BOTH.map(|side| row.figures[side].as_ref().map_or("–".to_owned(), show));
-            if one == two { one } else { format!("{one} → {two}") }
+            both(Side::BOTH.map(|side| row.figures[side].as_ref().map_or("–".to_owned(), show)))
         };
-        let [one, two] = Side::BOTH.map(|side| row.figures[side].map_or(0, |f| f.count));
-        let mut note = if one == two { format!("×{one}") } else { format!("×{one} → {two}") };
+        let counts = Side::BOTH.map(|side| row.figures[side].map_or(0, |f| f.count));
+        let mut note = format!("×{}", both(counts.map(|count| count.to_string())));
         if Side::BOTH.iter().any(|&side| row.figures[side].is_some_and(|f| f.inferred > 0)) {
             let of = sides(&|f| format!("{} of {}", f.inferred, f.gpu_events));
             note += &format!(", GPU events inferred: {of}");
         }
-        let mut cells = compared(unit, wall(row));
-        let (name, style) = (row.path.join(" / "), change(wall(row).difference()));
+        let mut line = ListLine::of(row.path.join(" / "), note, unit, wall(row));
         let picks: [fn(AnnotatedFigures) -> Option<Nanos>; 3] =
             [|f| Some(f.host_self), |f| Some(f.gpu_busy), |f| f.gpu_idle];
         let picks = picks.into_iter().take(if has_gpu { 3 } else { 1 });
-        let pairs: Vec<PerSide<Option<Nanos>>> =
-            picks.map(|pick| row.figures.map(|figures| figures.and_then(pick))).collect();
-        cells.extend(pairs.iter().map(|pair| {
-            let [one, two] =
-                Side::BOTH.map(|side| pair[side].map_or("–".to_owned(), |time| unit.show(time)));
-            if one == two { one } else { format!("{one} → {two}") }
-        }));
-        ListLine { name, note, cells, style, time: Some(wall(row)), pairs }
+        line.pairs = picks.map(|pick| row.figures.map(|figures| figures.and_then(pick))).collect();
+        let shown = |time: Option<Nanos>| time.map_or("–".to_owned(), |time| unit.show(time));
+        let cells = line.pairs.iter().map(|pair| both(Side::BOTH.map(|side| shown(pair[side]))));
+        line.cells.extend(cells);
+        line
     };
     let lines: Vec<ListLine> = rows.iter().map(line).collect();
     let gpu = if has_gpu {
@@ -337,16 +314,9 @@ fn fusion(analysis: &Analysis, unit: Unit) -> List {
         if let Some(op) = row.ops.baseline.first().or(row.ops.candidate.first()) {
             note += &format!(", first {op}");
         }
-        let difference = row.time.difference();
-        let cells = vec![one, two, unit.show_signed(difference), times(row.time)];
-        ListLine {
-            name,
-            note,
-            cells,
-            style: change(difference),
-            time: Some(row.time),
-            pairs: Vec::new(),
-        }
+        let mut line = ListLine::of(name, note, unit, row.time);
+        (line.cells[0], line.cells[1]) = (one, two);
+        line
     });
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
@@ -376,22 +346,13 @@ fn same_kernels(analysis: &Analysis, unit: Unit) -> List {
     let count = same.rows.len();
     let lines = same.rows.iter().take(LINES).map(|row| {
         let time = PerSide::from_fn(|side| row.tally.total(side));
-        let ratio = row.tally.mean_ratio().map_or_else(String::new, |ratio| format!("{ratio:.2}x"));
-        let difference = unit.show_signed(time.difference());
-        let cells = vec![unit.show(time.baseline), unit.show(time.candidate), difference, ratio];
         let shapes = [&row.shapes.baseline, &row.shapes.candidate];
         let shapes = shapes.into_iter().map(|dims| tensors(dims)).find(|dims| !dims.is_empty());
         let note = format!("under {} {}", row.op, shapes.unwrap_or_default());
-        let note = note.trim_end().to_owned();
-        let style = change(time.difference());
-        ListLine {
-            name: row.kernel.clone(),
-            note,
-            cells,
-            style,
-            time: Some(time),
-            pairs: Vec::new(),
-        }
+        let mut line = ListLine::of(row.kernel.clone(), note.trim_end().to_owned(), unit, time);
+        let ratio = row.tally.mean_ratio().map(|ratio| format!("{ratio:.2}x"));
+        line.cells[3] = ratio.unwrap_or_default();
+        line
     });
     let lines: Vec<ListLine> = lines.collect();
     let remark = format!(
