@@ -21,6 +21,7 @@ mod pairing;
 mod passes;
 mod pins;
 mod plain_names;
+mod precision;
 mod ranges;
 mod recorded;
 mod regions;
@@ -398,7 +399,7 @@ fn align_in_order(
 ) -> Aligned {
     let trees = programs.map(|program| &**program.tree());
     let mut keys = Keys::new(&options.aliases, windows);
-    let mut arguments = ArgumentIds::default();
+    let mut arguments = ArgumentIds::of(trees);
     let PerSide { baseline, candidate } =
         trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
     let (baseline, candidate) = rayon::join(|| baseline.summed_up(), || candidate.summed_up());

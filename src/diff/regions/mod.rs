@@ -19,8 +19,8 @@ mod divide;
 mod names;
 mod place;
 
-pub(super) use names::is_region;
 pub(crate) use names::{is_fused, is_generated};
+pub(super) use names::{is_opaque, is_region};
 
 use super::pairing::Pairing;
 use super::{NONE, Relation};

@@ -21,6 +21,14 @@ pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
     }
 }
 
+/// Whether a call is a region whose contents cannot match calls on the opposite side: a region with generated code, or a
+/// launch of a captured graph whose calls are unknown.
+pub(in crate::diff) fn is_opaque(tree: &CallTree, call: CallId) -> bool {
+    is_region(tree, call)
+        && (tree.kind(call) == CallKind::Runtime
+            || tree.subtree(call).any(|below| is_fused(tree.name(below))))
+}
+
 /// Whether an op has a name that compilers give to generated code that replaces other ops. Hand-written Triton kernels
 /// do not have such names.
 pub(crate) fn is_generated(name: &str) -> bool {
