@@ -151,11 +151,8 @@ pub(super) const SHORT_LIST: usize = 64;
 pub(super) const UNMISTAKABLE: u32 = 128;
 /// Minimum number of siblings that can be the former contents of a missing wrapper.
 pub(super) const LEAST_RUN: usize = 8;
-/// Score of one token of two siblings with equal shapes, in the search for the calls that regions replaced. A call that a
-/// region replaced scores 1 per token, so a match of two calls outweighs a better fit of a region.
-pub(super) const SAME_SHAPE: i64 = 2;
-/// Maximum number of cells in the search for the calls that regions replaced: 2,000 by 2,000 siblings.
-pub(super) const COLUMN_CELLS: usize = 1 << 22;
+/// Maximum number of cells in the search for the calls that regions replaced: 3,000 by 3,000 siblings.
+pub(super) const COLUMN_CELLS: usize = 1 << 23;
 /// Maximum number of runs that are tried in this search.
 pub(super) const COLUMN_STEPS: usize = 1 << 24;
 /// Maximum number of runs of siblings, per list, that are examined as the former contents of a

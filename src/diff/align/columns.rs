@@ -10,23 +10,42 @@
 
 use crate::diff::outline::Outline;
 use crate::diff::regions;
-use crate::diff::weights::{COLUMN_CELLS, COLUMN_STEPS, SAME_SHAPE};
+use crate::diff::weights::{COLUMN_CELLS, COLUMN_STEPS};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind, CallTree};
+use rustc_hash::FxHashSet;
+use std::ops::{Range, RangeInclusive};
+
+/// A run fits a region if its work differs from the expected work by less than this factor.
+const REACH: f64 = 3.5;
+/// The search covers this many of the largest regions and one in `BAND` of all calls, before and after the predicted
+/// position.
+const BAND: f64 = 8.0;
 
 /// Splits two lists of siblings before and after each region that replaced a run of siblings. A region and the run that
-/// it replaced are in none of the parts. `None` if no list has such a region, or if both lists have regions.
+/// it replaced are in none of the parts. `None` if no list has such a region, or if each list has
+/// regions that the other list lacks.
 pub(super) fn between_regions(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
     lists: &PerSide<Vec<u32>>,
 ) -> Option<Vec<PerSide<Vec<u32>>>> {
-    let is_region = |side: Side, call: u32| regions::is_opaque(trees[side], CallId(call));
-    let has_region = |side: Side| lists[side].iter().any(|&call| is_region(side, call));
-    let side = match Side::BOTH.map(has_region) {
+    let is_opaque = |side: Side, call: u32| regions::is_opaque(trees[side], CallId(call));
+    let shape = |side: Side, call: u32| outlines[side].shape[call as usize];
+    let opaque = PerSide::from_fn(|side| {
+        let calls = lists[side].iter().filter(|&&call| is_opaque(side, call));
+        calls.map(|&call| shape(side, call)).collect::<FxHashSet<u64>>()
+    });
+    // A region that both lists have matches like any other call.
+    let own = |side: Side| opaque[side].difference(&opaque[side.other()]).next().is_some();
+    let side = match Side::BOTH.map(own) {
         [true, false] => Side::Baseline,
         [false, true] => Side::Candidate,
         [true, true] | [false, false] => return None,
+    };
+    let is_region = |side: Side, call: u32| {
+        let shape = shape(side, call);
+        opaque[side].contains(&shape) && !opaque[side.other()].contains(&shape)
     };
     let (mine, theirs) = (outlines[side], outlines[side.other()]);
     let calls = Item::all(theirs, &lists[side.other()]);
@@ -40,7 +59,7 @@ pub(super) fn between_regions(
     let replaced = Search::new(&calls, &columns)?.replaced();
     let mut parts = Vec::new();
     let (mut from, mut from_other) = (0, 0);
-    let mut add = |columns: std::ops::Range<usize>, others: std::ops::Range<usize>| {
+    let mut add = |columns: Range<usize>, others: Range<usize>| {
         let (calls, others) = (&lists[side][columns], &lists[side.other()][others]);
         let mut part = PerSide::default();
         part[side] = calls.to_vec();
@@ -66,6 +85,7 @@ fn gpu_events(tree: &CallTree, call: u32) -> i64 {
 struct Item {
     key: u32,
     shape: u64,
+    exact: u64,
     /// Number of evidence tokens in the subtree.
     tokens: i64,
 }
@@ -75,6 +95,7 @@ impl Item {
         Item {
             key: outline.keys[call as usize].0,
             shape: outline.shape[call as usize],
+            exact: outline.exact[call as usize],
             tokens: i64::from(outline.weight(call)),
         }
     }
@@ -83,12 +104,16 @@ impl Item {
         calls.iter().map(|&call| Item::of(outline, call)).collect()
     }
 
-    /// The score of two siblings. Kernel names are ignored.
+    /// The score of two siblings: per token, 3 if they are identical, 2 if only their kernels differ, otherwise 1.
     fn score(self, other: Item) -> i64 {
-        match (self.key == other.key, self.shape == other.shape) {
-            (true, true) => SAME_SHAPE * self.tokens + 1,
-            (true, false) => self.tokens.min(other.tokens),
-            (false, _) => 0,
+        if self.key != other.key {
+            0
+        } else if self.exact == other.exact {
+            3 * self.tokens + 1
+        } else if self.shape == other.shape {
+            2 * self.tokens + 1
+        } else {
+            self.tokens.min(other.tokens)
         }
     }
 }
@@ -119,9 +144,12 @@ fn expected(
     (replaced > 0).then(|| columns.map(column).collect())
 }
 
-/// How well a run with `tokens` tokens fits a region that is expected to have replaced `expected` tokens.
+/// How well a run with `tokens` tokens fits a region that is expected to have replaced `expected` tokens. A match of two
+/// calls outweighs a better fit. Added casts and removed ops change the work a little, so a small deviation counts hardly
+/// at all.
 fn fit(tokens: i64, expected: f64) -> f64 {
-    expected * (1.0 - (tokens as f64 / expected).ln().abs())
+    let off = (tokens as f64 / expected).ln() / REACH.ln();
+    expected / 4.0 * (1.0 - off * off)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,12 +161,18 @@ enum Step {
     Replace(u32),
 }
 
-/// A search for the alignment with the highest score, in which each region is aligned with a run of calls.
+/// The region at a column, and the run of calls that it replaced.
+type Replaced = (usize, Range<usize>);
+
+/// A search for the alignment with the highest score, in which each region is aligned with a run of calls. Only the
+/// cells near the path that the expected work predicts are searched.
 struct Search<'s> {
     calls: &'s [Item],
     columns: &'s [Column],
     /// Number of tokens before each call, with one additional entry at the end.
     tokens_before: Vec<i64>,
+    /// For each column, the rows to search.
+    rows: Vec<RangeInclusive<usize>>,
 }
 
 impl<'s> Search<'s> {
@@ -148,20 +182,23 @@ impl<'s> Search<'s> {
         for call in calls {
             tokens_before.push(tokens_before[tokens_before.len() - 1] + call.tokens);
         }
-        let search = Search { calls, columns, tokens_before };
-        let cells = (calls.len() + 1).saturating_mul(columns.len() + 1);
+        let rows = band(&tokens_before, columns);
+        let search = Search { calls, columns, tokens_before, rows };
+        let cells = search.rows.iter().map(|rows| rows.end() + 1 - rows.start());
         let can_match = columns.iter().any(|column| matches!(column, Column::Call(_)));
         let steps = columns.iter().map(|column| match column {
             Column::Call(_) => 0,
             Column::Region(expected) => search.runs(*expected).map(|(_, run)| run.len()).sum(),
         });
-        (can_match && cells <= COLUMN_CELLS && steps.sum::<usize>() <= COLUMN_STEPS)
-            .then_some(search)
+        let is_short = can_match
+            && cells.sum::<usize>() <= COLUMN_CELLS
+            && steps.sum::<usize>() <= COLUMN_STEPS;
+        is_short.then_some(search)
     }
 
     /// For each end of a run, the starts of all runs that fit a region.
-    fn runs(&self, expected: f64) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> {
-        let (least, most) = (expected / std::f64::consts::E, expected * std::f64::consts::E);
+    fn runs(&self, expected: f64) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let (least, most) = (expected / REACH, expected * REACH);
         let before = &self.tokens_before;
         let (mut first, mut last) = (0, 0);
         (0..before.len()).map(move |end| {
@@ -175,66 +212,122 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// For each region that replaced calls, its column and the run of these calls.
-    fn replaced(&self) -> Vec<(usize, std::ops::Range<usize>)> {
+    /// The regions that replaced calls. A run includes the unmatched calls before and after it.
+    fn replaced(&self) -> Vec<Replaced> {
+        const OUTSIDE: f64 = f64::NEG_INFINITY;
         let rows = self.calls.len() + 1;
         let mut best = vec![0.0_f64; rows];
-        let mut steps = vec![Step::SkipCall; rows * (self.columns.len() + 1)];
-        for (at, column) in self.columns.iter().enumerate() {
-            let steps = &mut steps[(at + 1) * rows..][..rows];
-            let mut next = best.clone();
-            steps.fill(Step::SkipColumn);
+        let mut steps: Vec<Vec<Step>> = Vec::with_capacity(self.columns.len());
+        for (column, range) in self.columns.iter().zip(&self.rows) {
+            let (from, to) = (*range.start(), *range.end());
+            let mut next = vec![OUTSIDE; rows];
+            let mut own = vec![Step::SkipColumn; to + 1 - from];
+            next[from..=to].copy_from_slice(&best[from..=to]);
             match column {
                 Column::Call(item) => {
-                    for row in 1..rows {
+                    for row in from.max(1)..=to {
                         let score = item.score(self.calls[row - 1]) as f64;
                         if score > 0.0 && best[row - 1] + score >= next[row] {
-                            (next[row], steps[row]) = (best[row - 1] + score, Step::Match);
+                            (next[row], own[row - from]) = (best[row - 1] + score, Step::Match);
                         }
                     }
                 }
                 Column::Region(expected) => {
-                    for (end, starts) in self.runs(*expected) {
+                    for (end, starts) in self.runs(*expected).filter(|(end, _)| range.contains(end))
+                    {
                         for start in starts {
                             let tokens = self.tokens_before[end] - self.tokens_before[start];
                             let score = best[start] + fit(tokens, *expected);
                             if score > next[end] {
                                 next[end] = score;
-                                steps[end] = Step::Replace((end - start) as u32);
+                                own[end - from] = Step::Replace((end - start) as u32);
                             }
                         }
                     }
                 }
             }
-            for row in 1..rows {
+            for row in from + 1..=to {
                 if next[row - 1] > next[row] {
-                    (next[row], steps[row]) = (next[row - 1], Step::SkipCall);
+                    (next[row], own[row - from]) = (next[row - 1], Step::SkipCall);
                 }
             }
             best = next;
+            steps.push(own);
         }
         self.traced(&steps)
     }
 
-    fn traced(&self, steps: &[Step]) -> Vec<(usize, std::ops::Range<usize>)> {
-        let rows = self.calls.len() + 1;
-        let (mut row, mut column) = (rows - 1, self.columns.len());
-        let mut replaced = Vec::new();
+    fn traced(&self, steps: &[Vec<Step>]) -> Vec<Replaced> {
+        let (mut row, mut column) = (self.calls.len(), self.columns.len());
+        let mut replaced: Vec<Replaced> = Vec::new();
+        let mut gap = Gap { end: row, before_region: false, has_columns: false };
         while column > 0 {
-            match steps[column * rows + row] {
+            match steps[column - 1][row - self.rows[column - 1].start()] {
                 Step::SkipCall => row -= 1,
-                Step::SkipColumn => column -= 1,
-                Step::Match => (row, column) = (row - 1, column - 1),
-                Step::Replace(length) => {
+                Step::SkipColumn => {
                     column -= 1;
-                    replaced.push((column, row - length as usize..row));
-                    row -= length as usize;
+                    gap.has_columns = true;
+                }
+                Step::Match => {
+                    gap.extend_next(&mut replaced, row);
+                    (row, column) = (row - 1, column - 1);
+                    gap = Gap { end: row, before_region: false, has_columns: false };
+                }
+                Step::Replace(length) => {
+                    gap.extend_next(&mut replaced, row);
+                    let end = if gap.before_region || gap.has_columns { row } else { gap.end };
+                    (row, column) = (row - length as usize, column - 1);
+                    replaced.push((column, row..end));
+                    gap = Gap { end: row, before_region: true, has_columns: false };
                 }
             }
         }
+        gap.extend_next(&mut replaced, 0);
         replaced.reverse();
         replaced
     }
+}
+
+/// The unmatched calls between a match or region and the next match or region. If they are opposite no unmatched
+/// column, they belong to an adjacent region.
+struct Gap {
+    end: usize,
+    before_region: bool,
+    has_columns: bool,
+}
+
+impl Gap {
+    /// Adds the calls from `start` on to the region after the gap, if there is one.
+    fn extend_next(&self, replaced: &mut [Replaced], start: usize) {
+        if self.before_region
+            && !self.has_columns
+            && let Some((_, run)) = replaced.last_mut()
+        {
+            run.start = start;
+        }
+    }
+}
+
+/// For each column, the rows around the row that the expected work of the columns before it predicts.
+fn band(tokens_before: &[i64], columns: &[Column]) -> Vec<RangeInclusive<usize>> {
+    let last = tokens_before.len() - 1;
+    let all = tokens_before[last] as f64;
+    let work = |column: &Column| match column {
+        Column::Call(item) => item.tokens as f64,
+        Column::Region(expected) => *expected,
+    };
+    let is_region = |column: &&Column| matches!(column, Column::Region(_));
+    let largest = columns.iter().filter(is_region).map(work).fold(0.0, f64::max);
+    let width = BAND * largest + all / BAND;
+    let mut before = 0.0;
+    let rows = columns.iter().enumerate().map(|(at, column)| {
+        let from = before - width;
+        before += work(column);
+        let row = |tokens: f64| tokens_before.partition_point(|&other| (other as f64) < tokens);
+        let from = if at == 0 { 0 } else { row(from).min(last) };
+        from..=if at + 1 == columns.len() { last } else { row(before + width).min(last) }
+    });
+    rows.collect()
 }
 
 #[cfg(test)]
@@ -243,7 +336,12 @@ mod tests {
 
     /// Letters as siblings with 2 tokens each. A digit is a region with that number of GPU events.
     fn replaced(calls: &str, columns: &str) -> Vec<String> {
-        let item = |letter: char| Item { key: u32::from(letter), shape: letter.into(), tokens: 2 };
+        let item = |letter: char| Item {
+            key: letter.into(),
+            shape: letter.into(),
+            exact: letter.into(),
+            tokens: 2,
+        };
         let items: Vec<Item> = calls.chars().map(item).collect();
         let events = |letter: char| letter.to_digit(10).map(i64::from);
         let list = columns.chars().map(|letter| (item(letter), events(letter)));

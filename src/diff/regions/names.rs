@@ -40,6 +40,11 @@ pub(crate) fn is_fused(name: &str) -> bool {
     begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
 }
 
+/// For an op on a list of tensors, the op that does the same on one tensor: `add_` for `aten::_foreach_add_`.
+pub(in crate::diff) fn single_tensor_op(name: &str) -> Option<&str> {
+    last_part(name).strip_prefix("_foreach_")
+}
+
 /// The words after `fused` in a name. These words name the ops that a generated kernel replaces.
 pub(super) fn named_ops(name: &str) -> Option<Words> {
     is_fused(name).then(|| Words::of(name).behind("fused")).flatten()
@@ -50,7 +55,7 @@ fn begins(name: &str, with: &[&str]) -> bool {
 }
 
 /// `evaluate_function: CompiledFunctionBackward` → `CompiledFunctionBackward`.
-fn last_part(name: &str) -> &str {
+pub(super) fn last_part(name: &str) -> &str {
     let name = name.rsplit("::").next().unwrap_or(name);
     name.strip_prefix("evaluate_function: ").unwrap_or(name)
 }
@@ -82,5 +87,11 @@ mod tests {
         let named = named_ops("triton_red_fused_add_mean_mul_pow_rsqrt_0").expect("names");
         assert!(named.contain_all(&Words::of("rsqrt_mean")) && !named.has("red"));
         assert!(named_ops("aten::add").is_none());
+    }
+
+    #[test]
+    fn a_multi_tensor_op_names_the_op_that_it_replaces() {
+        assert_eq!(single_tensor_op("aten::_foreach_addcmul_"), Some("addcmul_"));
+        assert_eq!(single_tensor_op("aten::addcmul_"), None);
     }
 }
