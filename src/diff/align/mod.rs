@@ -9,6 +9,7 @@
 //! `docs/development/alignment.md` explains the whole algorithm.
 
 mod apart;
+mod columns;
 mod compare;
 mod exchanged;
 mod gaps;
@@ -213,9 +214,17 @@ impl<'a> Aligner<'a> {
                 b + 1..self.outlines.candidate.end(b),
             );
             match self.both.crossing.map(|crossing| crossing.divided(self.outlines, &lists)) {
-                None => self.align_lists(lists),
-                Some(parts) => parts.into_iter().for_each(|lists| self.align_lists(lists)),
+                None => self.align_around_regions(lists),
+                Some(parts) => parts.into_iter().for_each(|lists| self.align_around_regions(lists)),
             }
+        }
+    }
+
+    /// Aligns two lists of siblings, except for compiled regions and the calls that they replaced.
+    fn align_around_regions(&mut self, lists: PerSide<Vec<u32>>) {
+        match columns::between_regions(self.trees, self.outlines, &lists) {
+            None => self.align_lists(lists),
+            Some(parts) => parts.into_iter().for_each(|lists| self.align_lists(lists)),
         }
     }
 

@@ -432,7 +432,7 @@ impl Aligner<'_> {
                 && !taken.candidate.contains(&b.call)
                 && self.is_free(Side::Baseline, a.call)
                 && self.is_free(Side::Candidate, b.call);
-            if free && self.is_alike(a.call, b.call) {
+            if free && self.may_cross(a.call, b.call) && self.is_alike(a.call, b.call) {
                 taken.baseline.insert(a.call);
                 taken.candidate.insert(b.call);
                 chosen.push((a, b));
@@ -480,6 +480,43 @@ impl Aligner<'_> {
             self.row.first().is_some_and(|&first| one.min(two) >= first) && one.max(two) <= behind
         };
         rank(one).abs_diff(rank(two)) <= SIBLINGS_BESIDE && are_within()
+    }
+
+    /// Whether a call can have moved from where one call is to where the other call is. A call never moves from an op
+    /// into an op with a different name. A call that moves between two ops, or between calls that are below no op or
+    /// frame, keeps its shapes.
+    fn may_cross(&self, a: u32, b: u32) -> bool {
+        let calls = PerSide::new(a, b);
+        let above = PerSide::from_fn(|side| {
+            let outline = self.outlines[side];
+            let mut above = self.trees[side].ancestors(CallId(calls[side])).map(|above| above.0);
+            above.find(|&above| outline.is_op_or_frame(above) && !outline.is_hidden(above))
+        });
+        let key = |side: Side| above[side].map(|above| self.outlines[side].keys[above as usize]);
+        let is_inside = |side: Side| above[side].is_some_and(|op| self.scope[side].contains(&op));
+        let (one, two) = (above.baseline, above.candidate);
+        let are_partners = match (one, two) {
+            (Some(one), Some(two)) => self.both.links.partner(Side::Baseline, one) == Some(two),
+            (None, _) | (_, None) => false,
+        };
+        let both_inside = is_inside(Side::Baseline) && is_inside(Side::Candidate);
+        if both_inside && !are_partners && key(Side::Baseline) != key(Side::Candidate) {
+            return false;
+        }
+        let is_common = are_partners || (is_inside(Side::Baseline) != is_inside(Side::Candidate));
+        is_common || self.have_equal_shapes(a, b)
+    }
+
+    /// Whether the inputs of two calls have equal shapes. Calls without recorded shapes count as equal.
+    fn have_equal_shapes(&self, a: u32, b: u32) -> bool {
+        let calls = PerSide::new(a, b);
+        let [mine, theirs] = Side::BOTH.map(|side| {
+            let (tree, trace) = (self.trees[side], self.trees[side].trace());
+            let event = tree.event(CallId(calls[side]));
+            let id = event.and_then(|event| trace.arguments_id(event));
+            id.map(|id| trace.text(trace.arguments(id).dims))
+        });
+        mine.zip(theirs).is_none_or(|(mine, theirs)| mine == theirs)
     }
 
     /// Whether the subtrees of two calls share at least half of their tokens.

@@ -21,6 +21,14 @@ pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
     }
 }
 
+/// Whether a call is a region whose contents cannot match calls on the opposite side: a region with generated code, or a
+/// launch of a captured graph whose calls are unknown.
+pub(in crate::diff) fn is_opaque(tree: &CallTree, call: CallId) -> bool {
+    is_region(tree, call)
+        && (tree.kind(call) == CallKind::Runtime
+            || tree.subtree(call).any(|below| is_fused(tree.name(below))))
+}
+
 /// Whether an op has a name that compilers give to generated code that replaces other ops. Hand-written Triton kernels
 /// do not have such names.
 pub(crate) fn is_generated(name: &str) -> bool {
@@ -30,6 +38,11 @@ pub(crate) fn is_generated(name: &str) -> bool {
 /// Whether a compiler generated a kernel from ops and named the kernel, or the op that launches it, after these ops.
 pub(crate) fn is_fused(name: &str) -> bool {
     begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
+}
+
+/// For an op on a list of tensors, the op that does the same on one tensor: `add_` for `aten::_foreach_add_`.
+pub(in crate::diff) fn single_tensor_op(name: &str) -> Option<&str> {
+    last_part(name).strip_prefix("_foreach_")
 }
 
 /// The words after `fused` in a name. These words name the ops that a generated kernel replaces.
@@ -42,7 +55,7 @@ fn begins(name: &str, with: &[&str]) -> bool {
 }
 
 /// `evaluate_function: CompiledFunctionBackward` → `CompiledFunctionBackward`.
-fn last_part(name: &str) -> &str {
+pub(super) fn last_part(name: &str) -> &str {
     let name = name.rsplit("::").next().unwrap_or(name);
     name.strip_prefix("evaluate_function: ").unwrap_or(name)
 }
@@ -74,5 +87,11 @@ mod tests {
         let named = named_ops("triton_red_fused_add_mean_mul_pow_rsqrt_0").expect("names");
         assert!(named.contain_all(&Words::of("rsqrt_mean")) && !named.has("red"));
         assert!(named_ops("aten::add").is_none());
+    }
+
+    #[test]
+    fn a_multi_tensor_op_names_the_op_that_it_replaces() {
+        assert_eq!(single_tensor_op("aten::_foreach_addcmul_"), Some("addcmul_"));
+        assert_eq!(single_tensor_op("aten::addcmul_"), None);
     }
 }
