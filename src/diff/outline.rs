@@ -17,7 +17,7 @@ pub(super) struct ArgumentIds {
 }
 
 impl ArgumentIds {
-    /// Ids for the arguments of two traces. If the precision differs between the traces, floating-point types are no
+    /// Ids for the arguments of two traces. If the precision differs between the traces, floating-point types are not
     /// evidence.
     pub(super) fn of(trees: PerSide<&CallTree>) -> ArgumentIds {
         let is_any_float = precision::differs(trees.map(|tree| &**tree.trace()));

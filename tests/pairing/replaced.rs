@@ -94,8 +94,8 @@ fn a_multi_tensor_op_replaced_one_op_of_each_parameter() {
 }
 
 #[test]
-fn a_multi_tensor_op_is_no_rename_of_the_op_of_one_parameter() {
-    // The number of calls is no multiple of the number of multi-tensor ops, so nothing shows which op replaced which.
+fn a_multi_tensor_op_is_not_a_rename_of_the_op_of_one_parameter() {
+    // The number of calls is not a multiple of the number of multi-tensor ops, so nothing shows which op replaced which.
     look(looped(&["add_"]), multi_tensor(&["add_", "add_"]), |diff| {
         assert!(diff.regions().is_empty());
         for op in calls(diff.tree(Side::Candidate), "aten::_foreach_add_") {
@@ -115,7 +115,7 @@ fn partners(diff: &TraceDiff, name: &str) -> Vec<(Relation, Option<usize>)> {
 }
 
 #[test]
-fn in_another_precision_equal_types_are_no_evidence() {
+fn in_another_precision_equal_types_are_not_evidence() {
     // The whole model runs in another precision. Its first and its last index happen to have each other's types.
     let model = |types: [&'static str; 2], other: &'static str| {
         move |t: &mut HostThread<'_>| {

@@ -17,7 +17,7 @@ use crate::diff::weights::{
     SIBLINGS_BESIDE, UNMISTAKABLE,
 };
 use crate::side::{PerSide, Side};
-use crate::tree::CallId;
+use crate::tree::{CallId, CallKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An unmatched call and its position in baseline preorder. The position of a candidate call is where the call would be
@@ -482,28 +482,32 @@ impl Aligner<'_> {
         rank(one).abs_diff(rank(two)) <= SIBLINGS_BESIDE && are_within()
     }
 
-    /// Whether a call can have moved from where one call is to where the other call is. A call never moves from an op
-    /// into an op with a different name. A call that moves between two ops, or between calls that are below no op or
-    /// frame, keeps its shapes.
+    /// Whether an op can have moved from where one call is to where the other call is. An op never moves into an op with
+    /// a different name. An op that moves to a different caller, or along a thread without callers, keeps its shapes.
     fn may_cross(&self, a: u32, b: u32) -> bool {
+        if self.outlines.baseline.kind(a) != CallKind::Op {
+            return true;
+        }
         let calls = PerSide::new(a, b);
         let above = PerSide::from_fn(|side| {
-            let outline = self.outlines[side];
-            let mut above = self.trees[side].ancestors(CallId(calls[side])).map(|above| above.0);
-            above.find(|&above| outline.is_op_or_frame(above) && !outline.is_hidden(above))
+            let (tree, scope) = (self.trees[side], &self.scope[side]);
+            let inside = tree.ancestors(CallId(calls[side])).take_while(|op| scope.contains(&op.0));
+            inside.map(|op| op.0).find(|&op| self.outlines[side].kind(op) == CallKind::Op)
         });
-        let key = |side: Side| above[side].map(|above| self.outlines[side].keys[above as usize]);
-        let is_inside = |side: Side| above[side].is_some_and(|op| self.scope[side].contains(&op));
-        let (one, two) = (above.baseline, above.candidate);
-        let are_partners = match (one, two) {
-            (Some(one), Some(two)) => self.both.links.partner(Side::Baseline, one) == Some(two),
-            (None, _) | (_, None) => false,
+        let is_common = match (above.baseline, above.candidate) {
+            (Some(one), Some(two)) => {
+                let (x, y) = (self.outlines.baseline, self.outlines.candidate);
+                let are_partners = self.both.links.partner(Side::Baseline, one) == Some(two);
+                if !are_partners && x.keys[one as usize] != y.keys[two as usize] {
+                    return false;
+                }
+                are_partners
+            }
+            (None, _) | (_, None) => {
+                let caller = self.scope.baseline.start.checked_sub(1);
+                caller.is_some_and(|caller| self.outlines.baseline.is_op_or_frame(caller))
+            }
         };
-        let both_inside = is_inside(Side::Baseline) && is_inside(Side::Candidate);
-        if both_inside && !are_partners && key(Side::Baseline) != key(Side::Candidate) {
-            return false;
-        }
-        let is_common = are_partners || (is_inside(Side::Baseline) != is_inside(Side::Candidate));
         is_common || self.have_equal_shapes(a, b)
     }
 
