@@ -36,9 +36,10 @@ pub(super) fn hash(trace: &Trace, arguments: &Arguments, any_float: bool) -> u64
     let mut hasher = FxHasher::default();
     trace.text(arguments.dims).hash(&mut hasher);
     let types = trace.text(arguments.types);
-    match any_float {
-        true => types.split('"').for_each(|part| without_precision(part).hash(&mut hasher)),
-        false => types.hash(&mut hasher),
+    if any_float {
+        types.split('"').for_each(|part| without_precision(part).hash(&mut hasher));
+    } else {
+        types.hash(&mut hasher);
     }
     trace.text(arguments.concrete).hash(&mut hasher);
     hasher.finish()

@@ -12,8 +12,7 @@ use crate::diff::outline::Outline;
 use crate::diff::regions;
 use crate::diff::weights::{COLUMN_CELLS, COLUMN_STEPS};
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree};
-use rustc_hash::FxHashSet;
+use crate::tree::{CallId, CallTree};
 use std::ops::{Range, RangeInclusive};
 
 /// A run fits a region if its work differs from the expected work by less than this factor.
@@ -22,37 +21,48 @@ const REACH: f64 = 3.5;
 /// position.
 const BAND: f64 = 8.0;
 
-/// Splits two lists of siblings before and after each region that replaced a run of siblings. A region and the run that
-/// it replaced are in none of the parts. `None` if no list has such a region, or if each list has
-/// regions that the other list lacks.
+/// The side that has compiled regions or graph launches, if the other side has none. If both sides have some, a region
+/// without a counterpart in its list may have been moved or wrapped.
+pub(super) fn compiled_side(
+    trees: PerSide<&CallTree>,
+    outlines: PerSide<&Outline<'_>>,
+) -> Option<Side> {
+    let is_compiled = |side: Side| {
+        let mut seen = Vec::new();
+        // All calls with the same key are alike, so the first one is enough.
+        (0..).zip(&outlines[side].keys).any(|(call, key)| {
+            let at = key.0 as usize;
+            seen.resize(seen.len().max(at + 1), false);
+            !std::mem::replace(&mut seen[at], true)
+                && regions::names_region(outlines[side].kind(call), trees[side].name(CallId(call)))
+        })
+    };
+    match Side::BOTH.map(is_compiled) {
+        [true, false] => Some(Side::Baseline),
+        [false, true] => Some(Side::Candidate),
+        [true, true] | [false, false] => None,
+    }
+}
+
+/// Splits two lists of siblings before and after each region of `side` that replaced a run of siblings. A region and the
+/// run that it replaced are in none of the parts. `None` if there is no such region.
 pub(super) fn between_regions(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
+    side: Side,
     lists: &PerSide<Vec<u32>>,
 ) -> Option<Vec<PerSide<Vec<u32>>>> {
-    let is_opaque = |side: Side, call: u32| regions::is_opaque(trees[side], CallId(call));
-    let shape = |side: Side, call: u32| outlines[side].shape[call as usize];
-    let opaque = PerSide::from_fn(|side| {
-        let calls = lists[side].iter().filter(|&&call| is_opaque(side, call));
-        calls.map(|&call| shape(side, call)).collect::<FxHashSet<u64>>()
-    });
-    // A region that both lists have matches like any other call.
-    let own = |side: Side| opaque[side].difference(&opaque[side.other()]).next().is_some();
-    let side = match Side::BOTH.map(own) {
-        [true, false] => Side::Baseline,
-        [false, true] => Side::Candidate,
-        [true, true] | [false, false] => return None,
-    };
-    let is_region = |side: Side, call: u32| {
-        let shape = shape(side, call);
-        opaque[side].contains(&shape) && !opaque[side.other()].contains(&shape)
-    };
+    let is_region = |call: u32| regions::is_opaque(trees[side], CallId(call));
+    if !lists[side].iter().any(|&call| is_region(call)) {
+        return None;
+    }
     let (mine, theirs) = (outlines[side], outlines[side.other()]);
     let calls = Item::all(theirs, &lists[side.other()]);
     let columns = expected(
         &calls,
         lists[side].iter().map(|&call| {
-            let events = is_region(side, call).then(|| gpu_events(trees[side], call));
+            let events =
+                is_region(call).then(|| trees[side].gpu_events(CallId(call)).max(1) as i64);
             (Item::of(mine, call), events)
         }),
     )?;
@@ -72,12 +82,6 @@ pub(super) fn between_regions(
     }
     add(from..lists[side].len(), from_other..lists[side.other()].len());
     (parts.len() > 1).then_some(parts)
-}
-
-/// Number of GPU events in a region, at least 1.
-fn gpu_events(tree: &CallTree, call: u32) -> i64 {
-    let events = tree.subtree(CallId(call)).filter(|&below| tree.kind(below) == CallKind::Gpu);
-    (events.count() as i64).max(1)
 }
 
 /// A sibling, as the search compares it.

@@ -23,7 +23,7 @@ mod names;
 mod place;
 
 pub(crate) use names::{is_fused, is_generated};
-pub(super) use names::{is_opaque, is_region, single_tensor_op};
+pub(super) use names::{is_opaque, is_region, names_region, single_tensor_op};
 
 use super::pairing::Pairing;
 use super::{NONE, Relation};

@@ -1,7 +1,7 @@
 //! Interprets the names of regions, and of the calls inside them.
 
 use crate::program::Words;
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, names_graph_launch};
 
 /// Name prefixes of calls whose entire contents were compiled or captured.
 const REGIONS: [&str; 3] = ["Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph"];
@@ -13,10 +13,16 @@ const TRITON: [&str; 6] =
 /// Whether a call is a compiled region, a compiled backward step, or a launch of a captured graph
 /// whose calls are unknown.
 pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
-    match tree.kind(call) {
-        CallKind::Op => begins(last_part(tree.name(call)), &REGIONS),
-        // If the capture is known, the captured calls below the launch are aligned like eager code.
-        CallKind::Runtime => tree.is_bare_replay(call),
+    // If the capture is known, the captured calls below the launch are aligned like eager code.
+    names_region(tree.kind(call), tree.name(call))
+        && (tree.kind(call) != CallKind::Runtime || tree.is_bare_replay(call))
+}
+
+/// Whether a kind and a name are those of a compiled region, a compiled backward step, or a launch of a captured graph.
+pub(in crate::diff) fn names_region(kind: CallKind, name: &str) -> bool {
+    match kind {
+        CallKind::Op => begins(last_part(name), &REGIONS),
+        CallKind::Runtime => names_graph_launch(name),
         CallKind::Frame | CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => false,
     }
 }
