@@ -483,7 +483,8 @@ impl Aligner<'_> {
     }
 
     /// Whether an op can have moved from where one call is to where the other call is. An op never moves into an op with
-    /// a different name. An op that moves to a different caller, or along a thread without callers, keeps its shapes.
+    /// a different name, unless that op is a wrapper inside the counterpart of the op's caller. An op that moves to a
+    /// different caller, or along a thread without callers, keeps its shapes.
     fn may_cross(&self, a: u32, b: u32) -> bool {
         if self.outlines.baseline.kind(a) != CallKind::Op {
             return true;
@@ -497,11 +498,17 @@ impl Aligner<'_> {
         let is_common = match (above.baseline, above.candidate) {
             (Some(one), Some(two)) => {
                 let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-                let are_partners = self.both.links.partner(Side::Baseline, one) == Some(two);
-                if !are_partners && x.keys[one as usize] != y.keys[two as usize] {
+                let is_below = |side: Side, caller: u32, call: u32| {
+                    let partner = self.both.links.partner(side, caller);
+                    let outline = self.outlines[side.other()];
+                    partner.is_some_and(|above| (above + 1..outline.end(above)).contains(&call))
+                };
+                let is_common =
+                    is_below(Side::Baseline, one, b) || is_below(Side::Candidate, two, a);
+                if !is_common && x.keys[one as usize] != y.keys[two as usize] {
                     return false;
                 }
-                are_partners
+                is_common
             }
             (None, _) | (_, None) => {
                 let caller = self.scope.baseline.start.checked_sub(1);
