@@ -13,6 +13,7 @@ use crate::diff::regions;
 use crate::diff::weights::{COLUMN_CELLS, COLUMN_STEPS};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
+use rustc_hash::FxHashMap;
 use std::ops::{Range, RangeInclusive};
 
 /// A run fits a region if its work differs from the expected work by less than this factor.
@@ -45,7 +46,8 @@ pub(super) fn compiled_side(
 }
 
 /// Splits two lists of siblings before and after each region of `side` that replaced a run of siblings. A region and the
-/// run that it replaced are in none of the parts. `None` if there is no such region.
+/// run that it replaced are in none of the parts, except for the calls in the run that both lists have: these calls are
+/// in the part after the region. `None` if there is no such region.
 pub(super) fn between_regions(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
@@ -57,7 +59,8 @@ pub(super) fn between_regions(
         return None;
     }
     let (mine, theirs) = (outlines[side], outlines[side.other()]);
-    let calls = Item::all(theirs, &lists[side.other()]);
+    let mut calls: Vec<Item> =
+        lists[side.other()].iter().map(|&call| Item::of(theirs, call)).collect();
     let columns = expected(
         &calls,
         lists[side].iter().map(|&call| {
@@ -66,21 +69,22 @@ pub(super) fn between_regions(
             (Item::of(mine, call), events)
         }),
     )?;
+    mark_survivors(&mut calls, &columns);
     let replaced = Search::new(&calls, &columns)?.replaced();
     let mut parts = Vec::new();
+    let mut part: PerSide<Vec<u32>> = PerSide::default();
     let (mut from, mut from_other) = (0, 0);
-    let mut add = |columns: Range<usize>, others: Range<usize>| {
-        let (calls, others) = (&lists[side][columns], &lists[side.other()][others]);
-        let mut part = PerSide::default();
-        part[side] = calls.to_vec();
-        part[side.other()] = others.to_vec();
-        parts.push(part);
-    };
     for (region, run) in replaced {
-        add(from..region, from_other..run.start);
+        part[side].extend(&lists[side][from..region]);
+        part[side.other()].extend(&lists[side.other()][from_other..run.start]);
+        parts.push(std::mem::take(&mut part));
+        let survivors = run.clone().filter(|&at| calls[at].survives);
+        part[side.other()].extend(survivors.map(|at| lists[side.other()][at]));
         (from, from_other) = (region + 1, run.end);
     }
-    add(from..lists[side].len(), from_other..lists[side.other()].len());
+    part[side].extend(&lists[side][from..]);
+    part[side.other()].extend(&lists[side.other()][from_other..]);
+    parts.push(part);
     (parts.len() > 1).then_some(parts)
 }
 
@@ -92,6 +96,8 @@ struct Item {
     exact: u64,
     /// Number of evidence tokens in the subtree.
     tokens: i64,
+    /// Whether the opposite list has as many calls of this shape, so no region replaced the call.
+    survives: bool,
 }
 
 impl Item {
@@ -101,11 +107,8 @@ impl Item {
             shape: outline.shape[call as usize],
             exact: outline.exact[call as usize],
             tokens: i64::from(outline.weight(call)),
+            survives: false,
         }
-    }
-
-    fn all(outline: &Outline<'_>, calls: &[u32]) -> Vec<Item> {
-        calls.iter().map(|&call| Item::of(outline, call)).collect()
     }
 
     /// The score of two siblings: per token, 3 if they are identical, 2 if only their kernels differ, otherwise 1.
@@ -148,6 +151,24 @@ fn expected(
     (replaced > 0).then(|| columns.map(column).collect())
 }
 
+/// Marks the calls that both lists have equally often, such as the steps that accumulate gradients. A compiled backward
+/// step may run all of its work before them.
+fn mark_survivors(calls: &mut [Item], columns: &[Column]) {
+    let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
+    for call in &*calls {
+        *surplus.entry(call.shape).or_default() += 1;
+    }
+    for column in columns {
+        match column {
+            Column::Call(item) => *surplus.entry(item.shape).or_default() -= 1,
+            Column::Region(_) => {}
+        }
+    }
+    for call in calls {
+        call.survives = surplus[&call.shape] <= 0;
+    }
+}
+
 /// How well a run with `tokens` tokens fits a region that is expected to have replaced `expected` tokens. A match of two
 /// calls outweighs a better fit. Added casts and removed ops change the work a little, so a small deviation counts hardly
 /// at all.
@@ -173,7 +194,7 @@ type Replaced = (usize, Range<usize>);
 struct Search<'s> {
     calls: &'s [Item],
     columns: &'s [Column],
-    /// Number of tokens before each call, with one additional entry at the end.
+    /// Number of tokens that a region may have replaced before each call, with one additional entry at the end.
     tokens_before: Vec<i64>,
     /// For each column, the rows to search.
     rows: Vec<RangeInclusive<usize>>,
@@ -182,11 +203,9 @@ struct Search<'s> {
 impl<'s> Search<'s> {
     /// `None` if the search would take too long, or if the lists have no calls to match.
     fn new(calls: &'s [Item], columns: &'s [Column]) -> Option<Self> {
-        let mut tokens_before = vec![0];
-        for call in calls {
-            tokens_before.push(tokens_before[tokens_before.len() - 1] + call.tokens);
-        }
-        let rows = band(&tokens_before, columns);
+        let tokens_before =
+            sums(calls.iter().map(|call| if call.survives { 0 } else { call.tokens }));
+        let rows = band(&sums(calls.iter().map(|call| call.tokens)), columns);
         let search = Search { calls, columns, tokens_before, rows };
         let cells = search.rows.iter().map(|rows| rows.end() + 1 - rows.start());
         let can_match = columns.iter().any(|column| matches!(column, Column::Call(_)));
@@ -312,6 +331,16 @@ impl Gap {
     }
 }
 
+/// The sum of the numbers before each position, with one additional entry at the end.
+fn sums(numbers: impl Iterator<Item = i64>) -> Vec<i64> {
+    let mut sums = vec![0];
+    sums.extend(numbers.scan(0, |sum, number| {
+        *sum += number;
+        Some(*sum)
+    }));
+    sums
+}
+
 /// For each column, the rows around the row that the expected work of the columns before it predicts.
 fn band(tokens_before: &[i64], columns: &[Column]) -> Vec<RangeInclusive<usize>> {
     let last = tokens_before.len() - 1;
@@ -345,13 +374,17 @@ mod tests {
             shape: letter.into(),
             exact: letter.into(),
             tokens: 2,
+            survives: false,
         };
-        let items: Vec<Item> = calls.chars().map(item).collect();
+        let mut items: Vec<Item> = calls.chars().map(item).collect();
         let events = |letter: char| letter.to_digit(10).map(i64::from);
         let list = columns.chars().map(|letter| (item(letter), events(letter)));
         let Some(columns) = expected(&items, list) else { return Vec::new() };
+        mark_survivors(&mut items, &columns);
         let search = Search::new(&items, &columns).expect("a short search");
-        search.replaced().into_iter().map(|(_, run)| calls[run].to_owned()).collect()
+        let letters: Vec<char> = calls.chars().collect();
+        let gone = |run: Range<usize>| run.filter(|&at| !items[at].survives).map(|at| letters[at]);
+        search.replaced().into_iter().map(|(_, run)| gone(run).collect()).collect()
     }
 
     #[test]
@@ -365,6 +398,11 @@ mod tests {
     fn a_larger_region_replaced_more_calls() {
         assert_eq!(replaced("abcdexy", "14xy"), ["a", "bcde"]);
         assert_eq!(replaced("abcdexy", "41xy"), ["abcd", "e"]);
+    }
+
+    #[test]
+    fn a_call_that_both_lists_have_was_not_replaced() {
+        assert_eq!(replaced("axbyc", "3yx"), ["ab"]);
     }
 
     #[test]
