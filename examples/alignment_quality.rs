@@ -10,9 +10,9 @@
 //!
 //! The first columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
 //! host calls. If the change compiles calls or replaces them with multi-tensor ops, the next column shows the precision
-//! and recall of the GPU events that each region is said to have replaced. The next column shows the fraction of true matches that are found exactly (on the GPU path, or among all
-//! host calls if the GPU path is empty). The last columns show the fraction of matches that are firm, and the number of
-//! firm matches that are wrong.
+//! and recall of the GPU events that each region is said to have replaced. The next column shows the fraction of true
+//! matches that are found exactly (on the GPU path, or among all host calls if the GPU path is empty). The last columns
+//! show the fraction of matches that are firm, and the number of firm matches that are wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.
