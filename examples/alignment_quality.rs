@@ -9,9 +9,10 @@
 //! yet.
 //!
 //! The first columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
-//! host calls. The next column shows the fraction of true matches that are found exactly (on the GPU path, or among all
-//! host calls if the GPU path is empty). The last columns show the fraction of matches that are firm, and the number of
-//! firm matches that are wrong.
+//! host calls. If the change compiles calls or replaces them with multi-tensor ops, the next column shows the precision
+//! and recall of the GPU events that each region is said to have replaced. The next column shows the fraction of true
+//! matches that are found exactly (on the GPU path, or among all host calls if the GPU path is empty). The last columns
+//! show the fraction of matches that are firm, and the number of firm matches that are wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.
@@ -95,15 +96,16 @@ fn print_table(
     recording: &Recording,
     seed: u64,
 ) -> Result<(), Error> {
-    let head = ["change", "mode", "GPU path", "host calls", "exact", "firm", "wrong"];
-    let [change, mode, gpu, host, exact, firm, wrong] = head;
-    writeln!(out, "{change:<34} {mode:<10} {gpu:^15} {host:^15} {exact:>7} {firm:>7} {wrong:>7}")?;
+    let head = ["change", "mode", "GPU path", "host calls", "replaced", "exact", "firm", "wrong"];
+    let [change, mode, gpu, host, replaced, exact, firm, wrong] = head;
+    write!(out, "{change:<34} {mode:<10} {gpu:^15} {host:^15} {replaced:^15} ")?;
+    writeln!(out, "{exact:>7} {firm:>7} {wrong:>7}")?;
     let mut all = Calibration::default();
     let changes = Change::all().into_iter().chain(Change::hard());
     for change in changes.filter(|change| change.label().contains(&request.only)) {
         for &mode in Mode::of(recording) {
             let trial = Trial::run(recording, &change, mode, seed).map_err(Error::other)?;
-            let scores = trial.as_ref().map(Trial::scores);
+            let scores = trial.as_ref().map(|trial| (trial.scores(), trial.replaced));
             if request.below < f64::MAX
                 && scores.is_none_or(|scores| lowest(&scores) >= request.below)
             {
@@ -138,25 +140,25 @@ fn print_table(
 }
 
 /// The lowest of all precision and recall scores.
-fn lowest(scores: &Scores) -> f64 {
+fn lowest((scores, replaced): &(Scores, Score)) -> f64 {
     let both = |score: &Score| score.precision().min(score.recall());
-    both(&scores.gpu_path).min(both(&scores.host))
+    both(&scores.gpu_path).min(both(&scores.host)).min(both(replaced))
 }
 
 fn print_row(
     out: &mut impl Write,
     change: &Change,
     mode: Mode,
-    scores: Option<Scores>,
+    scores: Option<(Scores, Score)>,
     Calibration { pairs, firm, wrong }: Calibration,
 ) -> Result<(), Error> {
     write!(out, "{:<34} {:<10} ", change.label(), mode.label())?;
     match scores {
         None => writeln!(out, "not applicable"),
-        Some(Scores { gpu_path, host }) => {
+        Some((Scores { gpu_path, host }, replaced)) => {
             let exact = if gpu_path.true_pairs > 0 { gpu_path } else { host }.exactness();
             let share = firm as f64 / pairs.max(1) as f64;
-            let scores = [both(&gpu_path), both(&host)].join(" ");
+            let scores = [both(&gpu_path), both(&host), both(&replaced)].join(" ");
             writeln!(out, "{scores} {exact:>7.4} {share:>7.4} {wrong:>7}")
         }
     }

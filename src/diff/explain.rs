@@ -72,7 +72,7 @@ impl TraceDiff {
     /// once.
     pub fn explain(&self, side: Side, call: CallId) -> Explanation {
         let mut keys = Keys::new(&self.options().aliases, self.windows());
-        let mut arguments = ArgumentIds::default();
+        let mut arguments = ArgumentIds::of(self.trees());
         let outlines =
             self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments).summed_up());
         let programs = self.programs.as_ref();

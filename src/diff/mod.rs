@@ -21,6 +21,7 @@ mod pairing;
 mod passes;
 mod pins;
 mod plain_names;
+mod precision;
 mod ranges;
 mod recorded;
 mod regions;
@@ -38,7 +39,7 @@ pub use merged::{MergedId, MergedNode, MergedTree};
 pub use options::DiffOptions;
 pub use passes::{Pass, Passes};
 pub use pins::Pin;
-pub use regions::Region;
+pub use regions::{Region, RegionKind};
 pub use uid_map::UidPair;
 
 use crate::program::{Program, StepId};
@@ -282,7 +283,7 @@ impl TraceDiff {
         step.is_some_and(|step| !is_compared[side][step.index()])
     }
 
-    /// The compiled regions and graph launches that only one side has, with the calls of the
+    /// The compiled regions, graph launches and multi-tensor ops that only one side has, with the calls of the
     /// opposite side that they replaced. Regions of the baseline come first; the regions of each
     /// side are in preorder.
     pub fn regions(&self) -> &[Region] {
@@ -292,6 +293,11 @@ impl TraceDiff {
     /// The position in [`TraceDiff::regions`] of the region that contains or replaced a call.
     pub fn region_of(&self, side: Side, call: CallId) -> Option<usize> {
         self.regions.of(side, call)
+    }
+
+    /// The position in [`TraceDiff::regions`] of the compiled region or graph launch that contains or replaced a call.
+    pub(crate) fn compiled_region_of(&self, side: Side, call: CallId) -> Option<usize> {
+        self.region_of(side, call).filter(|&at| self.regions()[at].kind == RegionKind::Compiled)
     }
 
     /// The node of a region in the merged tree.
@@ -400,7 +406,7 @@ fn align_in_order(
 ) -> Aligned {
     let trees = programs.map(|program| &**program.tree());
     let mut keys = Keys::new(&options.aliases, windows);
-    let mut arguments = ArgumentIds::default();
+    let mut arguments = ArgumentIds::of(trees);
     let PerSide { baseline, candidate } =
         trees.map(|tree| Outline::new(tree, &mut keys, &mut arguments));
     let (baseline, candidate) = rayon::join(|| baseline.summed_up(), || candidate.summed_up());

@@ -1,18 +1,29 @@
 //! Converts a call tree into columns of integers, which the alignment compares instead of strings.
 
 use super::keys::{Key, Keys};
+use super::precision;
+use crate::side::PerSide;
 use crate::trace::{Arguments, Category, EventId, TextId, Trace};
 use crate::tree::{CallId, CallKind, CallTree, Counts};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
 /// Assigns dense ids to the argument records of both traces; 0 means no arguments.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ArgumentIds {
     ids: FxHashMap<u64, u32>,
+    /// Whether records that differ only in floating-point types have the same id.
+    is_any_float: bool,
 }
 
 impl ArgumentIds {
+    /// Ids for the arguments of two traces. If the precision differs between the traces, floating-point types are not
+    /// evidence.
+    pub(super) fn of(trees: PerSide<&CallTree>) -> ArgumentIds {
+        let is_any_float = precision::differs(trees.map(|tree| &**tree.trace()));
+        ArgumentIds { ids: FxHashMap::default(), is_any_float }
+    }
+
     /// The dense ids of all argument records of a trace. Strides are ignored, so converting an op's inputs to
     /// `channels_last` does not make it a different op.
     fn of_trace(&mut self, trace: &Trace) -> Vec<u32> {
@@ -30,12 +41,9 @@ impl ArgumentIds {
     }
 
     fn id(&mut self, trace: &Trace, arguments: &Arguments) -> u32 {
-        let mut hasher = FxHasher::default();
-        for text in [arguments.dims, arguments.types, arguments.concrete] {
-            trace.text(text).hash(&mut hasher);
-        }
+        let hash = precision::hash(trace, arguments, self.is_any_float);
         let next = self.ids.len() as u32 + 1;
-        *self.ids.entry(hasher.finish()).or_insert(next)
+        *self.ids.entry(hash).or_insert(next)
     }
 }
 

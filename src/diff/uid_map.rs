@@ -16,7 +16,7 @@ pub struct UidPair {
     pub relation: Relation,
     /// The confidence of the match; `None` if the event has no counterpart.
     pub confidence: Option<Confidence>,
-    /// The node of the compiled region that contains or replaced the event.
+    /// The node of the compiled region or multi-tensor op that contains or replaced the event.
     pub region: Option<MergedId>,
 }
 

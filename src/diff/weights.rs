@@ -151,6 +151,10 @@ pub(super) const SHORT_LIST: usize = 64;
 pub(super) const UNMISTAKABLE: u32 = 128;
 /// Minimum number of siblings that can be the former contents of a missing wrapper.
 pub(super) const LEAST_RUN: usize = 8;
+/// Maximum number of cells in the search for the calls that regions replaced: 3,000 by 3,000 siblings.
+pub(super) const COLUMN_CELLS: usize = 1 << 23;
+/// Maximum number of runs that are tried in this search.
+pub(super) const COLUMN_STEPS: usize = 1 << 24;
 /// Maximum number of runs of siblings, per list, that are examined as the former contents of a
 /// missing wrapper.
 pub(super) const RUNS: usize = 64;

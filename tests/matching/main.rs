@@ -15,4 +15,5 @@ mod random_laws;
 mod real_changes;
 mod recorded;
 mod recurring;
+mod replaced;
 mod sure;

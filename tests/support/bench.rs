@@ -2,9 +2,10 @@
 //! calls in the changed copy.
 
 use super::changes::Change;
-use super::recording::{Forest, Recording};
-use super::score::{Pair, Scores, Truth};
+use super::recording::{Forest, Kind, Recording};
+use super::score::{Pair, Score, Scores, Truth};
 use super::splitmix::SplitMix;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracetree::diff::{Confidence, DiffOptions, Pass, TraceDiff};
 use tracetree::trace::{ReadOptions, Trace};
@@ -62,6 +63,9 @@ pub struct Trial {
     pub map: Vec<Pair>,
     /// The pairs in the UID map that the library marks as firm.
     pub firm: Vec<(u32, u32)>,
+    /// How many GPU events of the baseline the library assigns to the region that replaced them. No GPU events are
+    /// counted unless the candidate has compiled regions or multi-tensor ops that the change added.
+    pub replaced: Score,
     trees: [Arc<CallTree>; 2],
 }
 
@@ -96,8 +100,9 @@ impl Trial {
         let truth = Truth::between(&baseline, &candidate);
         let firm = diff.uid_map().filter(|pair| pair.confidence == Some(Confidence::Firm));
         let firm = firm.filter_map(|pair| Some((pair.baseline?.0, pair.candidate?.0))).collect();
+        let replaced = replaced(&diff, &baseline, &candidate, &truth);
         let trees = Side::BOTH.map(|side| diff.tree(side).clone());
-        Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm, trees }))
+        Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm, replaced, trees }))
     }
 
     /// Scores how many true pairs are found if some alignment passes are skipped.
@@ -146,6 +151,36 @@ impl Trial {
         });
         wrong.take(count).collect()
     }
+}
+
+/// Scores the pairs of a region and a GPU event that the region replaced. A GPU event that a later change removed
+/// belongs to no region and is not counted.
+fn replaced(diff: &TraceDiff, baseline: &Recording, candidate: &Recording, truth: &Truth) -> Score {
+    let uid = |side: Side, call| {
+        let tree = diff.tree(side);
+        tree.event(call).map(|event| tree.trace().uid(event).0)
+    };
+    let all: BTreeSet<u32> =
+        candidate.events.iter().flat_map(|event| &event.replaces).copied().collect();
+    let true_pairs = candidate.events.iter().map(|event| event.replaces.len()).sum();
+    let mut score = Score { true_pairs, ..Score::default() };
+    for region in diff.regions().iter().filter(|region| region.side == Side::Candidate) {
+        let Some(own) = uid(Side::Candidate, region.call) else { continue };
+        let replaces = &candidate.events[own as usize].replaces;
+        let below =
+            region.replaced.iter().flat_map(|&call| diff.tree(Side::Baseline).subtree(call));
+        for uid in below.filter_map(|call| uid(Side::Baseline, call)) {
+            let event = &baseline.events[uid as usize];
+            let origin = event.origin.filter(|origin| {
+                event.kind == Kind::Gpu && (all.contains(origin) || truth.partner(uid).is_some())
+            });
+            let Some(origin) = origin else { continue };
+            score.pairs += 1;
+            score.right += usize::from(replaces.contains(&origin));
+        }
+    }
+    score.exact = score.right;
+    score
 }
 
 /// The uid of an event, the names of its nearest ancestors, outermost first, and the event's own name.

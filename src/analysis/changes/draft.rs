@@ -210,7 +210,7 @@ impl<'a> Drafts<'a> {
             let is_matched = Side::BOTH.iter().all(|&side| merged.node(here).call(side).is_some());
             let is_region = {
                 let (side, call) = either(self.analysis, here);
-                self.analysis.diff().region_of(side, call).is_some()
+                self.analysis.diff().compiled_region_of(side, call).is_some()
             };
             if is_matched && !is_region {
                 return None;

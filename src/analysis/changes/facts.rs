@@ -194,7 +194,7 @@ fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
             CallKind::Thread | CallKind::Unlinked | CallKind::Gpu => false,
         };
         is_claimed
-            && analysis.diff().region_of(side, call).is_none()
+            && analysis.diff().compiled_region_of(side, call).is_none()
             && analysis.is_compared(side, call)
     })
 }

@@ -9,6 +9,7 @@
 //! `docs/development/alignment.md` explains the whole algorithm.
 
 mod apart;
+mod columns;
 mod compare;
 mod exchanged;
 mod gaps;
@@ -69,8 +70,17 @@ pub(super) fn align(
     let words = Vocabulary::new(trees, outlines, windows);
     let lone_threads = lone_threads.as_ref();
     let words = &words;
-    let both =
-        Both { programs, trees, outlines, words, links: &links, lone_threads, crossing, without };
+    let both = Both {
+        programs,
+        trees,
+        outlines,
+        words,
+        links: &links,
+        lone_threads,
+        crossing,
+        compiled: columns::compiled_side(trees, outlines),
+        without,
+    };
     let mut aligner = Aligner::new(both);
     aligner.run(Pass::Pinned, |aligner| aligner.pair_pins(pins));
     aligner.align_threads(&threads.pairs);
@@ -87,6 +97,8 @@ struct Both<'a> {
     links: &'a Links,
     lone_threads: PerSide<&'a FxHashSet<threads::LoneThread>>,
     crossing: Option<&'a Crossing<'a>>,
+    /// The side that has compiled regions or graph launches, if the other side has none.
+    compiled: Option<Side>,
     /// Passes to skip.
     without: Passes,
 }
@@ -213,9 +225,22 @@ impl<'a> Aligner<'a> {
                 b + 1..self.outlines.candidate.end(b),
             );
             match self.both.crossing.map(|crossing| crossing.divided(self.outlines, &lists)) {
-                None => self.align_lists(lists),
-                Some(parts) => parts.into_iter().for_each(|lists| self.align_lists(lists)),
+                None => self.align_around_regions(lists),
+                Some(parts) => parts.into_iter().for_each(|lists| self.align_around_regions(lists)),
             }
+        }
+    }
+
+    /// Aligns two lists of siblings, except for compiled regions and the calls that they replaced.
+    fn align_around_regions(&mut self, lists: PerSide<Vec<u32>>) {
+        let (trees, outlines) = (self.trees, self.outlines);
+        let parts = self
+            .both
+            .compiled
+            .and_then(|side| columns::between_regions(trees, outlines, side, &lists));
+        match parts {
+            None => self.align_lists(lists),
+            Some(parts) => parts.into_iter().for_each(|lists| self.align_lists(lists)),
         }
     }
 

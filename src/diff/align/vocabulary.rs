@@ -38,7 +38,7 @@ struct Name {
     stem: Option<u32>,
     /// For a frame, the file name without the folder, and the function name.
     code: Option<u32>,
-    /// Whether a compiler generated the call to replace other calls.
+    /// Whether the call replaces several calls: a compiler generated it, or it is a multi-tensor op.
     generated: bool,
     /// Whether the number in the name identifies the call.
     numbered: bool,
@@ -101,7 +101,8 @@ impl Vocabulary {
             id(format!("{file}: {function}"))
         });
         let stem = stem(part).map(|stem| id(format!("{stem}…")));
-        let generated = kind == CallKind::Op && regions::is_generated(name);
+        let is_multi_tensor = || regions::single_tensor_op(name).is_some();
+        let generated = kind == CallKind::Op && (regions::is_generated(name) || is_multi_tensor());
         Name { words, stem, code, generated, numbered: false }
     }
 
@@ -162,8 +163,8 @@ impl Vocabulary {
         self.name(key).is_some_and(|name| name.numbered)
     }
 
-    /// Whether a compiler generated a call. For example, a compiler generates `triton_poi_fused_add_mul_0` from two
-    /// ops.
+    /// Whether a call replaces several calls. For example, a compiler generates `triton_poi_fused_add_mul_0` from two
+    /// ops, and `aten::_foreach_add_` adds to several tensors.
     pub(super) fn is_generated(&self, key: Key) -> bool {
         self.name(key).is_some_and(|name| name.generated)
     }

@@ -11,16 +11,19 @@
 //! replaced (`divide`). A backward region replaced the backward steps of the forward ops that its forward region
 //! replaced, regardless of where these steps are (`backward`).
 //!
+//! A multi-tensor op replaced the ops that did the same on one tensor at a time (`multi_tensor`).
+//!
 //! Calls inside a region have no counterparts. A region runs its work in its own order, so a
 //! similar call elsewhere is not its counterpart.
 
 mod backward;
 mod divide;
+mod multi_tensor;
 mod names;
 mod place;
 
-pub(super) use names::is_region;
 pub(crate) use names::{is_fused, is_generated};
+pub(super) use names::{is_opaque, is_region, names_region, single_tensor_op};
 
 use super::pairing::Pairing;
 use super::{NONE, Relation};
@@ -39,9 +42,20 @@ const FEW: usize = 16;
 /// amount of GPU work differs from the opposite side's amount by at most 1 / `WRAPPER`.
 const WRAPPER: usize = 5;
 
-/// A compiled region or a graph launch, and the calls in the opposite trace that it replaced.
+/// What replaced calls of the opposite trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RegionKind {
+    /// A compiled region or a graph launch.
+    Compiled,
+    /// An op on a list of tensors, such as `aten::_foreach_add_`, which replaced one op per tensor.
+    MultiTensor,
+}
+
+/// A compiled region, a graph launch or a multi-tensor op, and the calls in the opposite trace that it replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
+    /// What replaced the calls.
+    pub kind: RegionKind,
     /// The side that has the region.
     pub side: Side,
     /// The outermost call of the region.
@@ -96,13 +110,17 @@ pub(super) fn find(
 ) -> Regions {
     let mut finder = Finder::new(trees, pairing, left_out);
     let looks = &finder;
-    let roots = PerSide::from_fn_at_once(|side| looks.roots(side));
-    if roots.baseline.is_empty() && roots.candidate.is_empty() {
+    let roots = PerSide::from_fn_at_once(|side| (looks.roots(side), looks.multi_tensor_ops(side)));
+    let is_empty = |side: Side| roots[side].0.is_empty() && roots[side].1.is_empty();
+    if Side::BOTH.into_iter().all(is_empty) {
         return Regions::default();
     }
     finder.taken = trees.map(|tree| vec![NONE; tree.len()]);
     for side in Side::BOTH {
-        finder.face(side, &roots[side]);
+        finder.face(side, &roots[side].0);
+    }
+    for side in Side::BOTH {
+        finder.face_multi_tensor_ops(side, &roots[side].1);
     }
     finder.list.sort_by_key(|region| (region.side, region.call));
     finder.finish()
@@ -228,9 +246,12 @@ impl<'a> Finder<'a> {
             let replaced = self.backward_steps(side, root, &links);
             self.add(side, root, replaced);
         }
-        // All matches inside regions were dissolved above. The matches inside a region that replaced no calls are now
-        // restored.
-        for (one, other, relation) in inner {
+        self.restore(side, inner);
+    }
+
+    /// Restores the dissolved matches inside a region that replaced no calls.
+    fn restore(&mut self, side: Side, cut: Vec<(CallId, CallId, Relation)>) {
+        for (one, other, relation) in cut {
             let is_free = self.partner(side, one).is_none()
                 && self.partner(side.other(), other).is_none()
                 && self.taken[side][one.index()] == NONE
@@ -266,6 +287,11 @@ impl<'a> Finder<'a> {
         for &gone in &replaced {
             self.cut_off(side.other(), gone);
         }
+        self.take(RegionKind::Compiled, side, call, replaced);
+    }
+
+    /// Adds a region to the list.
+    fn take(&mut self, kind: RegionKind, side: Side, call: CallId, replaced: Vec<CallId>) {
         let at = self.list.len() as u32;
         let mut take = |side: Side, call: CallId| {
             for below in self.trees[side].subtree(call) {
@@ -274,7 +300,7 @@ impl<'a> Finder<'a> {
         };
         take(side, call);
         replaced.iter().for_each(|&gone| take(side.other(), gone));
-        self.list.push(Region { side, call, replaced });
+        self.list.push(Region { kind, side, call, replaced });
     }
 
     fn link(&mut self, side: Side, one: CallId, other: CallId, relation: Relation) {

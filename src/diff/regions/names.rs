@@ -1,7 +1,7 @@
 //! Interprets the names of regions, and of the calls inside them.
 
 use crate::program::Words;
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{CallId, CallKind, CallTree, names_graph_launch};
 
 /// Name prefixes of calls whose entire contents were compiled or captured.
 const REGIONS: [&str; 3] = ["Torch-Compiled Region", "CompiledFunction", "## Call CompiledFxGraph"];
@@ -13,12 +13,26 @@ const TRITON: [&str; 6] =
 /// Whether a call is a compiled region, a compiled backward step, or a launch of a captured graph
 /// whose calls are unknown.
 pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
-    match tree.kind(call) {
-        CallKind::Op => begins(last_part(tree.name(call)), &REGIONS),
-        // If the capture is known, the captured calls below the launch are aligned like eager code.
-        CallKind::Runtime => tree.is_bare_replay(call),
+    // If the capture is known, the captured calls below the launch are aligned like eager code.
+    names_region(tree.kind(call), tree.name(call))
+        && (tree.kind(call) != CallKind::Runtime || tree.is_bare_replay(call))
+}
+
+/// Whether a kind and a name are those of a compiled region, a compiled backward step, or a launch of a captured graph.
+pub(in crate::diff) fn names_region(kind: CallKind, name: &str) -> bool {
+    match kind {
+        CallKind::Op => begins(last_part(name), &REGIONS),
+        CallKind::Runtime => names_graph_launch(name),
         CallKind::Frame | CallKind::Gpu | CallKind::Thread | CallKind::Unlinked => false,
     }
+}
+
+/// Whether a call is a region whose contents cannot match calls on the opposite side: a region with generated code, or a
+/// launch of a captured graph whose calls are unknown.
+pub(in crate::diff) fn is_opaque(tree: &CallTree, call: CallId) -> bool {
+    is_region(tree, call)
+        && (tree.kind(call) == CallKind::Runtime
+            || tree.subtree(call).any(|below| is_fused(tree.name(below))))
 }
 
 /// Whether an op has a name that compilers give to generated code that replaces other ops. Hand-written Triton kernels
@@ -32,6 +46,11 @@ pub(crate) fn is_fused(name: &str) -> bool {
     begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
 }
 
+/// For an op on a list of tensors, the op that does the same on one tensor: `add_` for `aten::_foreach_add_`.
+pub(in crate::diff) fn single_tensor_op(name: &str) -> Option<&str> {
+    last_part(name).strip_prefix("_foreach_")
+}
+
 /// The words after `fused` in a name. These words name the ops that a generated kernel replaces.
 pub(super) fn named_ops(name: &str) -> Option<Words> {
     is_fused(name).then(|| Words::of(name).behind("fused")).flatten()
@@ -42,7 +61,7 @@ fn begins(name: &str, with: &[&str]) -> bool {
 }
 
 /// `evaluate_function: CompiledFunctionBackward` → `CompiledFunctionBackward`.
-fn last_part(name: &str) -> &str {
+pub(super) fn last_part(name: &str) -> &str {
     let name = name.rsplit("::").next().unwrap_or(name);
     name.strip_prefix("evaluate_function: ").unwrap_or(name)
 }
@@ -74,5 +93,11 @@ mod tests {
         let named = named_ops("triton_red_fused_add_mean_mul_pow_rsqrt_0").expect("names");
         assert!(named.contain_all(&Words::of("rsqrt_mean")) && !named.has("red"));
         assert!(named_ops("aten::add").is_none());
+    }
+
+    #[test]
+    fn a_multi_tensor_op_names_the_op_that_it_replaces() {
+        assert_eq!(single_tensor_op("aten::_foreach_addcmul_"), Some("addcmul_"));
+        assert_eq!(single_tensor_op("aten::addcmul_"), None);
     }
 }

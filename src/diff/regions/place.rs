@@ -9,8 +9,8 @@ use crate::tree::{CallId, CallKind};
 /// including `end`, in preorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
-    start: CallId,
-    end: CallId,
+    pub(super) start: CallId,
+    pub(super) end: CallId,
 }
 
 impl Finder<'_> {
@@ -106,7 +106,7 @@ impl Finder<'_> {
 
     /// Whether a call and all calls below it are unmatched and outside of all other regions.
     /// Queries below the call are ignored, so they may be matched.
-    fn is_all_free(&self, side: Side, call: CallId) -> bool {
+    pub(super) fn is_all_free(&self, side: Side, call: CallId) -> bool {
         let tree = self.trees[side];
         tree.subtree(call).all(|below| {
             let is_query = tree.kind(below) == CallKind::Runtime && !tree.is_gpu_path(below);

@@ -143,8 +143,13 @@ fn multi_tensor_ops(events: &[Event], forest: &Forest, run: &Loop, id: &mut i64)
             below.into_iter().filter(|&at| events[at].kind == Kind::Runtime).collect();
         let kernels = launches.iter().filter(|&&at| !forest.children[at].is_empty()).count();
         let all = run.members.iter().skip(at).step_by(run.period);
-        let gpu = all.flat_map(|&at| forest.subtree(at)).filter(|&at| events[at].kind == Kind::Gpu);
-        let work: i64 = gpu.map(|at| events[at].end - events[at].start).sum();
+        let gpu: Vec<usize> = all
+            .flat_map(|&at| forest.subtree(at))
+            .filter(|&at| events[at].kind == Kind::Gpu)
+            .collect();
+        let work: i64 = gpu.iter().map(|&at| events[at].end - events[at].start).sum();
+        let op = made.len() - 1;
+        made[op].replaces = gpu.iter().filter_map(|&at| events[at].origin).collect();
         for &launch in &launches {
             let call = (events[launch].start, events[launch].end);
             let call = again(&events[launch], &events[launch].name, call);

@@ -72,10 +72,12 @@ fn region(
     let width = (end - start) / (groups.len() as i64 + 1);
     let inset = width / 8;
     let graph = format!("## Call CompiledFxGraph fmbkyqhh5hybzr3a7ql4qhbpq4yjvkbs{number} ##");
+    let kernels = below.iter().filter(|&&at| events[at].kind == Kind::Gpu);
     let mut region = vec![
         op(&format!("Torch-Compiled Region: {number}/0"), (start, end)),
         op(&graph, (start + inset, end - inset)),
     ];
+    region[0].replaces = kernels.filter_map(|&at| events[at].origin).collect();
     for (at, group) in groups.enumerate() {
         let from = start + width / 2 + at as i64 * width;
         let name = format!("triton_poi_fused_{}_{at}", words(events, forest, group).join("_"));

@@ -69,6 +69,8 @@ pub struct Event {
     pub correlation: Option<i64>,
     /// `args`.
     pub args: Args,
+    /// For a compiled region or a multi-tensor op, the origins of the GPU events that it replaced; otherwise empty.
+    pub replaces: Vec<u32>,
 }
 
 impl Event {
@@ -92,6 +94,7 @@ impl Event {
             end: start + nanos(event.get("dur")).unwrap_or(0).max(0),
             correlation: whole(args.get("correlation")).filter(|&id| id > 0),
             args: Arc::new(args),
+            replaces: Vec::new(),
         })
     }
 
@@ -107,6 +110,7 @@ impl Event {
             end: span.1,
             correlation: None,
             args: Arc::new(Map::new()),
+            replaces: Vec::new(),
         }
     }
 

@@ -6,6 +6,7 @@ use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
 use crate::analysis::changes::survey::is_compiling;
+use crate::diff::RegionKind;
 use crate::side::{PerSide, Side};
 use crate::trace::ByName;
 use crate::tree::{CallId, CallKind};
@@ -14,7 +15,8 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     let analysis = drafts.analysis;
     let diff = analysis.diff();
     for region in diff.regions() {
-        if !analysis.is_compared(region.side, region.call) {
+        let is_compiled = region.kind == RegionKind::Compiled;
+        if !is_compiled || !analysis.is_compared(region.side, region.call) {
             continue;
         }
         let tree = analysis.tree(region.side);

@@ -130,7 +130,7 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
         for call in tree.calls().filter(is_alone) {
             let node = merged.of(side, call);
             let is_consequence = drafts.of_calls(node).is_some() || drafts.covering(node).is_some();
-            if !is_consequence && analysis.diff().region_of(side, call).is_none() {
+            if !is_consequence && analysis.diff().compiled_region_of(side, call).is_none() {
                 let position = Position::above(analysis, node);
                 found.entry((side, position)).or_default().push(call);
             }

@@ -1,0 +1,79 @@
+//! Finds the ops that a multi-tensor op replaced.
+//!
+//! ```text
+//! trace1   add_ mul_ add_  add_ mul_ add_  …      one tensor at a time
+//! trace2   _foreach_add_ _foreach_mul_ _foreach_add_
+//! ```
+//! The first `_foreach_add_` replaced the first `add_` of each tensor, and the second `_foreach_add_` the second `add_`.
+
+use super::place::Stretch;
+use super::{Finder, RegionKind, names};
+use crate::diff::Relation;
+use crate::side::Side;
+use crate::tree::{CallId, CallKind};
+use std::collections::BTreeMap;
+
+impl Finder<'_> {
+    /// The unmatched multi-tensor ops on a side that do GPU work.
+    pub(super) fn multi_tensor_ops(&self, side: Side) -> Vec<CallId> {
+        let tree = self.trees[side];
+        let is_root = |&call: &CallId| {
+            tree.kind(call) == CallKind::Op
+                && self.partner(side, call).is_none()
+                && self.works(side, call)
+                && !self.is_left_out(side, call)
+                && names::single_tensor_op(tree.name(call)).is_some()
+        };
+        tree.calls().filter(is_root).collect()
+    }
+
+    /// Finds the calls that each multi-tensor op on a side replaced: the unmatched calls of the op with the same name in
+    /// the stretch opposite the op.
+    pub(super) fn face_multi_tensor_ops(&mut self, side: Side, ops: &[CallId]) {
+        let (tree, other) = (self.trees[side], self.trees[side.other()]);
+        let inner: Vec<(CallId, CallId, Relation)> =
+            ops.iter().flat_map(|&op| self.cut_off(side, op)).collect();
+        let mut groups: BTreeMap<(CallId, CallId, &str), Vec<CallId>> = BTreeMap::new();
+        for &op in ops {
+            let (Some(name), Some(stretch)) =
+                (names::single_tensor_op(tree.name(op)), self.opposite(side, op))
+            else {
+                continue;
+            };
+            groups.entry((stretch.start, stretch.end, name)).or_default().push(op);
+        }
+        for ((start, end, name), ops) in groups {
+            let calls = (start.0..end.0).map(CallId).filter(|&call| {
+                other.kind(call) == CallKind::Op
+                    && names::last_part(other.name(call)) == name
+                    && self.works(side.other(), call)
+                    && self.is_all_free(side.other(), call)
+            });
+            let calls: Vec<CallId> = calls.collect();
+            // Each tensor passes through all ops of the group, so the calls for each op are evenly spaced.
+            if calls.len() < 2 * ops.len() || calls.len() % ops.len() != 0 {
+                continue;
+            }
+            for (at, &op) in ops.iter().enumerate() {
+                let replaced = calls.iter().copied().skip(at).step_by(ops.len()).collect();
+                self.take(RegionKind::MultiTensor, side, op, replaced);
+            }
+        }
+        self.restore(side, inner);
+    }
+
+    /// The calls that a multi-tensor op may have replaced: all calls below the counterpart of the op's nearest matched
+    /// caller. On a thread without callers, only the calls between the nearest matches.
+    fn opposite(&self, side: Side, op: CallId) -> Option<Stretch> {
+        let tree = self.trees[side];
+        let above = tree
+            .ancestors(op)
+            .find(|above| self.pairing.relations[side][above.index()] == Relation::Same)?;
+        if tree.kind(above) == CallKind::Thread {
+            return self.stretch(side, op);
+        }
+        let below = self.partner(side, above)?;
+        let end = self.trees[side.other()].end(below);
+        Some(Stretch { start: CallId(below.0 + 1), end })
+    }
+}
