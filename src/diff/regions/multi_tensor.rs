@@ -51,7 +51,7 @@ impl Finder<'_> {
             });
             let calls: Vec<CallId> = calls.collect();
             // Each tensor passes through all ops of the group, so the calls for each op are evenly spaced.
-            if calls.len() < 2 * ops.len() || calls.len() % ops.len() != 0 {
+            if calls.len() < 2 * ops.len() || !calls.len().is_multiple_of(ops.len()) {
                 continue;
             }
             for (at, &op) in ops.iter().enumerate() {
