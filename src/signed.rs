@@ -1,4 +1,4 @@
-//! Formats differences. Only this module writes their signs.
+//! Formats differences with a sign and a fixed number of decimals.
 
 /// A difference with a sign and the given number of decimals: `+1.000`, `−1.000`, or `±0.000` if it rounds to zero.
 pub fn signed(difference: f64, decimals: usize) -> String {

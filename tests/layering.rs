@@ -30,6 +30,8 @@ const LAYERS: [&str; 17] = [
     "comparison",
     "snapshot",
 ];
+/// The modules of the library that the crate `tracetree-model` may use: it is independent of the comparison of traces.
+const MODEL: [&str; 5] = ["escape", "order", "error", "condition", "trace"];
 /// The crates that use the library, without the prefix `tracetree-`. The compiler enforces the order of crates.
 const CRATES: [&str; 4] = ["gate", "fleet", "model", "cli"];
 
@@ -45,15 +47,16 @@ fn sources(path: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The modules of the crate that a file uses through a `crate::` path, except in comments.
-fn used_modules(file: &Path) -> Vec<String> {
+/// The modules of the library that a file uses through paths that begin with `root` (`crate::` in the library itself),
+/// except in comments.
+fn used_modules(file: &Path, root: &str) -> Vec<String> {
     let text = fs::read_to_string(file).expect("a readable source file");
     let code: String = text
         .lines()
         .filter(|line| !line.trim_start().starts_with("//"))
         .collect::<Vec<_>>()
         .join("\n");
-    code.match_indices("crate::")
+    code.match_indices(root)
         .flat_map(|(at, found)| {
             let rest = &code[at + found.len()..];
             // `use crate::{a, b}` names several modules.
@@ -88,10 +91,11 @@ fn module_files(module: &str) -> Vec<PathBuf> {
 
 fn assert_uses_only(module: &str, allowed: &[&str]) {
     for file in module_files(module) {
-        for used in used_modules(&file) {
+        let root = if CRATES.contains(&module) { "tracetree::" } else { "crate::" };
+        for used in used_modules(&file, root) {
             assert!(
                 used == module || allowed.contains(&used.as_str()),
-                "{} uses crate::{used}; {module} may use only {allowed:?}",
+                "{} uses {root}{used}; {module} may use only {allowed:?}",
                 file.display()
             );
         }
@@ -104,6 +108,7 @@ fn a_module_uses_only_modules_before_it() {
         assert!(!module_files(module).is_empty(), "src/{module} is missing");
         assert_uses_only(module, &LAYERS[..at]);
     }
+    assert_uses_only("model", &MODEL);
 }
 
 /// The names that a file imports from dependencies: `use a::{b, c::D as E};` gives `b` and `E`.

@@ -96,13 +96,10 @@ pub(super) fn code_of(error: &Error) -> &'static str {
 
 /// Whether the trace itself causes the error, so a second attempt would fail in the same way.
 pub(super) fn is_lasting(error: &Error) -> bool {
-    match error.kind() {
-        ErrorKind::Malformed
-        | ErrorKind::NotATrace
-        | ErrorKind::LimitExceeded
-        | ErrorKind::Usage => true,
-        ErrorKind::Io | ErrorKind::Cancelled | _ => false,
-    }
+    matches!(
+        error.kind(),
+        ErrorKind::Malformed | ErrorKind::NotATrace | ErrorKind::LimitExceeded | ErrorKind::Usage
+    )
 }
 
 fn system_kind(error: &Error) -> Option<io::ErrorKind> {

@@ -5,8 +5,8 @@
 //! trace2   L  R  L  R  R  L              have replaced, so the layers between the regions match in order
 //! ```
 //!
-//! The calls between regions may be identical layers, which nothing but the regions distinguishes. So a plain alignment
-//! may match them with layers that a region replaced, and the region then has nothing opposite it.
+//! The calls between the regions may be identical layers. A plain alignment may then match them with layers that a
+//! region replaced, so that no calls are left for the region.
 
 use crate::diff::outline::Outline;
 use crate::diff::regions;

@@ -19,6 +19,7 @@ mod layers;
 mod lcs;
 mod left_behind;
 mod links;
+mod movable;
 mod moves;
 mod plain;
 mod recurring;

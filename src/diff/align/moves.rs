@@ -17,7 +17,7 @@ use crate::diff::weights::{
     SIBLINGS_BESIDE, UNMISTAKABLE,
 };
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind};
+use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An unmatched call and its position in baseline preorder. The position of a candidate call is where the call would be
@@ -432,7 +432,7 @@ impl Aligner<'_> {
                 && !taken.candidate.contains(&b.call)
                 && self.is_free(Side::Baseline, a.call)
                 && self.is_free(Side::Candidate, b.call);
-            if free && self.may_cross(a.call, b.call) && self.is_alike(a.call, b.call) {
+            if free && self.can_have_moved(a.call, b.call) && self.is_alike(a.call, b.call) {
                 taken.baseline.insert(a.call);
                 taken.candidate.insert(b.call);
                 chosen.push((a, b));
@@ -480,54 +480,6 @@ impl Aligner<'_> {
             self.row.first().is_some_and(|&first| one.min(two) >= first) && one.max(two) <= behind
         };
         rank(one).abs_diff(rank(two)) <= SIBLINGS_BESIDE && are_within()
-    }
-
-    /// Whether an op can have moved from where one call is to where the other call is. An op never moves into an op with
-    /// a different name, unless that op is a wrapper inside the counterpart of the op's caller. An op that moves to a
-    /// different caller, or along a thread without callers, keeps its shapes.
-    fn may_cross(&self, a: u32, b: u32) -> bool {
-        if self.outlines.baseline.kind(a) != CallKind::Op {
-            return true;
-        }
-        let calls = PerSide::new(a, b);
-        let above = PerSide::from_fn(|side| {
-            let (tree, scope) = (self.trees[side], &self.scope[side]);
-            let inside = tree.ancestors(CallId(calls[side])).take_while(|op| scope.contains(&op.0));
-            inside.map(|op| op.0).find(|&op| self.outlines[side].kind(op) == CallKind::Op)
-        });
-        let is_common = match (above.baseline, above.candidate) {
-            (Some(one), Some(two)) => {
-                let (x, y) = (self.outlines.baseline, self.outlines.candidate);
-                let is_below = |side: Side, caller: u32, call: u32| {
-                    let partner = self.both.links.partner(side, caller);
-                    let outline = self.outlines[side.other()];
-                    partner.is_some_and(|above| (above + 1..outline.end(above)).contains(&call))
-                };
-                let is_common =
-                    is_below(Side::Baseline, one, b) || is_below(Side::Candidate, two, a);
-                if !is_common && x.keys[one as usize] != y.keys[two as usize] {
-                    return false;
-                }
-                is_common
-            }
-            (None, _) | (_, None) => {
-                let caller = self.scope.baseline.start.checked_sub(1);
-                caller.is_some_and(|caller| self.outlines.baseline.is_op_or_frame(caller))
-            }
-        };
-        is_common || self.have_equal_shapes(a, b)
-    }
-
-    /// Whether the inputs of two calls have equal shapes. Calls without recorded shapes count as equal.
-    fn have_equal_shapes(&self, a: u32, b: u32) -> bool {
-        let calls = PerSide::new(a, b);
-        let [mine, theirs] = Side::BOTH.map(|side| {
-            let (tree, trace) = (self.trees[side], self.trees[side].trace());
-            let event = tree.event(CallId(calls[side]));
-            let id = event.and_then(|event| trace.arguments_id(event));
-            id.map(|id| trace.text(trace.arguments(id).dims))
-        });
-        mine.zip(theirs).is_none_or(|(mine, theirs)| mine == theirs)
     }
 
     /// Whether the subtrees of two calls share at least half of their tokens.

@@ -34,12 +34,17 @@ impl Unit {
         }
     }
 
+    /// A time in this unit.
+    fn of(self, time: Nanos) -> f64 {
+        match self {
+            Unit::Micros => time.as_micros(),
+            Unit::Millis => time.as_millis(),
+        }
+    }
+
     /// Formats a time in this unit with three decimals and without the unit.
     pub fn show(self, time: Nanos) -> String {
-        match self {
-            Unit::Micros => format!("{:.3}", time.as_micros()),
-            Unit::Millis => format!("{:.3}", time.as_millis()),
-        }
+        format!("{:.3}", self.of(time))
     }
 
     /// Formats a time in this unit to the nanosecond and without the unit, so that figures add up exactly.
@@ -56,10 +61,7 @@ impl Unit {
     /// Same as [`Unit::show`], but with an explicit sign: `+1.000`, `−1.000`, or `±0.000` for a time that rounds to
     /// zero.
     pub fn show_signed(self, time: Nanos) -> String {
-        match self {
-            Unit::Micros => signed(time.as_micros(), 3),
-            Unit::Millis => signed(time.as_millis(), 3),
-        }
+        signed(self.of(time), 3)
     }
 }
 

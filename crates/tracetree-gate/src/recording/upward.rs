@@ -13,7 +13,8 @@ pub(crate) struct Upward<'t> {
 
 impl<'t> Upward<'t> {
     pub(crate) fn of(tree: &'t CallTree) -> Upward<'t> {
-        Upward { tree, forward: tree.backward_links().iter().map(|&(op, of)| (of, op)).collect() }
+        let links = tree.backward_links().iter();
+        Upward { tree, forward: links.map(|&(forward, backward)| (backward, forward)).collect() }
     }
 
     pub(crate) fn above(&self, call: CallId) -> Option<CallId> {
