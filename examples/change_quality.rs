@@ -18,7 +18,8 @@ use pairs::{KNOWN, SAME, compare};
 use std::io::{Result, Write, stdout};
 use support::compared::compare_files;
 use tracetree::PerSide;
-use tracetree::analysis::{Analysis, ChangeKind};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::ChangeKind;
 use tracetree::trace::Nanos;
 
 fn main() -> Result<()> {

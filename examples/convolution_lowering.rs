@@ -11,7 +11,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
-use tracetree::analysis::{Analysis, Row};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::account::Row;
 use tracetree::trace::{Argument, Nanos};
 use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 

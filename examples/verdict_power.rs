@@ -19,7 +19,8 @@
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
 use std::path::{Path, PathBuf};
-use tracetree::analysis::{Analysis, Family, Judgement, Question, Thresholds, Verdict};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::verdict::{Family, Judgement, Question, Thresholds, Verdict};
 use tracetree::diff::TraceDiff;
 use tracetree::trace::Trace;
 use tracetree::tree::CallTree;

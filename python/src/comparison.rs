@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tracetree::analysis::{LoweringSide, Totals};
+use tracetree::analysis::account::{LoweringSide, Totals};
 use tracetree::diff::MergedNode;
 use tracetree::program::Query;
 use tracetree::report::{

@@ -3,12 +3,21 @@
 //! Computing such a result visits all calls in a tree, so recomputing it would be slow: a report uses the
 //! results about thirty times.
 
+use super::causes::Causes;
+use super::changes::Changes;
+use super::comparability::Comparability;
+use super::efficiency::{EfficiencyRow, Models, Peaks, TraceEfficiency};
+use super::fusion::FusionRow;
+use super::kernels::SameKernels;
+use super::kernels::Stacks;
+use super::layers::LayerPairs;
+use super::memory::MemoryUsage;
 use super::replay::{Effect, Effects, Reason};
-use super::{
-    Analysis, AnalysisOptions, Causes, Changes, Comparability, EfficiencyRow, FusionRow,
-    LayerPairs, MemoryUsage, Models, Peaks, SameKernels, Stacks, StepRow, StepTime,
-    TraceEfficiency, Verdicts, Wall,
-};
+use super::runs::StepTime;
+use super::steps::StepRow;
+use super::verdict::Verdicts;
+use super::wall::Wall;
+use super::{Analysis, AnalysisOptions};
 use crate::diff::TraceDiff;
 use crate::program::{Layers, Measure, Phases, Program, Steps};
 use crate::side::{PerSide, Side};
@@ -154,7 +163,7 @@ impl Analysis {
         effects.as_ref().map_err(|&reason| reason)
     }
 
-    /// The effect of the change at a given position in [`Changes::list`](crate::analysis::Changes::list).
+    /// The effect of the change at a given position in [`Changes::list`](crate::analysis::changes::Changes::list).
     /// Returns `None` if the traces cannot be replayed.
     #[doc(hidden)]
     pub fn effect_of_change(&self, at: usize) -> Option<Effect> {

@@ -1,82 +1,47 @@
 //! Attributes all measured time in a [`TraceDiff`] to rows at the lowest common ops; each event counts in
 //! exactly one row.
 
-mod account;
-mod annotated;
+pub mod account;
+pub mod annotated;
 mod cached;
-mod categories;
-mod causes;
-mod changes;
-mod comparability;
+pub mod categories;
+pub mod causes;
+pub mod changes;
+pub mod comparability;
 mod conditions;
-mod efficiency;
-mod fusion;
+pub mod efficiency;
+pub mod fusion;
 mod grouped;
-mod kernels;
-mod layers;
-mod memory;
+pub mod kernels;
+pub mod layers;
+pub mod memory;
 mod modules;
-mod named_calls;
+pub mod named_calls;
 mod options;
 pub mod replay;
 #[doc(hidden)]
 pub mod robust;
-mod runs;
+pub mod runs;
 mod shared_texts;
 mod side_names;
-mod steps;
-mod verdict;
-mod wall;
+pub mod steps;
+pub mod verdict;
+pub mod wall;
 
-pub use account::{Account, Lowering, LoweringSide, Row, RowGroup, RowKind, Tally, Totals};
-pub use annotated::{AnnotatedFigures, AnnotatedRow};
 use cached::Cached;
 pub(crate) use cached::LookAhead;
-use categories::CategoryTable;
-#[doc(hidden)]
-pub use categories::{AUTOGRAD_PREFIX, TraceCategories};
-pub use categories::{Categories, CategoryId, CategorySource, EventCategory};
-pub use causes::{Cause, Causes, Reason};
-pub use changes::{Certainty, Change, ChangeKind, Changes, WithoutChange};
-pub use comparability::{Comparability, INCOMPLETE};
-pub use efficiency::{
-    Bound, Demand, DevicePeaks, Efficiency, EfficiencyInfo, EfficiencyRow, FurthestOp, Models,
-    OpEfficiency, Peaks, Precision, TraceEfficiency, Unit, WorkChange, clause, work_change,
-};
-pub use fusion::{FusionEvidence, FusionRow, KernelChange};
-use kernels::Stacks;
-pub use kernels::{CategoryRow, KernelRow, PythonStack, SameKernelRow, SameKernels};
-pub use layers::{LayerOpRow, LayerPairs, LayerRow, PlacePair, Spread};
-use memory::Leak;
-#[doc(hidden)]
-pub use memory::bytes;
-pub use memory::{
-    Block, DeviceUsage, LiveRow, LiveSet, MemoryFigures, MemoryPlace, MemoryRow, MemorySource,
-    MemorySpan, MemorySummary, MemoryTimelineRow, MemoryUsage,
-};
-pub use named_calls::NamedCalls;
 pub use options::AnalysisOptions;
-pub use robust::Few;
-pub use runs::{Run, RunFigures, RunNoise, StepMeans, StepTime};
-#[doc(hidden)]
-pub use steps::group_figures;
-pub use steps::{
-    BatchClassRow, Figures, Overlap, OverlapRow, PhaseRow, StepEvidence, StepName, StepPairRow,
-    StepPlace, StepRow,
-};
-#[doc(hidden)]
-pub use verdict::two_tails;
-pub use verdict::{
-    Family, Judgement, Question, Repeats, Site, Thresholds, Verdict, Verdicts, Work,
-};
-pub use wall::{IdleKind, IdleRow, Part, StepWall, Wall, WallBasis, WallTotals, Window};
 
 use crate::diff::TraceDiff;
 use crate::program::{Measure, StepId};
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, Nanos, Notes, TextId, newly_busy};
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use account::{Account, Row, RowKind};
+use categories::CategoryTable;
+use runs::Run;
 use std::sync::Arc;
+use verdict::Thresholds;
 
 /// Placeholder in row names for the calls that a region replaced.
 const REPLACED: &str = "(replaced calls)";

@@ -1,6 +1,8 @@
 //! Options of an analysis.
 
-use super::{Categories, Models, Peaks, Thresholds};
+use super::categories::Categories;
+use super::efficiency::{Models, Peaks};
+use super::verdict::Thresholds;
 use crate::side::PerSide;
 
 /// Options for the attribution and comparison of times.

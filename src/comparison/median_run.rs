@@ -5,7 +5,7 @@
 //! order of the files.
 
 use super::{Captured, ComparisonOptions, Input, Source, build, read};
-use crate::analysis::StepWall;
+use crate::analysis::wall::StepWall;
 use crate::error::Result;
 use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};

@@ -2,7 +2,8 @@
 
 mod median_run;
 
-use crate::analysis::{Analysis, AnalysisOptions, LookAhead, Run};
+use crate::analysis::runs::Run;
+use crate::analysis::{Analysis, AnalysisOptions, LookAhead};
 use crate::cancel::Cancel;
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};

@@ -6,7 +6,8 @@
 
 use super::Report;
 use super::text::{Layer, Line, one_line, shorten};
-use crate::analysis::{Analysis, Verdict};
+use crate::analysis::Analysis;
+use crate::analysis::verdict::Verdict;
 use crate::side::Side;
 use crate::trace::Nanos;
 use std::io::{self, Write};

@@ -1,6 +1,7 @@
 //! Writes the JSON output of `tracetree info`.
 
-use crate::analysis::{EfficiencyInfo, MemorySummary};
+use crate::analysis::efficiency::EfficiencyInfo;
+use crate::analysis::memory::MemorySummary;
 use crate::program::TraceInfo;
 use serde::Serialize;
 use std::io::{self, Write};

@@ -5,7 +5,10 @@
 #![cfg_attr(not(feature = "html"), allow(dead_code))]
 
 use super::text::{Unit, tensors, times};
-use crate::analysis::{Analysis, AnnotatedFigures, AnnotatedRow, KernelChange, StepPlace};
+use crate::analysis::Analysis;
+use crate::analysis::annotated::{AnnotatedFigures, AnnotatedRow};
+use crate::analysis::fusion::KernelChange;
+use crate::analysis::steps::StepPlace;
 use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};

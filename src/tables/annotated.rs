@@ -1,7 +1,8 @@
 //! The `regions` table: regions that the program marks with `record_function`, by name and nesting.
 
 use super::table::{ColumnType, Columns, Table};
-use crate::analysis::{Analysis, AnnotatedFigures, AnnotatedRow};
+use crate::analysis::Analysis;
+use crate::analysis::annotated::{AnnotatedFigures, AnnotatedRow};
 use crate::side::{Presence, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;

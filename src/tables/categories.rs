@@ -2,7 +2,9 @@
 
 use super::table::{ColumnType, Columns, Table};
 use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, presence, runs};
-use crate::analysis::{Analysis, CategoryRow, Tally};
+use crate::analysis::Analysis;
+use crate::analysis::account::Tally;
+use crate::analysis::kernels::CategoryRow;
 use crate::trace::Nanos;
 use std::sync::Arc;
 

@@ -2,7 +2,9 @@
 
 use super::runs;
 use super::table::{ColumnType, Columns, Table};
-use crate::analysis::{Analysis, Cause, RunFigures};
+use crate::analysis::Analysis;
+use crate::analysis::causes::Cause;
+use crate::analysis::runs::RunFigures;
 use crate::side::Side;
 use std::sync::Arc;
 

@@ -2,8 +2,9 @@
 //! in step time. The `change_sites` table lists the calls in each change.
 
 use super::table::{ColumnType, Columns, Table};
+use crate::analysis::Analysis;
+use crate::analysis::changes::{Change, WithoutChange};
 use crate::analysis::replay::Effect;
-use crate::analysis::{Analysis, Change, WithoutChange};
 use crate::diff::MergedId;
 use crate::side::Side;
 use crate::trace::Nanos;

@@ -3,7 +3,8 @@
 
 use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, Efficiency, EfficiencyRow};
+use crate::analysis::Analysis;
+use crate::analysis::efficiency::{Efficiency, EfficiencyRow};
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 

@@ -2,7 +2,8 @@
 //! tables share.
 
 use super::table::{Column, ColumnType, Columns};
-use crate::analysis::{Analysis, Figures};
+use crate::analysis::Analysis;
+use crate::analysis::steps::Figures;
 use crate::side::{PerSide, Presence};
 use crate::trace::Nanos;
 

@@ -1,7 +1,8 @@
 //! The `fusion` table: call sites at which the two sides run different numbers of kernels.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, FusionRow, KernelChange};
+use crate::analysis::Analysis;
+use crate::analysis::fusion::{FusionRow, KernelChange};
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {

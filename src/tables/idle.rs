@@ -3,7 +3,9 @@
 
 use super::runs;
 use super::table::{ColumnType, Columns, Table};
-use crate::analysis::{Analysis, IdleRow, RunFigures};
+use crate::analysis::Analysis;
+use crate::analysis::runs::RunFigures;
+use crate::analysis::wall::IdleRow;
 use crate::side::Side;
 use std::sync::Arc;
 

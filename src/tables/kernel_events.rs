@@ -1,7 +1,8 @@
 //! The `diff_stats_kernels` table: every attributed GPU event of both traces.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, Row};
+use crate::analysis::Analysis;
+use crate::analysis::account::Row;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos, Stream};
 use crate::tree::CallId;

@@ -3,7 +3,10 @@
 use super::efficiency;
 use super::table::{Cell, ColumnType, Columns, Table};
 use super::tallies::{self, Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
-use crate::analysis::{Analysis, Efficiency, KernelRow, PythonStack, Tally};
+use crate::analysis::Analysis;
+use crate::analysis::account::Tally;
+use crate::analysis::efficiency::Efficiency;
+use crate::analysis::kernels::{KernelRow, PythonStack};
 use crate::side::{PerSide, Side};
 use serde::Serialize;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The `layer_ops` table: the ops of an average layer of each stack and phase, in execution order.
 
 use super::table::{Column, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, LayerOpRow};
+use crate::analysis::Analysis;
+use crate::analysis::layers::LayerOpRow;
 use crate::side::Presence;
 use std::sync::Arc;
 

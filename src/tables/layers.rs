@@ -2,7 +2,8 @@
 
 use super::table::{Cell, ColumnType, Columns, Table};
 use super::{runs, verdicts};
-use crate::analysis::{Analysis, LayerRow};
+use crate::analysis::Analysis;
+use crate::analysis::layers::LayerRow;
 use crate::side::Presence;
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! The `memory` table lists device memory by matched op and shapes, and the `memory_timeline` table by step.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
-use crate::analysis::{
-    Analysis, MemoryFigures, MemoryRow, MemorySource, MemorySpan, MemoryTimelineRow,
+use crate::analysis::Analysis;
+use crate::analysis::memory::{
+    MemoryFigures, MemoryRow, MemorySource, MemorySpan, MemoryTimelineRow,
 };
 use crate::side::{PerSide, Presence, Side};
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 
 use super::memory::{BYTES, both};
 use super::table::{Cell, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, LiveRow, LiveSet, MemorySource};
+use crate::analysis::Analysis;
+use crate::analysis::memory::{LiveRow, LiveSet, MemorySource};
 use crate::side::Side;
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! The `ops` and `api_calls` tables: all ops, and all calls into the GPU runtime, by name.
 
 use super::table::{ColumnType, Columns, RowsFn, Table};
-use crate::analysis::{Analysis, NamedCalls};
+use crate::analysis::Analysis;
+use crate::analysis::named_calls::NamedCalls;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;

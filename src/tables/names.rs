@@ -2,7 +2,8 @@
 
 use super::runs;
 use super::table::{Column, ColumnType, Columns, Table};
-use crate::analysis::{Analysis, RowGroup};
+use crate::analysis::Analysis;
+use crate::analysis::account::RowGroup;
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {

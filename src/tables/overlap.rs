@@ -1,7 +1,8 @@
 //! The `overlap` table: how much of each step's GPU work runs concurrently.
 
 use super::table::{ColumnType, Columns, Table};
-use crate::analysis::{Analysis, Overlap, OverlapRow};
+use crate::analysis::Analysis;
+use crate::analysis::steps::{Overlap, OverlapRow};
 use crate::side::Side;
 use crate::trace::Nanos;
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs, verdicts};
-use crate::analysis::{Analysis, PhaseRow};
+use crate::analysis::Analysis;
+use crate::analysis::steps::PhaseRow;
 use std::sync::Arc;
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {

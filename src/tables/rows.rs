@@ -2,7 +2,9 @@
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use super::{arguments, efficiency, runs};
-use crate::analysis::{Analysis, Efficiency, Row};
+use crate::analysis::Analysis;
+use crate::analysis::account::Row;
+use crate::analysis::efficiency::Efficiency;
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 

@@ -2,7 +2,9 @@
 //! have several runs.
 
 use super::table::{ColumnType, Columns};
-use crate::analysis::{Analysis, Judgement, RunFigures};
+use crate::analysis::Analysis;
+use crate::analysis::runs::RunFigures;
+use crate::analysis::verdict::Judgement;
 use crate::side::Side;
 
 const MICROS: (ColumnType, &str) = (ColumnType::Decimal(3), "µs");

@@ -2,7 +2,9 @@
 
 use super::table::{ColumnType, Columns, Table};
 use super::tallies::{Judged, counts_and_totals, delta_and_ratio, means, presence, runs};
-use crate::analysis::{Analysis, SameKernelRow, SameKernels, Tally};
+use crate::analysis::Analysis;
+use crate::analysis::account::Tally;
+use crate::analysis::kernels::{SameKernelRow, SameKernels};
 use std::sync::Arc;
 
 /// Name of the row for all events whose kernel does not run below the matched op on both sides.

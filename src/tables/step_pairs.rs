@@ -3,7 +3,8 @@
 
 use super::figures;
 use super::table::{ColumnType, Columns, Table};
-use crate::analysis::{Analysis, BatchClassRow, StepPairRow};
+use crate::analysis::Analysis;
+use crate::analysis::steps::{BatchClassRow, StepPairRow};
 use std::sync::Arc;
 
 const TEXT: (ColumnType, &str) = (ColumnType::Text, "");

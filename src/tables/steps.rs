@@ -2,7 +2,9 @@
 
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
-use crate::analysis::{Analysis, RunFigures, StepPlace, StepRow, StepTime};
+use crate::analysis::Analysis;
+use crate::analysis::runs::{RunFigures, StepTime};
+use crate::analysis::steps::{StepPlace, StepRow};
 use crate::side::Side;
 use std::sync::Arc;
 

@@ -2,7 +2,9 @@
 
 use super::runs;
 use super::table::{ColumnType, Columns};
-use crate::analysis::{Analysis, Judgement, Tally};
+use crate::analysis::Analysis;
+use crate::analysis::account::Tally;
+use crate::analysis::verdict::Judgement;
 
 /// A group of attributed events with its verdict.
 pub(super) struct Judged<T> {

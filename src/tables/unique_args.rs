@@ -2,7 +2,9 @@
 
 use super::table::{ColumnType, Columns, Table};
 use super::{arguments, efficiency, runs};
-use crate::analysis::{Analysis, Efficiency, RowGroup};
+use crate::analysis::Analysis;
+use crate::analysis::account::RowGroup;
+use crate::analysis::efficiency::Efficiency;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! The `verdicts` table: call sites with their verdicts and evidence.
 
 use super::table::{ColumnType, Columns, Table};
-use crate::analysis::{Analysis, Judgement, Site};
+use crate::analysis::Analysis;
+use crate::analysis::verdict::{Judgement, Site};
 use crate::side::{PerSide, Side};
 use crate::trace::Argument;
 use std::sync::Arc;

@@ -4,7 +4,8 @@ use crate::support::compared::{compare_files, compare_texts, compare_with, steps
 use crate::support::enter_root;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
-use tracetree::analysis::{Analysis, AnalysisOptions, Cause, Reason};
+use tracetree::analysis::causes::{Cause, Reason};
+use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::program::{Selection, Steps};
 use tracetree::trace::{ReadOptions, Trace};
 use tracetree::{CallTree, PerSide, Side};

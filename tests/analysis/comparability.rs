@@ -4,7 +4,7 @@ use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
 use serde_json::json;
-use tracetree::analysis::Comparability;
+use tracetree::analysis::comparability::Comparability;
 use tracetree::{PerSide, Side};
 
 /// A trace for which no comparability check issues a warning.

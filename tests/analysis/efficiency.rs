@@ -7,9 +7,9 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
-use tracetree::analysis::{
-    Analysis, Bound, Demand, Efficiency, Models, Peaks, TraceEfficiency, WorkChange, clause,
-    work_change,
+use tracetree::analysis::Analysis;
+use tracetree::analysis::efficiency::{
+    Bound, Demand, Efficiency, Models, Peaks, TraceEfficiency, WorkChange, clause, work_change,
 };
 use tracetree::program::{Captures, Lengths};
 use tracetree::tree::TreeOptions;

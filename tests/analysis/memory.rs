@@ -7,9 +7,9 @@ use crate::support::traces::{example, real};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use tracetree::analysis::{
-    Analysis, ChangeKind, MemoryPlace, MemoryRow, MemorySource, MemoryUsage,
-};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::ChangeKind;
+use tracetree::analysis::memory::{MemoryPlace, MemoryRow, MemorySource, MemoryUsage};
 use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Side};
@@ -152,14 +152,16 @@ fn a_recount_from_the_raw_json_finds_the_same_bytes() {
                 assert_eq!(analysis.memory(side).devices().count(), counted.len(), "{name}");
                 for (&device, counted) in &counted {
                     let usage = analysis.memory(side).device(place(device)).expect("the device");
-                    let sum = |of: fn(&tracetree::analysis::MemoryFigures) -> i64,
+                    let sum = |of: fn(&tracetree::analysis::memory::MemoryFigures) -> i64,
                                wanted: fn(&MemorySource) -> bool| {
                         let rows = rows.iter().filter(|row| row.place == place(device));
                         let rows = rows.filter(|row| wanted(&row.source));
                         rows.map(|row| of(&row.figures[side].expect("figures"))).sum::<i64>()
                     };
-                    let peak = |f: &tracetree::analysis::MemoryFigures| f.at_peak.expect("known");
-                    let end = |f: &tracetree::analysis::MemoryFigures| f.at_end.expect("known");
+                    let peak =
+                        |f: &tracetree::analysis::memory::MemoryFigures| f.at_peak.expect("known");
+                    let end =
+                        |f: &tracetree::analysis::memory::MemoryFigures| f.at_end.expect("known");
                     let is_block = |source: &MemorySource| {
                         matches!(source, MemorySource::Op { .. } | MemorySource::OutsideOps)
                     };

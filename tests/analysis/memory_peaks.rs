@@ -4,7 +4,9 @@ use crate::support::compared::{compare_files, compare_texts};
 use crate::support::traces::{example, real};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use tracetree::analysis::{Analysis, ChangeKind, LiveSet, MemoryPlace, MemorySource};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::ChangeKind;
+use tracetree::analysis::memory::{LiveSet, MemoryPlace, MemorySource};
 use tracetree::{PerSide, Side};
 
 const GPU: MemoryPlace = MemoryPlace::Gpu(Some(0));

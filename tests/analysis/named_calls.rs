@@ -6,7 +6,7 @@ use crate::support::traces::{example, example_pairs, real, real_pairs};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use tracetree::analysis::NamedCalls;
+use tracetree::analysis::named_calls::NamedCalls;
 use tracetree::trace::Nanos;
 use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 

@@ -4,7 +4,9 @@ use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{Op, TraceBuilder};
 use crate::support::traces;
-use tracetree::analysis::{Analysis, Repeats, StepRow, Thresholds, Verdict, Verdicts, Work};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::steps::StepRow;
+use tracetree::analysis::verdict::{Repeats, Thresholds, Verdict, Verdicts, Work};
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
@@ -35,7 +37,7 @@ fn verdicts(one: String, two: String) -> Verdicts {
     compare_texts(&PerSide::new(one, two), |analysis| analysis.verdicts(&Thresholds::default()))
 }
 
-fn of<'a>(verdicts: &'a Verdicts, name: &str) -> &'a tracetree::analysis::Site {
+fn of<'a>(verdicts: &'a Verdicts, name: &str) -> &'a tracetree::analysis::verdict::Site {
     verdicts.sites.iter().find(|site| site.name == name).expect("a site of this name")
 }
 

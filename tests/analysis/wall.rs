@@ -5,7 +5,8 @@ use crate::support::recount::{Recount, recount};
 use crate::support::traces;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tracetree::analysis::{Analysis, IdleKind, Part, WallBasis};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::wall::{IdleKind, Part, WallBasis};
 use tracetree::{PerSide, Side};
 use tracetree_gate::Recorder;
 

@@ -3,8 +3,9 @@
 use super::support::compared::{compare_files, compare_texts};
 use crate::support::enter_root;
 use tracetree::PerSide;
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::ChangeKind;
 use tracetree::analysis::replay::{Effect, Limit, Reason, Recorded, Replays, Scenario};
-use tracetree::analysis::{Analysis, ChangeKind};
 use tracetree::program::Program;
 use tracetree::trace::{Nanos, ReadOptions};
 use tracetree::tree::CallTree;

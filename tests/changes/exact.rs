@@ -2,7 +2,8 @@
 //! step-time difference.
 
 use crate::pairs::{KNOWN, SAME, compare};
-use tracetree::analysis::{Analysis, ChangeKind};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::ChangeKind;
 use tracetree::trace::Nanos;
 
 fn parts(analysis: &Analysis) -> [Nanos; 5] {
@@ -27,8 +28,8 @@ fn costs_add_up_to_the_difference_of_a_step() {
             // The differences of all causes must also add up to the step-time difference. Work launched before the
             // profiled window is excluded, because such work does not belong to the step.
             let causes = analysis.causes().list().iter();
-            let of_steps =
-                causes.filter(|cause| cause.reason != tracetree::analysis::Reason::BeforeWindow);
+            let of_steps = causes
+                .filter(|cause| cause.reason != tracetree::analysis::causes::Reason::BeforeWindow);
             let sum: Nanos = of_steps.map(|cause| cause.difference).sum();
             assert!((changes.difference() - sum).abs() <= Nanos(1), "{one} → {two}");
         });

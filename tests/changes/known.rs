@@ -3,7 +3,8 @@
 
 use crate::pairs::{KNOWN, compare};
 use crate::told;
-use tracetree::analysis::{Analysis, ChangeKind};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::ChangeKind;
 
 #[test]
 fn a_known_change_is_the_most_expensive_one() {

@@ -10,7 +10,8 @@ use crate::support::traces::{example, h100, real};
 use crate::told;
 use std::path::{Path, PathBuf};
 use tracetree::PerSide;
-use tracetree::analysis::{Analysis, ChangeKind};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::ChangeKind;
 
 /// Recordings of training and inference, with and without stacks and steps, on three platforms.
 fn recordings() -> Vec<PathBuf> {

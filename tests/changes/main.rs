@@ -9,7 +9,8 @@ mod known;
 mod made;
 mod pairs;
 
-use tracetree::analysis::{Analysis, Change};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::Change;
 
 /// The cost, kind and sentence of each change, shown when an assertion fails.
 fn told(analysis: &Analysis) -> Vec<String> {

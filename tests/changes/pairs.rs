@@ -4,7 +4,8 @@ use crate::support::compared::compare_files;
 use crate::support::traces::{example, h100, real};
 use std::path::PathBuf;
 use tracetree::PerSide;
-use tracetree::analysis::{Analysis, ChangeKind};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::ChangeKind;
 
 /// A pair of recordings with one change: the files, the kind of change, and words that the sentence must contain.
 pub(crate) struct Known {

@@ -234,7 +234,7 @@ fn two_recorded_replays_with_names_are_compared_part_by_part() {
     let (json, modules) = annotated_replay();
     let analysis = Analysis::new(TraceDiff::new(tree_of(&json), tree_of(&json)));
     assert_eq!(analysis.diff().differences(), vec![]);
-    let path_of = |row: &tracetree::analysis::Row| {
+    let path_of = |row: &tracetree::analysis::account::Row| {
         let call = row.calls.baseline.expect("a call");
         analysis.tree(Side::Baseline).name(call).to_owned()
     };

@@ -3,7 +3,7 @@
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
-use tracetree::analysis::{FusionEvidence, FusionRow, KernelChange};
+use tracetree::analysis::fusion::{FusionEvidence, FusionRow, KernelChange};
 use tracetree::{PerSide, Side};
 
 /// A model with `blocks` identical blocks.

@@ -6,7 +6,7 @@ use crate::support::files::unpacked;
 use crate::support::traces::h100;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tracetree::analysis::{FusionEvidence, FusionRow, KernelChange};
+use tracetree::analysis::fusion::{FusionEvidence, FusionRow, KernelChange};
 use tracetree::diff::Relation;
 use tracetree::program::CaptureSource;
 use tracetree::report::largest_differences;

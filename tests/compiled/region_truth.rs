@@ -17,7 +17,7 @@ use crate::support::resnet::training;
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;
 use std::collections::BTreeMap;
-use tracetree::analysis::{FusionRow, KernelChange};
+use tracetree::analysis::fusion::{FusionRow, KernelChange};
 use tracetree::diff::TraceDiff;
 use tracetree::trace::{ReadOptions, Trace, Uid};
 use tracetree::tree::CallTree;

@@ -4,7 +4,8 @@ use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::TraceBuilder;
 use crate::support::traces::example;
 use std::collections::BTreeMap;
-use tracetree::analysis::{Analysis, StepEvidence};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::steps::StepEvidence;
 use tracetree::program::{BatchClass, StepId};
 use tracetree::{PerSide, Side};
 

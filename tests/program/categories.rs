@@ -5,7 +5,10 @@ use crate::support::trace_builder::{HostThread, TraceBuilder};
 use crate::support::traces;
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use tracetree::analysis::{Analysis, AnalysisOptions, Categories, Tally, Verdict};
+use tracetree::analysis::account::Tally;
+use tracetree::analysis::categories::Categories;
+use tracetree::analysis::verdict::Verdict;
+use tracetree::analysis::{Analysis, AnalysisOptions};
 use tracetree::trace::Nanos;
 use tracetree::{ErrorKind, PerSide, Side};
 

@@ -4,7 +4,8 @@
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
-use tracetree::analysis::{Analysis, LayerPairs, PlacePair};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::layers::{LayerPairs, PlacePair};
 use tracetree::program::StackKind;
 use tracetree::program::{Layers, Measure};
 use tracetree::trace::{Nanos, ReadOptions, Trace};

@@ -4,7 +4,8 @@ use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::find::call;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
 use crate::support::traces;
-use tracetree::analysis::{Analysis, Figures, StepPlace, StepRow};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::steps::{Figures, StepPlace, StepRow};
 use tracetree::program::Phase::{
     Decode, Mixed, Prefill, TrainBackward, TrainForward, TrainOptimizer, Unknown,
 };

@@ -1,6 +1,7 @@
 //! Looks up calls by name, how calls relate to the other side, and table rows.
 
-use tracetree::analysis::{Analysis, Row};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::account::Row;
 use tracetree::diff::{Relation, TraceDiff};
 use tracetree::tree::{CallId, CallTree};
 use tracetree::{PerSide, Side};

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use tracetree::Side;
-use tracetree::analysis::{Analysis, Row};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::account::Row;
 use tracetree::diff::Relation;
 use tracetree::report::{summarise, write_merged_tree};
 

@@ -12,7 +12,8 @@ use super::side_names::SideNameArgs;
 use super::yardstick::YardstickArgs;
 use clap::Args;
 use std::path::PathBuf;
-use tracetree::analysis::{AnalysisOptions, Categories};
+use tracetree::analysis::AnalysisOptions;
+use tracetree::analysis::categories::Categories;
 use tracetree::{ComparisonOptions, Result};
 use tracetree_gate::FailOn;
 

@@ -8,7 +8,7 @@ use super::{Outcome, fleet_summary};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tracetree::analysis::StepMeans;
+use tracetree::analysis::runs::StepMeans;
 use tracetree::report::Emit;
 use tracetree::trace::Nanos;
 use tracetree::{Error, ErrorKind, PerSide, Result, Side};

@@ -2,7 +2,8 @@
 
 use super::words::counted;
 use std::io::{self, Write};
-use tracetree::analysis::{EfficiencyInfo, FurthestOp, MemorySummary, bytes};
+use tracetree::analysis::efficiency::{EfficiencyInfo, FurthestOp};
+use tracetree::analysis::memory::{MemorySummary, bytes};
 use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
 use tracetree::report::{Width, one_line};
 

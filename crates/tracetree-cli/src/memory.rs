@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tracetree::analysis::bytes;
+use tracetree::analysis::memory::bytes;
 use tracetree::report::{one_line, write_csv};
 use tracetree::snapshot::{DeviceSnapshot, Moment, Snapshot, SnapshotDiff, StackRow};
 use tracetree::{PerSide, Result, Side};

@@ -4,7 +4,7 @@ use super::headings;
 use super::limit;
 use clap::Args;
 use tracetree::ComparisonOptions;
-use tracetree::analysis::Thresholds;
+use tracetree::analysis::verdict::Thresholds;
 use tracetree::program::{Phase, Selection, StepRange};
 use tracetree::trace::Nanos;
 

@@ -12,7 +12,7 @@ use super::{Outcome, load};
 use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use tracetree::analysis::bytes;
+use tracetree::analysis::memory::bytes;
 use tracetree::program::Query;
 use tracetree::report::{Width, one_line, shorten};
 use tracetree::trace::{Nanos, Note, Pattern};

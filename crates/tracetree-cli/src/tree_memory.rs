@@ -1,6 +1,6 @@
 //! Computes the bytes that each call in a tree allocates, from the trace's memory events.
 
-use tracetree::analysis::{MemoryPlace, MemoryUsage};
+use tracetree::analysis::memory::{MemoryPlace, MemoryUsage};
 use tracetree::tree::CallTree;
 use tracetree::{Error, ErrorKind, Result};
 

@@ -5,7 +5,8 @@ use super::headings;
 use clap::Args;
 use std::path::PathBuf;
 use tracetree::Result;
-use tracetree::analysis::{AnalysisOptions, Models, Peaks};
+use tracetree::analysis::AnalysisOptions;
+use tracetree::analysis::efficiency::{Models, Peaks};
 
 #[derive(Args)]
 pub(super) struct YardstickArgs {

@@ -6,7 +6,9 @@ use super::shard::{Cause, Change, Facts, Part, PartKind, Step, Sum};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tracetree::Comparison;
-use tracetree::analysis::{Analysis, PlacePair, StepPlace};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::layers::PlacePair;
+use tracetree::analysis::steps::StepPlace;
 use tracetree::program::Communication;
 use tracetree::side::{PerSide, Side};
 use tracetree::trace::{Nanos, Note, Notes, is_communication_kernel};
@@ -108,7 +110,7 @@ fn layer_number(place: PlacePair) -> Option<i64> {
 
 fn steps(analysis: &Analysis) -> Vec<Step> {
     let rows = analysis.step_rows().into_iter();
-    let step = |row: tracetree::analysis::StepRow| match row.place {
+    let step = |row: tracetree::analysis::steps::StepRow| match row.place {
         StepPlace::Step(step) => Some(Step {
             number: i64::from(step.0),
             wall: row.figures.map(|figures| figures.wall()),

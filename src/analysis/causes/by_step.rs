@@ -4,8 +4,9 @@
 //! ms longer in every step. The evidence for a cause therefore says whether its time is concentrated in a few
 //! steps.
 
+use crate::analysis::Analysis;
+use crate::analysis::account::Row;
 use crate::analysis::robust::Few;
-use crate::analysis::{Analysis, Row};
 use crate::diff::MergedId;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};

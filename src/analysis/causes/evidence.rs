@@ -8,9 +8,10 @@ use super::kernel_words;
 use super::places::Place;
 use super::reason::Reason;
 use super::scale::Scale;
-use crate::analysis::{
-    Analysis, FusionRow, IdleKind, KernelChange, WorkChange, clause, work_change,
-};
+use crate::analysis::Analysis;
+use crate::analysis::efficiency::{WorkChange, clause, work_change};
+use crate::analysis::fusion::{FusionRow, KernelChange};
+use crate::analysis::wall::IdleKind;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::counted;

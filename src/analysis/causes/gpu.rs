@@ -2,8 +2,10 @@
 //! and shapes, or the work of all unmatched calls below a common node.
 
 use super::scale::Scale;
+use crate::analysis::account::{Row, RowKind};
+use crate::analysis::efficiency::Efficiency;
 use crate::analysis::grouped::Grouped;
-use crate::analysis::{Analysis, Efficiency, Row, RowKind, RowNameIds};
+use crate::analysis::{Analysis, RowNameIds};
 use crate::diff::MergedId;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};

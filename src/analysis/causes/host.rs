@@ -14,8 +14,9 @@
 use super::by_step::ByStep;
 use super::places::{OwnerIds, PlaceId, Places};
 use super::scale::Scale;
+use crate::analysis::Analysis;
 use crate::analysis::grouped::Grouped;
-use crate::analysis::{Analysis, IdleKind, IdleRow, Part};
+use crate::analysis::wall::{IdleKind, IdleRow, Part};
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;

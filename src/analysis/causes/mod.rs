@@ -1,4 +1,4 @@
-//! Explains the difference in [`Wall`](super::Wall) time as a list of causes that add up to this difference.
+//! Explains the difference in [`Wall`](super::wall::Wall) time as a list of causes that add up to this difference.
 //!
 //! ```text
 //! busy time of rows   ─ op, module class, shapes ─┐
@@ -28,7 +28,8 @@ use crate::order::Order as _;
 pub use cause::Cause;
 pub use reason::Reason;
 
-use super::{Analysis, IdleKind, Wall, WallTotals};
+use super::Analysis;
+use super::wall::{IdleKind, Wall, WallTotals};
 use crate::side::PerSide;
 use crate::trace::Nanos;
 use by_step::ByStep;

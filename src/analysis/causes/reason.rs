@@ -1,6 +1,6 @@
 //! The reasons why a part of the wall time differs, each with a label.
 
-use crate::analysis::IdleKind;
+use crate::analysis::wall::IdleKind;
 
 /// Why a part of the wall time differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 //! Converts sums over different numbers of steps into per-step differences that can be compared and added
 //! without rounding errors.
 
-use crate::analysis::Wall;
+use crate::analysis::wall::Wall;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 

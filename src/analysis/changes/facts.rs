@@ -1,7 +1,9 @@
 //! Collects the facts about a comparison that do not depend on times: different arguments, kernels and calls.
 
+use crate::analysis::Analysis;
+use crate::analysis::account::{Row, RowKind};
 use crate::analysis::shared_texts::SharedTexts;
-use crate::analysis::{Analysis, Row, RowKind, WallBasis};
+use crate::analysis::wall::WallBasis;
 use crate::diff::{Confidence, MergedId, MergedNode, Relation};
 use crate::program::Measure;
 use crate::side::Side;

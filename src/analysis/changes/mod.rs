@@ -25,8 +25,9 @@ mod words;
 use crate::order::Order as _;
 pub use kind::{Certainty, ChangeKind};
 
+use super::Analysis;
 use super::causes::Scale;
-use super::{Analysis, Wall, WallTotals};
+use super::wall::{Wall, WallTotals};
 use crate::diff::MergedId;
 use crate::side::PerSide;
 use crate::trace::Nanos;

@@ -8,8 +8,9 @@
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
+use crate::analysis::account::Row;
 use crate::analysis::grouped::Grouped;
-use crate::analysis::{Analysis, Row, RowNameIds};
+use crate::analysis::{Analysis, RowNameIds};
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, TextId};

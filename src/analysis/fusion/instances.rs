@@ -3,7 +3,8 @@
 use super::absorbed::{self, OneSided};
 use super::pieces::Pieces;
 use super::{ENOUGH, KernelChange, explain, regions};
-use crate::analysis::{Analysis, RowKind};
+use crate::analysis::Analysis;
+use crate::analysis::account::RowKind;
 use crate::diff::{MergedId, MergedNode};
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};

@@ -1,8 +1,9 @@
 //! Groups kernels by launching op, and collects the properties that determine whether one op explains another
 //! op.
 
+use crate::analysis::Analysis;
+use crate::analysis::categories::CategoryId;
 use crate::analysis::categories::kernel_name;
-use crate::analysis::{Analysis, CategoryId};
 use crate::diff::is_fused;
 use crate::program::Words;
 use crate::side::{PerSide, Side};

@@ -7,8 +7,11 @@ pub use same_kernels::{SameKernelRow, SameKernels};
 pub use stacks::PythonStack;
 pub(super) use stacks::Stacks;
 
+use super::Analysis;
+use super::account::{Row, Tally};
+use super::categories::{CategoryId, EventCategory};
 use super::grouped::Grouped;
-use super::{Analysis, CategoryId, EventCategory, Judgement, Row, Tally};
+use super::verdict::Judgement;
 use crate::program::{Phase, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;

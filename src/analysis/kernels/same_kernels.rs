@@ -2,8 +2,9 @@
 //! the same code, so a difference in their times comes from clocks, memory, the machine, or different shapes.
 
 use super::most_time_first;
+use crate::analysis::Analysis;
+use crate::analysis::account::{Row, Tally};
 use crate::analysis::shared_texts::SharedTexts;
-use crate::analysis::{Analysis, Row, Tally};
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::TextId;

@@ -1,8 +1,9 @@
 //! Computes `layers.csv`: the time of each layer and phase on both sides of an [`Analysis`].
 
 use super::{LayerPairs, PlacePair};
+use crate::analysis::Analysis;
 use crate::analysis::robust::{median, median_deviation};
-use crate::analysis::{Analysis, Judgement};
+use crate::analysis::verdict::Judgement;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;

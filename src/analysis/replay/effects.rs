@@ -225,7 +225,7 @@ impl Recorded {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Effects {
-    /// The effect of each change, by its position in [`Changes::list`](crate::analysis::Changes::list).
+    /// The effect of each change, by its position in [`Changes::list`](crate::analysis::changes::Changes::list).
     pub of_changes: Vec<Effect>,
     /// The effect of all changes together.
     pub joint: Effect,

@@ -1,7 +1,8 @@
 //! Determines the change to which each item of the host line and each GPU event belongs.
 
 use super::parts::{Item, Point, Work};
-use crate::analysis::{Analysis, Change, ChangeKind};
+use crate::analysis::Analysis;
+use crate::analysis::changes::{Change, ChangeKind};
 use crate::program::Measure;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};

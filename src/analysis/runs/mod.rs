@@ -8,8 +8,10 @@
 mod per_step;
 mod variation;
 
+use super::causes::Cause;
 use super::wall::Part;
-use super::{Analysis, Cause, IdleKind, IdleRow, WallBasis, robust};
+use super::wall::{IdleKind, IdleRow, WallBasis};
+use super::{Analysis, robust};
 use crate::diff::TraceDiff;
 use crate::program::{Evidence, StepId};
 use crate::side::Side;

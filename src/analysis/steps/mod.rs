@@ -5,7 +5,8 @@ mod overlap;
 mod pairs;
 mod timeline;
 
-use super::{Analysis, Judgement};
+use super::Analysis;
+use super::verdict::Judgement;
 use crate::program::{Communication, Measure, Phase, Phases, Program, StepId, StepSpan, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos};

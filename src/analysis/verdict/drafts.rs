@@ -11,7 +11,7 @@ use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
 use super::sampler::Sampler;
 use super::site::Site;
-use crate::analysis::Row;
+use crate::analysis::account::Row;
 use crate::analysis::shared_texts::SharedTexts;
 use crate::order::Order as _;
 use crate::program::Measure;

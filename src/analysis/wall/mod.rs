@@ -38,8 +38,9 @@ pub use step_wall::StepWall;
 pub use sweep::IdleKind;
 pub use window::{WallBasis, Window};
 
+use super::Analysis;
+use super::account::Row;
 use super::steps::StepPairs;
-use super::{Analysis, Row};
 use crate::program::{Measure, StepId, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Notes};

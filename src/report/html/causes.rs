@@ -9,7 +9,8 @@
 //! ```
 
 use super::page_tree::PageTree;
-use crate::analysis::{Analysis, Reason};
+use crate::analysis::Analysis;
+use crate::analysis::causes::Reason;
 use crate::report::lists::change;
 use crate::report::text::{CauseLine, cause_lines, cause_sums};
 use crate::trace::Nanos;

@@ -1,6 +1,8 @@
 //! Builds the chips below the headline of the page, which show how certain the result is and link to details.
 
-use crate::analysis::{Analysis, Repeats, Totals, Verdict};
+use crate::analysis::Analysis;
+use crate::analysis::account::Totals;
+use crate::analysis::verdict::{Repeats, Verdict};
 use crate::program::{Measure, counted};
 use crate::report::summary::Summary;
 use crate::side::Side;

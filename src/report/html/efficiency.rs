@@ -1,6 +1,7 @@
 //! Builds the page's table of ops, sorted by the time that could be saved.
 
-use crate::analysis::{Analysis, EfficiencyRow, clause};
+use crate::analysis::Analysis;
+use crate::analysis::efficiency::{EfficiencyRow, clause};
 use crate::report::text::{Unit, tensors};
 use crate::side::PerSide;
 use crate::trace::Nanos;

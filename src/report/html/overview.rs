@@ -1,7 +1,8 @@
 //! Builds the page's overview, which is visible without scripts: the inputs, the totals, and the segments that make
 //! up the totals.
 
-use crate::analysis::{Analysis, Row, RowKind, Totals};
+use crate::analysis::Analysis;
+use crate::analysis::account::{Row, RowKind, Totals};
 use crate::program::Measure;
 use crate::report::lists::change;
 use crate::report::text::{Unit, times};

@@ -4,7 +4,8 @@
 use super::column::Column;
 use super::page_tree::PageTree;
 use super::texts::{PageText, Texts};
-use crate::analysis::{Analysis, Row};
+use crate::analysis::Analysis;
+use crate::analysis::account::Row;
 use crate::order::Order as _;
 use crate::report::nodes::facets::Facet;
 use crate::side::{PerSide, Side};

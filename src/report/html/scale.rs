@@ -8,7 +8,8 @@
 //! Work that a change adds is part of the candidate's bar; work that a change removes is part of the baseline's bar.
 //! The last bars show replays of the candidate's step, each with one change undone.
 
-use crate::analysis::{Analysis, Change};
+use crate::analysis::Analysis;
+use crate::analysis::changes::Change;
 use crate::program::Measure;
 use crate::report::text::{Figures, Line};
 use crate::side::Side;

@@ -1,6 +1,7 @@
 //! Writes `cpu_op_map.json`, a dictionary that lists, for each row name, the ops and kernels to which it was lowered.
 
-use crate::analysis::{Analysis, LoweringSide};
+use crate::analysis::Analysis;
+use crate::analysis::account::LoweringSide;
 use crate::trace::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;

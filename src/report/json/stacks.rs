@@ -1,7 +1,8 @@
 //! Writes `stacks.json`: the Python stacks that launched the GPU events of each op and of each
 //! kernel.
 
-use crate::analysis::{Analysis, PythonStack};
+use crate::analysis::Analysis;
+use crate::analysis::kernels::PythonStack;
 use crate::side::PerSide;
 use crate::tree::CallId;
 use serde::Serialize;

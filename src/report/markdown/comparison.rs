@@ -2,7 +2,8 @@
 //! then individual rows, then points of difference.
 
 use super::{CELL, Section, figures, side_names, whole};
-use crate::analysis::{Analysis, Row};
+use crate::analysis::Analysis;
+use crate::analysis::account::Row;
 use crate::diff::{MergedId, MergedNode};
 use crate::order::Order as _;
 use crate::program::{Measure, counted};

@@ -2,7 +2,8 @@
 //! inputs, and the warnings.
 
 use super::{CELL, Section, cell, side_names, whole, wrapped};
-use crate::analysis::{Analysis, INCOMPLETE};
+use crate::analysis::Analysis;
+use crate::analysis::comparability::INCOMPLETE;
 use crate::report::shared::Shared;
 use crate::report::summary::Summary;
 use crate::report::text::{Line, Narrative, capitalised, cause_lines, evidence, plain};

@@ -2,7 +2,9 @@
 //! lists, totals.
 
 use super::{CELL, Section, cell, figures, side_names, wrapped};
-use crate::analysis::{Analysis, EfficiencyRow, Totals, clause};
+use crate::analysis::Analysis;
+use crate::analysis::account::Totals;
+use crate::analysis::efficiency::{EfficiencyRow, clause};
 use crate::report::LargeDifference;
 use crate::report::lists::List;
 use crate::report::nodes::facets::Facet;

@@ -3,7 +3,9 @@
 //! For filtering, each row has one value per facet: the value of its op. For grouping, each event has its own value,
 //! so a chart by category has the same sums as `categories.csv`.
 
-use crate::analysis::{Analysis, LayerPairs, PlacePair, Row};
+use crate::analysis::Analysis;
+use crate::analysis::account::Row;
+use crate::analysis::layers::{LayerPairs, PlacePair};
 use crate::order::Order as _;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};

@@ -1,7 +1,8 @@
 //! The changes in `summary.json`.
 
+use crate::analysis::Analysis;
+use crate::analysis::changes::Change;
 use crate::analysis::replay::Effect;
-use crate::analysis::{Analysis, Change};
 use serde::Serialize;
 
 /// A change in the program, as a JSON object.

@@ -1,7 +1,8 @@
 //! Finds the largest time differences. Rows are grouped by name and lowest common node, and each group lists the ops at
 //! which the two sides diverge.
 
-use crate::analysis::{Analysis, Row, RowKind};
+use crate::analysis::Analysis;
+use crate::analysis::account::{Row, RowKind};
 use crate::diff::{MergedId, MergedNode};
 use crate::order::Order as _;
 use crate::report::text::node_name;

@@ -11,7 +11,10 @@ pub use verdict::{Change, StepVerdict, VerdictSummary};
 pub use wall::{CauseSummary, WallSide, WallSummary};
 
 use super::json::write_json;
-use crate::analysis::{Analysis, Comparability, RunNoise, Totals};
+use crate::analysis::Analysis;
+use crate::analysis::account::Totals;
+use crate::analysis::comparability::Comparability;
+use crate::analysis::runs::RunNoise;
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Note};
 use serde::Serialize;

@@ -1,6 +1,7 @@
 //! Computes the verdicts that `summary.json` and the terminal show.
 
-use crate::analysis::{Analysis, Site};
+use crate::analysis::Analysis;
+use crate::analysis::verdict::Site;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos};
 use serde::Serialize;

@@ -1,6 +1,8 @@
 //! Describes the wall time, and the causes of the wall-time difference, for `summary.json`.
 
-use crate::analysis::{Analysis, Cause, IdleKind, WallBasis};
+use crate::analysis::Analysis;
+use crate::analysis::causes::Cause;
+use crate::analysis::wall::{IdleKind, WallBasis};
 use crate::report::text::Narrative;
 use crate::side::Side;
 use crate::trace::Nanos;

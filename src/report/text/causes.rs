@@ -1,7 +1,8 @@
 //! Formats the causes that explain most of the difference for display.
 
 use super::step_figures::Figures;
-use crate::analysis::{Analysis, Cause, Reason};
+use crate::analysis::Analysis;
+use crate::analysis::causes::{Cause, Reason};
 use crate::diff::MergedId;
 use crate::escape::one_line;
 use crate::trace::Nanos;

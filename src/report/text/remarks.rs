@@ -2,7 +2,9 @@
 //! on the same side vary.
 
 use super::step_figures::Figures;
-use crate::analysis::{Analysis, Few, RunFigures};
+use crate::analysis::Analysis;
+use crate::analysis::robust::Few;
+use crate::analysis::runs::RunFigures;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;

@@ -1,6 +1,7 @@
 //! Formats step times with about four significant digits and in a common unit.
 
-use crate::analysis::{Analysis, WallTotals};
+use crate::analysis::Analysis;
+use crate::analysis::wall::WallTotals;
 use crate::side::PerSide;
 use crate::signed::signed;
 

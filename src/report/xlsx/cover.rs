@@ -2,7 +2,8 @@
 //! notes.
 
 use super::sheet::Sheet;
-use crate::analysis::{Analysis, WallBasis, WallTotals};
+use crate::analysis::Analysis;
+use crate::analysis::wall::{WallBasis, WallTotals};
 use crate::report::shared::Shared;
 use crate::report::summary::{SideSummary, Summary};
 use crate::report::text::{Narrative, cause_lines, evidence, one_line, sentence, shorten};

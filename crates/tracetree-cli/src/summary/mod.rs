@@ -13,7 +13,8 @@ use account::Account;
 use anstyle::{AnsiColor, Style};
 use std::io::{self, Write};
 use table::Columns;
-use tracetree::analysis::{Analysis, Totals};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::account::Totals;
 use tracetree::program::Measure;
 use tracetree::report::Width;
 use tracetree::report::{

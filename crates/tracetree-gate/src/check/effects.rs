@@ -4,7 +4,7 @@ use super::sites::ChangeSite;
 use super::work::Work;
 use crate::rules::StructureRule;
 use std::cmp::Ordering;
-use tracetree::analysis::ChangeKind;
+use tracetree::analysis::changes::ChangeKind;
 use tracetree::side::PerSide;
 
 /// The number of steps on each side, and which kinds of events were recorded.

@@ -6,7 +6,9 @@
 use super::outcome::{Outcome, measured_by};
 use super::shift::{Decision, Scale, Shift, chance};
 use crate::rules::{FailOn, StepMeasure};
-use tracetree::analysis::{Analysis, Family, StepMeans, Thresholds, Verdict};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::runs::StepMeans;
+use tracetree::analysis::verdict::{Family, Thresholds, Verdict};
 use tracetree::program::{Measure, Obstacle};
 use tracetree::side::{PerSide, Side};
 

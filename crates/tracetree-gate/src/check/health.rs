@@ -3,7 +3,8 @@
 use super::Context;
 use crate::recording::{Captured, Range, Recording};
 use std::collections::BTreeMap;
-use tracetree::analysis::{Analysis, ChangeKind};
+use tracetree::analysis::Analysis;
+use tracetree::analysis::changes::ChangeKind;
 use tracetree::diff::MergedNode;
 use tracetree::program::{Obstacle, counted};
 use tracetree::side::{PerSide, Side};

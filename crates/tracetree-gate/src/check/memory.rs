@@ -3,7 +3,7 @@
 use super::{Check, Context, Finding, State};
 use crate::recording::Recording;
 use crate::rules::{Limit, MemoryMeasure, MemoryRule, Severity};
-use tracetree::analysis::bytes;
+use tracetree::analysis::memory::bytes;
 
 /// One check per memory rule.
 pub(super) fn checks(context: &Context<'_>, findings: &mut Vec<Finding>) -> Vec<Check> {

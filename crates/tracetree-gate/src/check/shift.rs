@@ -10,7 +10,7 @@
 //! unless the limit is hard.
 
 use tracetree::analysis::robust::{lower_median as median, range as spread};
-use tracetree::analysis::{Family, Judgement, Question, Thresholds, Verdict, Work};
+use tracetree::analysis::verdict::{Family, Judgement, Question, Thresholds, Verdict, Work};
 use tracetree::side::PerSide;
 
 /// The time of each run on both sides, in µs.

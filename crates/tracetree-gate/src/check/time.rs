@@ -9,7 +9,7 @@ use crate::recording::Recording;
 use crate::rules::{Budget, Quantity, Scope, Severity, TimeMeasure, TimeRule};
 use std::collections::BTreeMap;
 use tracetree::analysis::robust::{lower_median as median, range as spread};
-use tracetree::analysis::{Family, Question, Thresholds};
+use tracetree::analysis::verdict::{Family, Question, Thresholds};
 use tracetree::program::counted;
 use tracetree::side::PerSide;
 

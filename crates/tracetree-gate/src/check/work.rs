@@ -1,7 +1,7 @@
 //! Counts the ops, kernels, copies and waits of calls on one side.
 
 use std::collections::BTreeSet;
-use tracetree::analysis::AUTOGRAD_PREFIX;
+use tracetree::analysis::categories::AUTOGRAD_PREFIX;
 use tracetree::diff::TraceDiff;
 use tracetree::program::is_synchronisation;
 use tracetree::side::Side;

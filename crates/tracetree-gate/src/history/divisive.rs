@@ -16,7 +16,7 @@
 //! regressions*, ICPE 2023).
 
 use std::ops::Range;
-use tracetree::analysis::two_tails;
+use tracetree::analysis::verdict::two_tails;
 
 /// Parameters of the search for change points.
 #[derive(Debug, Clone, Copy, PartialEq)]

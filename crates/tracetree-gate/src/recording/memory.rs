@@ -3,7 +3,7 @@
 use super::range::Range;
 use crate::rules::MemoryMeasure;
 use std::collections::BTreeMap;
-use tracetree::analysis::{DeviceUsage, MemoryPlace, MemoryUsage};
+use tracetree::analysis::memory::{DeviceUsage, MemoryPlace, MemoryUsage};
 use tracetree::program::Program;
 use tracetree::trace::Nanos;
 

@@ -6,7 +6,7 @@
 use super::step_of;
 use super::upward::Upward;
 use rustc_hash::FxHashMap;
-use tracetree::analysis::TraceCategories;
+use tracetree::analysis::categories::TraceCategories;
 use tracetree::diff::plain_name;
 use tracetree::program::{Measure, Program, Word, extend_chain};
 use tracetree::tree::{CallId, CallKind, CallTree, ModuleName};

@@ -8,7 +8,7 @@ use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
-use tracetree::analysis::{Categories, TraceCategories};
+use tracetree::analysis::categories::{Categories, TraceCategories};
 use tracetree::diff::plain_name;
 use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::program::{CaptureSource, Footing, Measure, Program};

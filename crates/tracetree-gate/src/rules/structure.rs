@@ -1,7 +1,7 @@
 //! The structural rules, each of which concerns one effect or one kind of change.
 
 use crate::rules::Severity;
-use tracetree::analysis::ChangeKind;
+use tracetree::analysis::changes::ChangeKind;
 
 /// A structural rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,10 +1,11 @@
 //! Classifies ops that run different kernels on the same arguments: math mode, kernel selection, pinned
 //! memory.
 
+use crate::analysis::Analysis;
+use crate::analysis::account::Row;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
-use crate::analysis::{Analysis, Row};
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;

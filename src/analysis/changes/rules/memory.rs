@@ -2,10 +2,11 @@
 //! the consequences of this growth.
 
 use super::peaks;
+use crate::analysis::Analysis;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
-use crate::analysis::{Analysis, Leak, MemoryPlace, bytes};
+use crate::analysis::memory::{Leak, MemoryPlace, bytes};
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;

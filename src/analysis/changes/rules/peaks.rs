@@ -4,10 +4,11 @@
 //! Byte counts are block sizes, which depend on the device, so they are compared only if both devices are of
 //! the same kind.
 
+use crate::analysis::Analysis;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
-use crate::analysis::{Analysis, DeviceUsage, LiveSet, MemoryPlace, bytes};
+use crate::analysis::memory::{DeviceUsage, LiveSet, MemoryPlace, bytes};
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::counted;

@@ -1,10 +1,11 @@
 //! Classifies runtime calls that differ: driver allocations, loading of GPU code, waits for the GPU, and
 //! the number of streams.
 
+use crate::analysis::Analysis;
+use crate::analysis::account::Row;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
-use crate::analysis::{Analysis, Row};
 use crate::program::{Measure, is_synchronisation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};

@@ -1,6 +1,7 @@
 //! Draws the allocated and reserved bytes on both sides over time as SVG paths with a common scale.
 
-use crate::analysis::{Analysis, DeviceUsage, bytes};
+use crate::analysis::Analysis;
+use crate::analysis::memory::{DeviceUsage, bytes};
 use crate::side::{PerSide, Side};
 use crate::trace::{MemoryEvent, Nanos};
 use std::fmt::Write as _;

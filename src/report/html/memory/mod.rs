@@ -3,9 +3,9 @@
 
 mod curve;
 
-use crate::analysis::{
-    Analysis, ChangeKind, DeviceUsage, LiveRow, LiveSet, MemoryPlace, MemorySource, bytes,
-};
+use crate::analysis::Analysis;
+use crate::analysis::changes::ChangeKind;
+use crate::analysis::memory::{DeviceUsage, LiveRow, LiveSet, MemoryPlace, MemorySource, bytes};
 use crate::order::Order as _;
 use crate::report::text::tensors;
 use crate::side::{PerSide, Side};

@@ -2,7 +2,9 @@
 //! with the largest difference is chosen.
 
 use super::shown::Shown;
-use crate::analysis::{Analysis, Cause, IdleKind, Part};
+use crate::analysis::Analysis;
+use crate::analysis::causes::Cause;
+use crate::analysis::wall::{IdleKind, Part};
 use crate::diff::MergedId;
 use crate::report::nodes::{own_time, own_times};
 use crate::side::{PerSide, Side};

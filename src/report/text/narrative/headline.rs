@@ -2,7 +2,10 @@
 
 use super::super::step_figures::Figures;
 use super::Layer;
-use crate::analysis::{Analysis, Change, ChangeKind, Repeats, Verdict, WallBasis, WallTotals};
+use crate::analysis::Analysis;
+use crate::analysis::changes::{Change, ChangeKind};
+use crate::analysis::verdict::{Repeats, Verdict};
+use crate::analysis::wall::{WallBasis, WallTotals};
 use crate::escape::one_line;
 use crate::program::{Measure, counted};
 use crate::side::{PerSide, Side};

@@ -3,8 +3,10 @@
 
 use super::super::step_figures::Figures;
 use super::{Layer, Line};
+use crate::analysis::Analysis;
+use crate::analysis::changes::{Certainty, Change, ChangeKind, Changes};
 use crate::analysis::replay::{Effect, Effects};
-use crate::analysis::{Analysis, Certainty, Change, ChangeKind, Changes, Repeats};
+use crate::analysis::verdict::Repeats;
 use crate::escape::one_line;
 use crate::order::Order as _;
 use crate::program::Measure;

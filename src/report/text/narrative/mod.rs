@@ -17,7 +17,8 @@ mod next;
 
 use super::remarks::{remarks, runs};
 use super::step_figures::Figures;
-use crate::analysis::{Analysis, Certainty};
+use crate::analysis::Analysis;
+use crate::analysis::changes::Certainty;
 use crate::diff::MergedId;
 use crate::side::PerSide;
 use crate::trace::Nanos;
@@ -74,7 +75,7 @@ pub struct Layer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Line {
-    /// Position in [`Changes::list`](crate::analysis::Changes::list) if the part is a change.
+    /// Position in [`Changes::list`](crate::analysis::changes::Changes::list) if the part is a change.
     pub number: Option<usize>,
     /// What changed.
     pub sentence: String,

@@ -3,7 +3,8 @@
 use super::super::step_figures::Figures;
 use super::layers::Layers;
 use super::{Action, Line};
-use crate::analysis::{Analysis, Verdict};
+use crate::analysis::Analysis;
+use crate::analysis::verdict::Verdict;
 use crate::side::Side;
 use crate::trace::CAPTURE_FOLDER;
 use std::collections::BTreeSet;
