@@ -32,7 +32,7 @@ impl Cancel {
     }
 
     /// Whether a stop was requested.
-    pub fn is_requested(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 

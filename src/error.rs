@@ -71,12 +71,14 @@ impl fmt::Display for Place {
 
 impl Error {
     /// An error about `path`. The message must start in lowercase and have no final period.
+    #[doc(hidden)]
     pub fn new(kind: ErrorKind, path: impl AsRef<Path>, message: impl Into<String>) -> Self {
         Error::about(kind, Subject::File(path.as_ref().to_path_buf()), message.into())
     }
 
     /// Creates an error about a request that cannot be fulfilled. `asked` is the invalid string (`9..3`) or the name of
     /// the command (`gate`). The message must start in lowercase and have no final period.
+    #[doc(hidden)]
     pub fn usage(asked: impl Into<String>, message: impl Into<String>) -> Self {
         Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
     }
@@ -94,6 +96,7 @@ impl Error {
 
     /// An input or output error about `path`; `doing` completes the phrase "cannot …" (`open the
     /// trace`).
+    #[doc(hidden)]
     pub fn io(path: impl AsRef<Path>, doing: &str, source: std::io::Error) -> Self {
         let mut error = Error::new(ErrorKind::Io, path, format!("cannot {doing}: {source}"));
         error.0.source = Some(source);
@@ -109,6 +112,7 @@ impl Error {
 
     /// Adds a remedy: what the user can do about the error.
     #[must_use]
+    #[doc(hidden)]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
         self.0.remedy = Some(remedy.into());
         self

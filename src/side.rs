@@ -17,6 +17,7 @@ impl Side {
     pub const BOTH: [Side; 2] = [Side::Baseline, Side::Candidate];
 
     /// The opposite side.
+    #[doc(hidden)]
     pub fn other(self) -> Side {
         match self {
             Side::Baseline => Side::Candidate,
@@ -33,6 +34,7 @@ impl Side {
     }
 
     /// The word for the side in sentences: `baseline` or `candidate`.
+    #[doc(hidden)]
     pub fn word(self) -> &'static str {
         match self {
             Side::Baseline => "baseline",
@@ -91,6 +93,7 @@ impl<T> PerSide<T> {
 
     /// Exchanges the values of the two sides.
     #[must_use]
+    #[doc(hidden)]
     pub fn swap(self) -> Self {
         PerSide { baseline: self.candidate, candidate: self.baseline }
     }
@@ -127,6 +130,7 @@ pub enum Presence {
 
 impl Presence {
     /// On which sides an item is present, given its count on each side.
+    #[doc(hidden)]
     pub fn of(counts: PerSide<u64>) -> Presence {
         match (counts.baseline, counts.candidate) {
             (1.., 0) => Presence::Only(Side::Baseline),
@@ -136,6 +140,7 @@ impl Presence {
     }
 
     /// The name of the presence in tables: `both`, `trace1_only` or `trace2_only`.
+    #[doc(hidden)]
     pub fn label(self) -> &'static str {
         match self {
             Presence::Both => "both",

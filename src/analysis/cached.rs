@@ -129,6 +129,7 @@ impl Analysis {
     }
 
     /// The layers of both sides, matched with each other.
+    #[doc(hidden)]
     pub fn layer_pairs(&self) -> &LayerPairs {
         self.cached.layer_pairs.get_or_init(|| LayerPairs::of(self))
     }

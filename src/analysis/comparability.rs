@@ -69,11 +69,13 @@ impl Comparability {
     /// architecture, model, shapes, types, tokens and world size. A different number of steps does not
     /// matter. A different device, version, recording option, rank or backend is reported, but does not make
     /// the traces incomparable.
+    #[doc(hidden)]
     pub fn is_comparable(&self) -> bool {
         self.obstacles().next().is_none()
     }
 
     /// The notes which mean that the traces are incomplete or record different work.
+    #[doc(hidden)]
     pub fn obstacles(&self) -> impl Iterator<Item = &Note> {
         NOT_COMPARABLE.iter().filter_map(|code| self.both.get(code))
     }
@@ -86,6 +88,7 @@ const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DI
 impl Analysis {
     /// The reasons why the two traces cannot be used to check time limits; empty if they can be used. One
     /// possible reason is a different device, which callers ignore if they compare two devices on purpose.
+    #[doc(hidden)]
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let footings = PerSide::from_fn(|side| {
             let mut footing = Footing::of(self.diff().program(side));
@@ -99,12 +102,14 @@ impl Analysis {
     }
 
     /// Findings about whether the traces are comparable.
+    #[doc(hidden)]
     pub fn comparability(&self) -> &Comparability {
         self.cached.comparability.get_or_init(|| Comparability::of(self))
     }
 
     /// Describes the data that is missing from the totals on each side: `after: 3 of 785 launches (0.4%)
     /// without a GPU event …`.
+    #[doc(hidden)]
     pub fn damage(&self) -> Vec<String> {
         let of_side = |side: Side| {
             let damage = Damage::of(self.diff().program(side).evidence());

@@ -2,6 +2,7 @@
 //! exactly one row.
 
 pub mod account;
+#[doc(hidden)]
 pub mod annotated;
 mod cached;
 pub mod categories;
@@ -10,12 +11,16 @@ pub mod changes;
 pub mod comparability;
 mod conditions;
 pub mod efficiency;
+#[doc(hidden)]
 pub mod fusion;
 mod grouped;
+#[doc(hidden)]
 pub mod kernels;
+#[doc(hidden)]
 pub mod layers;
 pub mod memory;
 mod modules;
+#[doc(hidden)]
 pub mod named_calls;
 mod options;
 pub mod replay;
@@ -24,6 +29,7 @@ pub mod robust;
 pub mod runs;
 mod shared_texts;
 mod side_names;
+#[doc(hidden)]
 pub mod steps;
 pub mod verdict;
 pub mod wall;
@@ -93,6 +99,7 @@ impl Analysis {
     }
 
     /// Attributes the time of both traces with the given options.
+    #[doc(hidden)]
     pub fn with_options(diff: impl Into<Arc<TraceDiff>>, options: AnalysisOptions) -> Analysis {
         let diff = diff.into();
         let measure = Measure::of(diff.trees());
@@ -134,7 +141,7 @@ impl Analysis {
     /// run. The median run is the run with the median step time (for an even number of runs, the faster of
     /// the two middle runs). Verdicts use the runs if both sides have several runs.
     #[must_use]
-    pub fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
+    pub(crate) fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
         self.runs = runs;
         self.cached = Cached::default();
         self
@@ -161,17 +168,20 @@ impl Analysis {
     }
 
     /// The thresholds for a significant difference.
+    #[doc(hidden)]
     pub fn thresholds(&self) -> &Thresholds {
         &self.options.thresholds
     }
 
     /// The options with which the time was attributed.
+    #[doc(hidden)]
     pub fn options(&self) -> &AnalysisOptions {
         &self.options
     }
 
     /// Display name of a side: the name that the user gave, if any; otherwise, the name of the device or file
     /// that distinguishes the sides; otherwise, `baseline` or `candidate`.
+    #[doc(hidden)]
     pub fn side_name(&self, side: Side) -> &str {
         &self.names[side]
     }
@@ -182,12 +192,14 @@ impl Analysis {
     }
 
     /// The measured time of a call: the duration of a GPU event, or the self time of an op.
+    #[doc(hidden)]
     pub fn time_of(&self, side: Side, call: CallId) -> Nanos {
         self.measure.time(self.tree(side), call)
     }
 
     /// For each event in a row, the part of its time during which no earlier event in the row ran. These
     /// parts add up to the row's busy time.
+    #[doc(hidden)]
     pub fn busy_shares(&self, row: &Row, side: Side) -> Vec<Nanos> {
         let tree = self.tree(side);
         let span = |&call: &CallId| {
@@ -213,6 +225,7 @@ impl Analysis {
     }
 
     /// What the rows measure: GPU time, or host self time if neither trace has GPU events.
+    #[doc(hidden)]
     pub fn measure(&self) -> Measure {
         self.measure
     }
@@ -223,11 +236,12 @@ impl Analysis {
     }
 
     /// The row that a call is attributed to; `None` for calls that are not measured.
-    pub fn row_of(&self, side: Side, call: CallId) -> Option<&Row> {
+    pub(crate) fn row_of(&self, side: Side, call: CallId) -> Option<&Row> {
         self.row_index(side, call).map(|row| &self.rows[row])
     }
 
     /// Position in [`Analysis::rows`] of the row that a call is attributed to.
+    #[doc(hidden)]
     pub fn row_index(&self, side: Side, call: CallId) -> Option<usize> {
         self.slot(side, call).map(|slot| self.row_of[side][slot] as usize)
     }
@@ -302,11 +316,13 @@ impl Analysis {
     }
 
     /// Names of the events of a row on one side, sorted by start.
+    #[doc(hidden)]
     pub fn event_names(&self, row: &Row, side: Side) -> Vec<&str> {
         row.events[side].iter().map(|&call| self.tree(side).name(call)).collect()
     }
 
     /// Name of the lowest common node of a row; empty if the sides do not even have a thread in common.
+    #[doc(hidden)]
     pub fn lowest_common_name(&self, row: &Row) -> &str {
         let Some(id) = row.lowest_common else { return "" };
         let node = self.diff.merged().node(id);
@@ -317,11 +333,12 @@ impl Analysis {
 
     /// The number that is displayed for a step: its position in the whole trace if the same number of first
     /// steps was excluded from both traces.
-    pub fn told_step(&self, step: StepId) -> u32 {
+    pub(crate) fn displayed_step(&self, step: StepId) -> u32 {
         step.0 + self.options.first_step
     }
 
     /// The step in which a row was launched, preferably the baseline step.
+    #[doc(hidden)]
     pub fn step_of(&self, row: &Row) -> Option<StepId> {
         Side::BOTH.iter().find_map(|&side| {
             let call = row.events[side].first().copied().or(row.calls[side])?;
@@ -330,6 +347,7 @@ impl Analysis {
     }
 
     /// Name of the innermost `nn.Module` that encloses a row's calls; empty outside of modules.
+    #[doc(hidden)]
     pub fn module_of(&self, row: &Row) -> &str {
         Side::BOTH
             .iter()
@@ -341,7 +359,7 @@ impl Analysis {
     }
 
     /// Name of the innermost `nn.Module` that encloses a merged node; empty outside of modules.
-    pub fn module_of_node(&self, id: crate::diff::MergedId) -> &str {
+    pub(crate) fn module_of_node(&self, id: crate::diff::MergedId) -> &str {
         let node = self.diff.merged().node(id);
         let module = |side: Side| {
             let tree = self.tree(side);

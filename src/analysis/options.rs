@@ -22,8 +22,8 @@ pub struct AnalysisOptions {
     /// Display names of the two sides. If a name is empty, a name is chosen automatically; see
     /// [`Analysis::side_name`](super::Analysis::side_name).
     pub names: PerSide<String>,
-    /// Number of steps excluded from the start of both traces; see
-    /// [`Analysis::told_step`](super::Analysis::told_step).
+    /// Number of steps excluded from the start of both traces, so that steps are displayed with their positions in
+    /// the whole traces.
     pub first_step: u32,
 }
 
@@ -54,6 +54,7 @@ impl AnalysisOptions {
 
     /// Sets the maximum number of Python stacks listed per op and kernel.
     #[must_use]
+    #[doc(hidden)]
     pub fn stacks(mut self, stacks: usize) -> Self {
         self.stacks = stacks;
         self
@@ -61,6 +62,7 @@ impl AnalysisOptions {
 
     /// Sets the models for the minimum work of an op.
     #[must_use]
+    #[doc(hidden)]
     pub fn models(mut self, models: Models) -> Self {
         self.models = Some(models);
         self
@@ -68,6 +70,7 @@ impl AnalysisOptions {
 
     /// Sets the peak rates of devices.
     #[must_use]
+    #[doc(hidden)]
     pub fn peaks(mut self, peaks: Peaks) -> Self {
         self.peaks = Some(peaks);
         self
@@ -82,6 +85,7 @@ impl AnalysisOptions {
 
     /// Sets the thresholds for verdicts.
     #[must_use]
+    #[doc(hidden)]
     pub fn thresholds(mut self, thresholds: Thresholds) -> Self {
         self.thresholds = thresholds;
         self

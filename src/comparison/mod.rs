@@ -159,6 +159,7 @@ pub struct ComparisonOptions {
 impl ComparisonOptions {
     /// Sets the options for reading both traces.
     #[must_use]
+    #[doc(hidden)]
     pub fn read(mut self, options: ReadOptions) -> Self {
         self.read = options;
         self
@@ -166,6 +167,7 @@ impl ComparisonOptions {
 
     /// Restricts the comparison to the selected parts of the traces.
     #[must_use]
+    #[doc(hidden)]
     pub fn selection(mut self, baseline: Selection, candidate: Selection) -> Self {
         self.selection = PerSide::new(baseline, candidate);
         self
@@ -202,6 +204,7 @@ impl ComparisonOptions {
     /// Sets a callback that is called from worker threads with the current [`Stage`]. The callback is called often
     /// while the traces are read, so it should return quickly.
     #[must_use]
+    #[doc(hidden)]
     pub fn watch(mut self, watch: impl Fn(Stage) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Watcher(Arc::new(watch)));
         self
@@ -301,6 +304,7 @@ impl Comparison {
     ///
     /// # Errors
     /// Fails for the same reasons as [`Comparison::open`], and if a side has no runs.
+    #[doc(hidden)]
     pub fn of_runs<I: Into<Input>>(
         runs: PerSide<Vec<I>>,
         options: &ComparisonOptions,

@@ -47,6 +47,7 @@ impl Aliases {
     ///
     /// # Errors
     /// Fails if the file cannot be read or if [`Aliases::parse`] rejects its content.
+    #[doc(hidden)]
     pub fn read(path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let text =

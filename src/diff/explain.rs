@@ -14,6 +14,7 @@ const CANDIDATES: usize = 5;
 
 /// A word that two names share.
 #[derive(Debug, Clone, PartialEq)]
+#[doc(hidden)]
 pub struct SharedWord {
     /// The shared word, in lower case.
     pub word: String,
@@ -24,6 +25,7 @@ pub struct SharedWord {
 
 /// The evidence for and against matching two calls.
 #[derive(Debug, Clone, PartialEq)]
+#[doc(hidden)]
 pub struct PairEvidence {
     /// The call that the explained call could be matched with.
     pub call: CallId,
@@ -131,6 +133,7 @@ impl TraceDiff {
 
 impl Explanation {
     /// Says why a possible counterpart was not chosen.
+    #[doc(hidden)]
     pub fn why_not(&self, other: &PairEvidence) -> String {
         let taken = match other.partner {
             Some(_) if !other.same_subtree => "; it has a counterpart of its own",

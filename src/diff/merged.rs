@@ -27,6 +27,7 @@ impl MergedId {
     }
 
     /// Position in preorder. Tables and the printed tree show this position as the id.
+    #[doc(hidden)]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -69,17 +70,19 @@ pub struct MergedTree {
 
 impl MergedTree {
     /// All nodes in preorder.
+    #[doc(hidden)]
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = (MergedId, MergedNode)> + '_ {
         self.calls.iter().enumerate().map(|(at, &calls)| (MergedId(at as u32), node_of(calls)))
     }
 
     /// The node at a position in preorder; `None` past the end.
+    #[doc(hidden)]
     pub fn id(&self, index: usize) -> Option<MergedId> {
         (index < self.len()).then_some(MergedId(index as u32))
     }
 
     /// The ids of all nodes, in preorder.
-    pub fn ids(&self) -> impl DoubleEndedIterator<Item = MergedId> + use<> {
+    pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = MergedId> + use<> {
         (0..self.len() as u32).map(MergedId)
     }
 
@@ -89,6 +92,7 @@ impl MergedTree {
     }
 
     /// Number of ancestors of a node.
+    #[doc(hidden)]
     pub fn depth(&self, id: MergedId) -> usize {
         self.depths[id.index()] as usize
     }

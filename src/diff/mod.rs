@@ -95,11 +95,13 @@ impl Relation {
 
     /// Whether a call with this relation has a counterpart with the same key and can therefore be a
     /// lowest common node.
+    #[doc(hidden)]
     pub fn is_common(self) -> bool {
         matches!(self, Relation::Same | Relation::Moved)
     }
 
     /// The relation of the unmatched calls on one side.
+    #[doc(hidden)]
     pub fn only(side: Side) -> Relation {
         match side {
             Side::Baseline => Relation::OnlyBaseline,
@@ -153,6 +155,7 @@ impl TraceDiff {
     }
 
     /// Aligns two trees with the given options.
+    #[doc(hidden)]
     pub fn with_options(
         baseline: impl Into<Arc<CallTree>>,
         candidate: impl Into<Arc<CallTree>>,
@@ -239,6 +242,7 @@ impl TraceDiff {
     }
 
     /// The program that one side ran.
+    #[doc(hidden)]
     pub fn program(&self, side: Side) -> &Program {
         &self.programs[side]
     }
@@ -260,11 +264,13 @@ impl TraceDiff {
     }
 
     /// The confidence of a call's match; `None` if the call has no counterpart.
+    #[doc(hidden)]
     pub fn confidence(&self, side: Side, call: CallId) -> Option<Confidence> {
         self.partner(side, call).map(|_| self.confidences.of(side, call.index()))
     }
 
     /// The pass of the alignment that matched a call; `None` if the call has no counterpart.
+    #[doc(hidden)]
     pub fn matched_by(&self, side: Side, call: CallId) -> Option<Pass> {
         self.partner(side, call).map(|_| self.passes[side][call.index()])
     }
@@ -301,7 +307,7 @@ impl TraceDiff {
     }
 
     /// The node of a region in the merged tree.
-    pub fn region_node(&self, region: &Region) -> MergedId {
+    pub(crate) fn region_node(&self, region: &Region) -> MergedId {
         self.merged.of(region.side, region.call)
     }
 
@@ -324,6 +330,7 @@ impl TraceDiff {
     /// Whether a call is unmatched only because its side recorded more: both sides launch the graph that contains the
     /// call, but the graph's capture, or the program parts that the graph's kernels name, are known only on the call's
     /// side. The traces then differ in what was recorded, not in what ran.
+    #[doc(hidden)]
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
         let Some(known) = tree.captured_as(call).filter(|_| self.partner(side, call).is_none())
@@ -341,6 +348,7 @@ impl TraceDiff {
 
     /// The name of a call without anything that may differ between two runs of the same code:
     /// addresses, line numbers, instance numbers, the vendor's prefix of runtime calls.
+    #[doc(hidden)]
     pub fn plain_name(&self, side: Side, call: CallId) -> &str {
         self.plain_names[side].of(self.tree(side), call)
     }
@@ -358,6 +366,7 @@ impl TraceDiff {
     }
 
     /// Whether two calls have the same name only because of an alias.
+    #[doc(hidden)]
     pub fn is_aliased(&self, baseline: CallId, candidate: CallId) -> bool {
         if self.options.aliases.is_empty() {
             return false;
@@ -375,6 +384,7 @@ impl TraceDiff {
     }
 
     /// The options with which the trees were aligned.
+    #[doc(hidden)]
     pub fn options(&self) -> &DiffOptions {
         &self.options
     }

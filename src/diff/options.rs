@@ -22,6 +22,7 @@ pub struct DiffOptions {
 impl DiffOptions {
     /// Sets which different names count as the same name.
     #[must_use]
+    #[doc(hidden)]
     pub fn aliases(mut self, aliases: Aliases) -> Self {
         self.aliases = aliases;
         self
@@ -29,6 +30,7 @@ impl DiffOptions {
 
     /// Sets whether repetitions count as steps in a trace without recorded steps.
     #[must_use]
+    #[doc(hidden)]
     pub fn repeats(mut self, repeats: RepeatDetection) -> Self {
         self.repeats = repeats;
         self
@@ -36,6 +38,7 @@ impl DiffOptions {
 
     /// Sets the pairs of calls that the user matches explicitly.
     #[must_use]
+    #[doc(hidden)]
     pub fn pins(mut self, pins: Vec<Pin>) -> Self {
         self.pins = pins;
         self
@@ -43,6 +46,7 @@ impl DiffOptions {
 
     /// Sets the passes of the alignment to skip.
     #[must_use]
+    #[doc(hidden)]
     pub fn without(mut self, without: Passes) -> Self {
         self.without = without;
         self

@@ -88,6 +88,7 @@ impl Pass {
     }
 
     /// The evidence for the matches of this pass. The string completes a sentence that begins with “matched, because”.
+    #[doc(hidden)]
     pub fn evidence(self) -> &'static str {
         self.words().1
     }

@@ -30,6 +30,7 @@ pub struct Pin {
 
 impl Pin {
     /// Matches the calls that two queries select, in order.
+    #[doc(hidden)]
     pub fn new(baseline: Query, candidate: Query) -> Pin {
         Pin { queries: PerSide::new(baseline, candidate) }
     }
@@ -116,6 +117,7 @@ impl TraceDiff {
     /// Fails if a query selects no calls, if the two queries of a pin select different numbers of calls, or if a pinned
     /// pair contradicts another match. Two pairs contradict each other if each pair is above the other on one side,
     /// because no tree can contain both.
+    #[doc(hidden)]
     pub fn check_pins(&self) -> Result<()> {
         let pins = &self.options().pins;
         for (a, b) in resolve(pins, self.trees())? {

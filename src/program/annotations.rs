@@ -17,6 +17,7 @@ use crate::trace::{ByName, Category, EventId, Nanos, ThreadId, Trace};
 
 /// A recognized annotation on a host thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Annotation {
     /// The annotation's event.
     pub event: EventId,
@@ -32,6 +33,7 @@ pub struct Annotation {
 
 /// The kind of activity that an annotation marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum Meaning {
     /// `ProfilerStep#N`.
     Step(u64),
@@ -45,6 +47,7 @@ pub enum Meaning {
 
 /// The requests that an inference engine processes in one forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Batch {
     /// Prefill, decode, mixed or idle, or unknown if the annotation names no phase.
     pub phase: Phase,
@@ -56,6 +59,7 @@ pub struct Batch {
 
 /// The recognized annotations in a trace, sorted by thread, then by start time, then by length
 /// (longest first).
+#[doc(hidden)]
 pub fn annotations(trace: &Trace) -> Vec<Annotation> {
     // A trace has many ops but few distinct names, so each name is parsed once.
     let mut ops_that_say = ByName::new(trace);

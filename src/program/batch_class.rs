@@ -34,6 +34,7 @@ impl BatchClass {
     /// let class = BatchClass { phase: Phase::Decode, at_most: 32, is_in_tokens: false };
     /// assert_eq!(class.to_string(), "decode ≤ 32 requests");
     /// ```
+    #[doc(hidden)]
     pub fn of(step: &StepSpan) -> Option<BatchClass> {
         let (phase, requests) = (step.phase?, step.requests?);
         let tokens = step.tokens.filter(|_| phase != Phase::Decode);

@@ -8,6 +8,7 @@ use std::fmt;
 /// actual work or time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub enum Damage {
     /// The file ends before the trace does.
     CutOff,

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 /// What one run measured, and how much is missing from the recording.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[doc(hidden)]
 pub struct Evidence {
     /// Counts of the data that could not be read.
     pub losses: Losses,
@@ -85,7 +86,7 @@ impl Evidence {
     }
 
     /// Number of events that the trace would contain if none had been lost.
-    pub fn expected_events(&self) -> u64 {
+    pub(crate) fn expected_events(&self) -> u64 {
         self.events + self.unknown_events + self.losses.events
     }
 

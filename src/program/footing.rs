@@ -19,6 +19,7 @@ const OUTSIDE_STEPS: f64 = 0.05;
 
 /// The hardware that one side was recorded on, and which data is missing from its recording.
 #[derive(Debug, Clone, PartialEq)]
+#[doc(hidden)]
 pub struct Footing {
     /// `nvidia`, `amd`, …, `cpu`.
     pub vendor: String,
@@ -81,6 +82,7 @@ impl Footing {
 /// Why two sides cannot be compared.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub enum Obstacle {
     /// Recordings on one side are damaged. The two numbers count the damaged runs and all runs.
     Damaged(Side, Damage, usize, usize),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 /// A GPU, as the file describes it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct DeviceInfo {
     /// Marketing name; empty if the file has none.
     pub name: String,
@@ -28,6 +29,7 @@ pub struct DeviceInfo {
 
 /// Information about the whole trace, which most files store before the events.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct HeadInfo {
     /// The profiler that wrote the file: `Kineto`, `Nsight Systems` or `XLA`.
     pub recorder: &'static str,
@@ -82,6 +84,7 @@ fn grouped(header: &Header) -> Vec<DeviceInfo> {
 
 /// Number of events of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[doc(hidden)]
 pub struct CategoryCount {
     /// Kineto's name of the category.
     pub category: String,
@@ -91,6 +94,7 @@ pub struct CategoryCount {
 
 /// Which useful kinds of information a trace contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[doc(hidden)]
 pub struct Contents {
     /// Whether input shapes of ops were recorded.
     pub shapes: bool,
@@ -106,6 +110,7 @@ pub struct Contents {
 
 /// A summary of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct TraceInfo {
     /// Path of the file, as the user gave it.
     pub path: String,
@@ -153,6 +158,7 @@ pub struct TraceInfo {
 /// How many launches of captured graphs were resolved, and how many kernels in these graphs were
 /// attributed to the ops that launched them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[doc(hidden)]
 pub struct CapturedInfo {
     /// Number of graph launches with GPU events.
     pub launches: u64,

@@ -11,6 +11,7 @@ use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 
 /// Sums over the requests in one forward pass, separately for prompts and for generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Lengths {
     /// Number of query tokens, for prompts and for generation.
     pub queries: [u64; 2],

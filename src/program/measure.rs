@@ -6,6 +6,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 
 /// The kind of time that a comparison attributes to calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum Measure {
     /// The durations of kernels, copies and memsets.
     GpuTime,

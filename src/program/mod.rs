@@ -5,7 +5,7 @@
 //! |---|---|
 //! | steps, and the step of a call | [`Steps`] |
 //! | phases, and the phase of a call | [`Phases`] |
-//! | the meaning of a user annotation | [`annotations`] |
+//! | the meaning of a user annotation | `annotations` |
 //! | how many tokens attention processes in one forward pass | [`Lengths`] |
 //! | the GPU vendor | [`Platform`] |
 //! | layers, and the position of a call relative to the layers | [`Layers`] |
@@ -94,7 +94,10 @@ impl Program {
 
     /// Same as [`Program::of`]; `repeats` decides whether repeated calls are used as steps if no
     /// steps are recorded.
-    pub fn with_repeats(tree: impl Into<Arc<CallTree>>, repeats: RepeatDetection) -> Program {
+    pub(crate) fn with_repeats(
+        tree: impl Into<Arc<CallTree>>,
+        repeats: RepeatDetection,
+    ) -> Program {
         Program {
             tree: tree.into(),
             repeats,
@@ -142,6 +145,7 @@ impl Program {
     }
 
     /// What was measured, and how much data is missing from the recording.
+    #[doc(hidden)]
     pub fn evidence(&self) -> &Evidence {
         self.evidence.get_or_init(|| Evidence::of(self))
     }

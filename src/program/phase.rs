@@ -49,6 +49,7 @@ impl Phase {
     }
 
     /// Finds the phase that has a given label.
+    #[doc(hidden)]
     pub fn from_label(label: &str) -> Option<Phase> {
         Phase::ALL.into_iter().find(|phase| phase.label() == label)
     }

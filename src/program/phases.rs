@@ -26,6 +26,7 @@ pub struct Phases {
 
 impl Phases {
     /// Finds the phase of each call.
+    #[doc(hidden)]
     pub fn of(tree: &CallTree) -> Phases {
         Phases::annotated(tree, &annotations(tree.trace()))
     }
@@ -51,6 +52,7 @@ impl Phases {
     }
 
     /// The phase of a call. For a GPU event, the phase in which the event was launched.
+    #[doc(hidden)]
     pub fn phase(&self, call: CallId) -> Phase {
         self.of_calls[call.index()]
     }

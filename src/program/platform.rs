@@ -8,6 +8,7 @@ use serde::Serialize;
 /// The vendor of a trace's GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[doc(hidden)]
 pub enum Vendor {
     /// CUDA.
     Nvidia,
@@ -53,6 +54,7 @@ pub struct Platform {
 impl Platform {
     /// Determines the platform from versions, device names, warp sizes, launch calls and kernel
     /// names.
+    #[doc(hidden)]
     pub fn of(trace: &Trace) -> Platform {
         let mut found = Votes::default();
         let names = Names::of(trace);

@@ -25,6 +25,7 @@ use std::collections::BTreeMap;
 
 /// Whether repeated calls are used as steps in a trace without recorded steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub enum RepeatDetection {
     /// Repeated calls are used as steps.
     #[default]

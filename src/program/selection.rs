@@ -24,6 +24,7 @@ pub struct StepRange {
 
 impl StepRange {
     /// Whether a step is in the range of positions.
+    #[doc(hidden)]
     pub fn contains(self, step: StepId) -> bool {
         step.0 >= self.from && self.until.is_none_or(|until| step.0 < until)
     }
@@ -78,6 +79,7 @@ pub struct Selection {
 
 impl Selection {
     /// Whether the selection contains everything.
+    #[doc(hidden)]
     pub fn is_all(&self) -> bool {
         *self == Selection::default()
     }
@@ -87,6 +89,7 @@ impl Selection {
     ///
     /// # Errors
     /// Fails if nothing in the trace is selected.
+    #[doc(hidden)]
     pub fn cut(&self, tree: &CallTree) -> Result<Trace> {
         let (phases, steps) = (Phases::of(tree), Steps::of(tree));
         let chosen = |call: CallId| {

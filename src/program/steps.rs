@@ -24,6 +24,7 @@ pub struct StepId(pub u32);
 
 impl StepId {
     /// Position of the step among the steps of its trace.
+    #[doc(hidden)]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -31,6 +32,7 @@ impl StepId {
 
 /// Why a span of time counts as a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum StepOrigin {
     /// A `ProfilerStep#N` annotation.
     Recorded,
@@ -42,6 +44,7 @@ pub enum StepOrigin {
 
 /// A step of one trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct StepSpan {
     /// The event of the step's annotation, or of the repeated call.
     pub event: EventId,
@@ -79,7 +82,7 @@ impl Steps {
 
     /// Same as [`Steps::of`]; `detection` decides whether repeated calls are used if no steps are
     /// recorded.
-    pub fn with_repeats(tree: &CallTree, detection: RepeatDetection) -> Steps {
+    pub(crate) fn with_repeats(tree: &CallTree, detection: RepeatDetection) -> Steps {
         Steps::annotated(tree, &annotations(tree.trace()), detection)
     }
 
@@ -108,11 +111,13 @@ impl Steps {
     }
 
     /// All steps of the trace, sorted by start.
+    #[doc(hidden)]
     pub fn spans(&self) -> &[StepSpan] {
         &self.spans
     }
 
     /// The time span of a step.
+    #[doc(hidden)]
     pub fn span(&self, step: StepId) -> &StepSpan {
         &self.spans[step.index()]
     }
@@ -127,6 +132,7 @@ impl Steps {
     }
 
     /// The name of the call whose repeats are the steps; `None` if the steps were recorded.
+    #[doc(hidden)]
     pub fn repeated<'t>(&self, tree: &'t CallTree) -> Option<&'t str> {
         let first = self.spans.first().filter(|span| span.origin == StepOrigin::Repeat);
         first.map(|span| tree.trace().name(span.event))
@@ -138,6 +144,7 @@ impl Steps {
     }
 
     /// Whether the trace has no steps.
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
     }
@@ -150,6 +157,7 @@ impl Steps {
     }
 
     /// The calls made or launched in a step, as ascending ranges of preorder positions.
+    #[doc(hidden)]
     pub fn calls_of(&self, step: StepId) -> impl Iterator<Item = Range<usize>> {
         self.of_calls.with(Some(step))
     }

@@ -11,6 +11,7 @@ use crate::tree::holds_word;
 /// assert!(is_synchronisation("cudaStreamSynchronize") && is_synchronisation("hipMemcpyWithStream"));
 /// assert!(!is_synchronisation("cudaMemcpyAsync"));
 /// ```
+#[doc(hidden)]
 pub fn is_synchronisation(name: &str) -> bool {
     const BLOCKING_COPIES: [&str; 6] = [
         "cudaMemcpy",

@@ -56,11 +56,13 @@ impl ArrowTable {
     }
 
     /// Number of rows.
+    #[doc(hidden)]
     pub fn row_count(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
     /// Returns an `arrow_array::RecordBatchReader` that yields all batches in order.
+    #[doc(hidden)]
     pub fn reader(&self) -> ArrowReader {
         ArrowReader { table: self.clone(), next: 0 }
     }
@@ -68,6 +70,7 @@ impl ArrowTable {
 
 /// Iterates over the batches of a table: an `arrow_array::RecordBatchReader`.
 #[derive(Debug)]
+#[doc(hidden)]
 pub struct ArrowReader {
     table: ArrowTable,
     next: usize,
@@ -108,6 +111,7 @@ impl RecordBatchReader for ArrowReader {
 /// ]);
 /// # Ok::<(), tracetree::Error>(())
 /// ```
+#[doc(hidden)]
 pub fn column_name(column: &ColumnInfo) -> String {
     let unit = match column.unit {
         "µs" => "us",

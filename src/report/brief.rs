@@ -25,6 +25,7 @@ const COMMAND: usize = 200;
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut most = usize::MAX;
     loop {

@@ -19,6 +19,7 @@ const IN_MEMORY: &str = "writing to memory cannot fail";
 
 /// Whether strings are written to a CSV file verbatim or are made safe for spreadsheets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub enum CsvTexts {
     /// Strings are written verbatim, as in the trace.
     AsTheyAre,
@@ -43,6 +44,7 @@ impl CsvTexts {
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     write_csv_with(table, CsvTexts::default(), out)
 }
@@ -51,6 +53,7 @@ pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io::Result<()> {
     let columns = table.columns();
     // In a table with a single column, an empty cell would produce an empty line.

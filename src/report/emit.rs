@@ -120,6 +120,7 @@ impl fmt::Display for TableFormat {
 /// Whether to overwrite files in the report folder that have the same names as report files but were not written by
 /// tracetree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub enum Existing {
     /// Files that tracetree did not write are kept, and writing the report fails.
     #[default]

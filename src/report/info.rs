@@ -8,6 +8,7 @@ use std::io::{self, Write};
 
 /// The description of a trace, the efficiency of the trace's ops, and the trace's memory use.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct DescribedTrace {
     /// The contents of the trace.
     #[serde(flatten)]
@@ -23,6 +24,7 @@ pub struct DescribedTrace {
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_info_json(traces: &[DescribedTrace], out: &mut dyn Write) -> io::Result<()> {
     super::json::write_json(&traces, out)
 }

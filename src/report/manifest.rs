@@ -112,6 +112,7 @@ pub(super) fn check_whole(folder: &Path) -> Result<()> {
 
 /// Whether a run that wrote a report into `folder` was interrupted before all files were in place,
 /// or is still moving files.
+#[doc(hidden)]
 pub fn was_interrupted(folder: &Path) -> bool {
     Manifest::read(folder).is_some_and(|manifest| manifest.state == State::Writing)
 }

@@ -213,11 +213,13 @@ impl Report {
     }
 
     /// The narrative of the comparison, computed once.
+    #[doc(hidden)]
     pub fn narrative(&self) -> &Narrative {
         self.shared.narrative()
     }
 
     /// The largest time differences by name and lowest common node, largest first; computed once.
+    #[doc(hidden)]
     pub fn largest_differences(&self) -> &[LargeDifference] {
         self.shared.largest()
     }
@@ -266,6 +268,7 @@ impl ReportOptions {
     /// # Errors
     /// Fails if `folder` is a file, or if the report would replace a file that tracetree did not write
     /// (unless [`ReportOptions::existing`] allows that).
+    #[doc(hidden)]
     pub fn check_target(&self, folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
         if crate::storage::is_remote(folder) {
@@ -280,6 +283,7 @@ impl ReportOptions {
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     text::merged_tree::write(analysis, usize::MAX, out)
 }
@@ -288,6 +292,7 @@ pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_markdown(analysis: &Arc<Analysis>, top: usize, out: &mut dyn Write) -> io::Result<()> {
     markdown::write(&Shared::new(analysis.clone()), top, out)
 }

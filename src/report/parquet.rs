@@ -26,6 +26,7 @@ const ROWS: usize = 1 << 13;
 
 /// The origin of a table, as key-value metadata of its file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub struct Origin(BTreeMap<String, String>);
 
 impl Origin {
@@ -63,6 +64,7 @@ impl Origin {
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_parquet(table: &Table, origin: &Origin, out: &mut dyn Write) -> io::Result<()> {
     let table = ArrowTable::new(table);
     let reader = table.reader();
@@ -84,6 +86,7 @@ pub fn write_parquet(table: &Table, origin: &Origin, out: &mut dyn Write) -> io:
 
 /// A Parquet file that tracetree wrote, loaded completely.
 #[derive(Debug, Clone, Default)]
+#[doc(hidden)]
 pub struct ParquetFile {
     /// Number of rows.
     pub rows: usize,
@@ -94,6 +97,7 @@ pub struct ParquetFile {
 /// The values of a column, one per row; `None` for null.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub enum ParquetColumn {
     /// Distinct strings, and the index of each row's string.
     Texts(Vec<Arc<str>>, Vec<Option<u32>>),
@@ -122,12 +126,6 @@ impl ParquetColumn {
     pub fn number(&self, row: usize) -> Option<f64> {
         let ParquetColumn::Number(rows) = self else { return None };
         rows.get(row).copied().flatten()
-    }
-
-    /// Whether the flag in the given row is set.
-    pub fn flag(&self, row: usize) -> bool {
-        let ParquetColumn::Flag(rows) = self else { return false };
-        rows.get(row).copied().flatten().unwrap_or(false)
     }
 }
 

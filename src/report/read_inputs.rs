@@ -11,6 +11,7 @@ const FILE: &str = "summary.json";
 ///
 /// # Errors
 /// Fails if the folder has no `summary.json`, is not a complete report, or does not contain the paths of the traces.
+#[doc(hidden)]
 pub fn read_inputs(folder: &Path) -> Result<PerSide<PathBuf>> {
     let path = folder.join(FILE);
     if folder.is_dir() && !path.exists() {

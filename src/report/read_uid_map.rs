@@ -13,6 +13,7 @@ const FILE: &str = "uid_map.csv";
 ///
 /// # Errors
 /// Fails if the folder has no `uid_map.csv` or is not a complete report, or if a line is malformed.
+#[doc(hidden)]
 pub fn read_uid_map(folder: &Path) -> Result<Vec<UidPair>> {
     let path = folder.join(FILE);
     if folder.is_file() {

@@ -20,6 +20,7 @@ const MOST_FILES: usize = 100;
 /// unfinished.remove();
 /// ```
 #[derive(Debug, Clone, Default)]
+#[doc(hidden)]
 pub struct Unfinished(Arc<Mutex<Vec<PathBuf>>>);
 
 /// Any two lists compare equal, because the list is not an option and must not make two sets of options differ.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 /// The moment at which live memory is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum Moment {
     /// The moment at which each side reaches its peak.
     Peak,
@@ -36,6 +37,7 @@ impl Moment {
 
 /// A comparison of two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct SnapshotDiff {
     /// The snapshot on each side.
     pub sides: PerSide<Snapshot>,
@@ -43,6 +45,7 @@ pub struct SnapshotDiff {
 
 /// The live memory of one stack on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct StackRow {
     /// The device.
     pub device: i64,

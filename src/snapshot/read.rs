@@ -29,6 +29,7 @@ pub struct Snapshot {
 
 /// The memory of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub struct DeviceSnapshot {
     /// Bytes that the allocator has reserved at the end.
     pub reserved: i64,
@@ -45,10 +46,12 @@ pub struct DeviceSnapshot {
 }
 
 /// Live memory by stack. A stack lists the frames, outermost first, in the form `file.py: function`.
+#[doc(hidden)]
 pub type LiveStacks = BTreeMap<Arc<[String]>, StackFigures>;
 
 /// The live memory of one stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub struct StackFigures {
     /// Requested bytes.
     pub bytes: i64,
@@ -69,6 +72,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// Fails if the file cannot be read, is not a memory snapshot, or contains anything but plain values.
+    #[doc(hidden)]
     pub fn open(path: impl AsRef<Path>) -> Result<Snapshot> {
         let path = path.as_ref();
         let (_, bytes) = unpack(storage::open(path)?, MOST);
@@ -85,6 +89,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// Fails if the bytes are not a memory snapshot or contain anything but plain values.
+    #[doc(hidden)]
     pub fn parse(bytes: &[u8], path: impl AsRef<Path>) -> Result<Snapshot> {
         let path = path.as_ref();
         let malformed = |message: &str| {

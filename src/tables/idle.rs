@@ -43,7 +43,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .whole(
             "step",
             "position of the step that contains the owner, from 0 (the baseline's step if there is one)",
-            |a, r| r.step.map(|step| a.told_step(step)).into(),
+            |a, r| r.step.map(|step| a.displayed_step(step)).into(),
         )
         .text("nn_module", "innermost `nn.Module` around the owner", |analysis, r| {
             r.owner.map_or("", |owner| analysis.module_of_node(owner)).into()

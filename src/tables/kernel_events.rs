@@ -180,7 +180,7 @@ fn moments() -> Columns<Analysis, Event> {
         .whole(
             "step",
             "position of the step that launched the event, from 0; empty outside steps",
-            |a, e| a.steps(e.side).step(e.call).map(|step| a.told_step(step)).into(),
+            |a, e| a.steps(e.side).step(e.call).map(|step| a.displayed_step(step)).into(),
         )
         .word("phase", "phase in which the event was launched", |a, e| {
             a.phases(e.side).phase(e.call).label().into()

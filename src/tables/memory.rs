@@ -90,7 +90,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 
 pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let step = |a: &Analysis, r: &MemoryTimelineRow, side: Side| {
-        Some(a.told_step(r.step.as_ref()?[side]?))
+        Some(a.displayed_step(r.step.as_ref()?[side]?))
     };
     Columns::default()
         .text("device", "as in `memory.csv`", |_: &Analysis, r: &MemoryTimelineRow| {

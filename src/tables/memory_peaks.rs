@@ -28,7 +28,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "step",
             "`(whole recording)`, or the position of the step whose peak the row describes, from 0",
             |a, part| {
-                let step = part.set.step.map(|step| a.told_step(step.baseline));
+                let step = part.set.step.map(|step| a.displayed_step(step.baseline));
                 step.map_or("(whole recording)".to_owned(), |step| step.to_string()).into()
             },
         )

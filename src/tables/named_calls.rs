@@ -17,6 +17,7 @@ pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
 }
 
 /// The rows of the table `ops` whose op only one side calls.
+#[doc(hidden)]
 pub fn ops_only_on(side: Side, analysis: &Arc<Analysis>) -> Table {
     let rows: RowsFn<Analysis, NamedCalls> = match side {
         Side::Baseline => |analysis| Box::new(analysis.ops_only_on(Side::Baseline).into_iter()),

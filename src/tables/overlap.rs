@@ -10,8 +10,9 @@ use std::sync::Arc;
 const WHOLE: (ColumnType, &str) = (ColumnType::Whole, "");
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
-    let step =
-        |a: &Analysis, row: &OverlapRow, side: Side| Some(a.told_step(row.step.as_ref()?[side]?));
+    let step = |a: &Analysis, row: &OverlapRow, side: Side| {
+        Some(a.displayed_step(row.step.as_ref()?[side]?))
+    };
     Columns::default()
         .text(
             "step",

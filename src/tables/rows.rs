@@ -108,7 +108,7 @@ fn places() -> Rows {
             "step",
             "position of the step that launched the row's events, from 0, as in `steps.csv` (the baseline's step if \
              there is one); empty outside of steps",
-            |a, r| a.step_of(r.row(a)).map(|step| a.told_step(step)).into(),
+            |a, r| a.step_of(r.row(a)).map(|step| a.displayed_step(step)).into(),
         )
         .text(
             "nn_module",

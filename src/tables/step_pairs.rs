@@ -17,7 +17,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             WHOLE,
             "position of the step on each side, from 0; empty on a side without a counterpart",
             |a: &Analysis, r: &StepPairRow, side| {
-                r.steps[side].as_ref().map(|step| a.told_step(step.id)).into()
+                r.steps[side].as_ref().map(|step| a.displayed_step(step.id)).into()
             },
         )
         .sides("name_*", TEXT, "name of the step's annotation", |_, r, side| {

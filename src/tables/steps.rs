@@ -20,7 +20,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             |a: &Analysis, r: &StepRow| place(a, r.place).into(),
         )
         .sides("step_*", WHOLE, "position of the step on each side, from 0", |a, r, side| {
-            r.steps[side].as_ref().map(|step| a.told_step(step.id)).into()
+            r.steps[side].as_ref().map(|step| a.displayed_step(step.id)).into()
         })
         .sides("name_*", TEXT, "name of the step's annotation", |_, r, side| {
             r.steps[side].as_ref().map(|step| step.name.as_str()).into()
@@ -63,7 +63,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
 
 fn place(analysis: &Analysis, place: StepPlace) -> String {
     match place {
-        StepPlace::Step(step) => analysis.told_step(step).to_string(),
+        StepPlace::Step(step) => analysis.displayed_step(step).to_string(),
         StepPlace::Outside => "(outside steps)".to_owned(),
         StepPlace::NotCaptured => crate::tree::UNLINKED.to_owned(),
     }

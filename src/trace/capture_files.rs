@@ -16,6 +16,7 @@ const DETAILS: &str = "execution_details.json";
 
 /// A trace file that was recorded during one graph capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct CaptureFile {
     /// Path of the trace file.
     pub path: PathBuf,

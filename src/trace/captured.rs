@@ -53,28 +53,32 @@ const SEQUENCES: u32 = 40;
 
 impl Trace {
     /// The origin of a captured call; `None` for the trace's own events.
+    #[doc(hidden)]
     pub fn captured(&self, event: EventId) -> Option<&CapturedCall> {
         self.captured.get(event)
     }
 
     /// Whether the event is a captured call rather than one of the trace's own events.
+    #[doc(hidden)]
     pub fn is_captured(&self, event: EventId) -> bool {
         self.captured.first().is_some_and(|first| event >= first)
     }
 
     /// The trace's own events, in file order, without captured calls.
+    #[doc(hidden)]
     pub fn own_events(&self) -> impl ExactSizeIterator<Item = EventId> + use<> {
         let end = self.captured.first().map_or(self.uids.len() as u32, |first| first.0);
         (0..end).map(EventId)
     }
 
     /// The captured calls.
-    pub fn captured_calls(&self) -> &Sparse<CapturedCall> {
+    pub(crate) fn captured_calls(&self) -> &Sparse<CapturedCall> {
         &self.captured
     }
 
     /// For each graph launch with captured calls, in ascending order: the uid that the first event
     /// of the capture file would have, and the uid of the launch.
+    #[doc(hidden)]
     pub fn captured_ranges(&self) -> Vec<(Uid, Uid)> {
         let range = |(event, call): (EventId, &CapturedCall)| {
             (Uid(self.uid(event).0 - call.uid.0), call.launch)
@@ -85,16 +89,13 @@ impl Trace {
     }
 
     /// For each GPU event of a replayed graph, the uid of the captured call that launches it.
+    #[doc(hidden)]
     pub fn captured_launches(&self) -> &Sparse<Uid> {
         &self.captured_launches
     }
 
-    /// The files that contain the captured calls.
-    pub fn capture_sources(&self) -> &[String] {
-        &self.capture_sources
-    }
-
     /// The file that contains an event. For a captured call, this is the capture file.
+    #[doc(hidden)]
     pub fn source_of(&self, event: EventId) -> &str {
         match self.captured(event) {
             Some(call) => &self.capture_sources[call.source as usize],
@@ -105,6 +106,7 @@ impl Trace {
     /// The label of an event in reports: its position in `traceEvents`. For a captured call, this
     /// is the position of its graph launch and, after a colon, the call's position in the capture's
     /// `traceEvents`.
+    #[doc(hidden)]
     pub fn uid_label(&self, event: EventId) -> String {
         match self.captured(event) {
             Some(call) => format!("{}:{}", call.launch.0, call.uid.0),
@@ -114,6 +116,7 @@ impl Trace {
 
     /// The captured call that is below the graph launch `launch` and at position `uid` in the
     /// capture's `traceEvents`.
+    #[doc(hidden)]
     pub fn captured_at(&self, launch: Uid, uid: Uid) -> Option<EventId> {
         let wanted = |call: &CapturedCall| call.launch == launch && call.uid == uid;
         self.captured.iter().find_map(|(event, call)| wanted(call).then_some(event))

@@ -4,6 +4,7 @@ use super::ids::Uid;
 
 /// How the existence of a captured call is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum CapturedAs {
     /// The call was recorded while the graph was captured.
     Call,
@@ -14,6 +15,7 @@ pub enum CapturedAs {
 
 /// The origin of a captured call and its position below its graph launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct CapturedCall {
     /// Whether the call was recorded during the capture, or is known only because kernels in the
     /// replay name it.

@@ -29,12 +29,14 @@ pub(crate) const CUT_MODULE: &str = " (cut)";
 impl Category {
     /// Whether an event of this category is GPU work whose time is measured: a kernel, memcpy or
     /// memset.
+    #[doc(hidden)]
     pub fn is_gpu(self) -> bool {
         matches!(self, Category::Kernel | Category::Memcpy | Category::Memset)
     }
 
     /// Whether an event of this category is a call on a host thread, and therefore part of the call
     /// tree.
+    #[doc(hidden)]
     pub fn is_host_call(self) -> bool {
         matches!(self, Category::CpuOp | Category::PythonFunction | Category::Runtime)
     }

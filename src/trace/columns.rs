@@ -73,6 +73,7 @@ impl Arguments {
 
 /// The key that links a forward op with its backward ops: `(Fwd thread id, Sequence number)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub struct Sequence {
     /// `Sequence number`.
     pub number: i64,
@@ -92,6 +93,7 @@ pub struct Stream {
 /// The launch dimensions of a kernel. Each dimension list has the same JSON form as in the trace
 /// and is empty if not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[doc(hidden)]
 pub struct Grid {
     /// `grid`. For some launch APIs, ROCm counts threads instead of blocks.
     pub grid: TextId,
@@ -101,6 +103,7 @@ pub struct Grid {
 
 /// The amounts of data that a rank contributed to a collective and received from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Message {
     /// `In msg nelems`: number of input elements.
     pub sent: u64,
@@ -114,6 +117,7 @@ pub struct Message {
 
 /// A point of a flow arrow (`s` start, `t` step, `f` finish).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct FlowPoint {
     /// Position in `traceEvents`.
     pub uid: Uid,
@@ -131,6 +135,7 @@ pub struct FlowPoint {
 
 /// Whether a point starts a flow arrow, or continues or finishes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum FlowEnd {
     /// `ph: s`.
     Start,
@@ -210,18 +215,8 @@ impl Trace {
 
     /// Time spans in which a device ran GPU events that [`Trace::select`] dropped: disjoint, sorted
     /// by start.
-    pub fn unselected(&self) -> &[(Nanos, Nanos)] {
+    pub(crate) fn unselected(&self) -> &[(Nanos, Nanos)] {
         &self.unselected
-    }
-
-    /// The kept event at `index`; `None` if `index` is out of range.
-    pub fn event_id(&self, index: usize) -> Option<EventId> {
-        (index < self.len()).then_some(EventId(index as u32))
-    }
-
-    /// The thread at `index` of [`Trace::threads`]; `None` if `index` is out of range.
-    pub fn thread_id(&self, index: usize) -> Option<ThreadId> {
-        (index < self.threads.len()).then_some(ThreadId(index as u32))
     }
 
     /// All kept events, in file order.
@@ -251,12 +246,14 @@ impl Trace {
     }
 
     /// Interned name of the event.
+    #[doc(hidden)]
     pub fn name_id(&self, event: EventId) -> TextId {
         self.names[event.index()]
     }
 
     /// Thread of the event. For a GPU event, the thread is (device, stream).
     #[inline]
+    #[doc(hidden)]
     pub fn thread_of(&self, event: EventId) -> ThreadId {
         self.event_threads.get(event.index())
     }
@@ -280,6 +277,7 @@ impl Trace {
     }
 
     /// Arguments of an op, if argument shapes were recorded.
+    #[doc(hidden)]
     pub fn arguments_id(&self, event: EventId) -> Option<ArgumentsId> {
         match self.event_arguments[event.index()] {
             u32::MAX => None,
@@ -288,27 +286,31 @@ impl Trace {
     }
 
     /// An argument record.
+    #[doc(hidden)]
     pub fn arguments(&self, id: ArgumentsId) -> &Arguments {
         &self.arguments[id.index()]
     }
 
     /// All distinct argument records of the trace, by id.
+    #[doc(hidden)]
     pub fn all_arguments(&self) -> &[Arguments] {
         &self.arguments
     }
 
     /// `args.correlation` of runtime calls and GPU events; the values 0 and -1 link nothing.
+    #[doc(hidden)]
     pub fn correlations(&self) -> &Sparse<i64> {
         &self.correlations
     }
 
     /// `args.External id` of ops and GPU events.
+    #[doc(hidden)]
     pub fn external_ids(&self) -> &Sparse<i64> {
         &self.external_ids
     }
 
     /// The key that links an op with its forward or backward ops.
-    pub fn sequences(&self) -> &Sparse<Sequence> {
+    pub(crate) fn sequences(&self) -> &Sparse<Sequence> {
         &self.sequences
     }
 
@@ -318,11 +320,13 @@ impl Trace {
     }
 
     /// `args.bytes` of copies and memsets.
+    #[doc(hidden)]
     pub fn gpu_bytes(&self) -> &Sparse<u64> {
         &self.gpu_bytes
     }
 
     /// `args.graph node id` of a GPU event, if CUDA reports it.
+    #[doc(hidden)]
     pub fn graph_nodes(&self) -> &Sparse<u64> {
         &self.graph_nodes
     }
@@ -340,44 +344,50 @@ impl Trace {
 
     /// `args.kernel` of a runtime call: the name of the kernel that the call launches, if ROCm
     /// reports it.
-    pub fn launched_kernels(&self) -> &Sparse<TextId> {
+    pub(crate) fn launched_kernels(&self) -> &Sparse<TextId> {
         &self.launched_kernels
     }
 
     /// `args.grid` and `args.block` of a kernel, or of the runtime call that launches it.
+    #[doc(hidden)]
     pub fn grids(&self) -> &Sparse<Grid> {
         &self.grids
     }
 
     /// `args.Process Group Name` of a communication kernel, or of the op that launched it.
+    #[doc(hidden)]
     pub fn process_groups(&self) -> &Sparse<TextId> {
         &self.process_groups
     }
 
     /// `args.Seq` of a communication kernel, or of the op that launched it: the number of the
     /// collective in its process group.
+    #[doc(hidden)]
     pub fn collective_sequences(&self) -> &Sparse<i64> {
         &self.collective_sequences
     }
 
     /// `args.Collective name` of communication kernels.
+    #[doc(hidden)]
     pub fn collectives(&self) -> &Sparse<TextId> {
         &self.collectives
     }
 
     /// Message sizes of a communication kernel, if the communication library recorded them.
+    #[doc(hidden)]
     pub fn messages(&self) -> &Sparse<Message> {
         &self.messages
     }
 
     /// `Call stack` of an op in a trace from 2021 or 2022.
-    pub fn call_stacks(&self) -> &Sparse<TextId> {
+    pub(crate) fn call_stacks(&self) -> &Sparse<TextId> {
         &self.call_stacks
     }
 
     /// The recorded durations of events whose duration counts as 0 because it is impossible:
     /// negative, absurdly long, or extending over later events on the same stream (note
     /// `CLOCK_ANOMALY`).
+    #[doc(hidden)]
     pub fn recorded_durations(&self) -> &Sparse<Nanos> {
         &self.recorded_durations
     }
@@ -385,6 +395,7 @@ impl Trace {
     /// Points of flow arrows in file order; empty with [`ReadOptions::without_flows`].
     ///
     /// [`ReadOptions::without_flows`]: super::ReadOptions::without_flows
+    #[doc(hidden)]
     pub fn flows(&self) -> &[FlowPoint] {
         &self.flows
     }
@@ -407,6 +418,7 @@ impl Trace {
     }
 
     /// All threads of the trace, by id.
+    #[doc(hidden)]
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
@@ -428,11 +440,13 @@ impl Trace {
 
     /// Counts of events and bytes in the file that were lost or repaired, and of events whose times
     /// are impossible.
+    #[doc(hidden)]
     pub fn losses(&self) -> Losses {
         self.losses
     }
 
     /// Number of elements in `traceEvents`, of all kinds.
+    #[doc(hidden)]
     pub fn total_events(&self) -> u64 {
         self.total_events
     }
@@ -444,12 +458,14 @@ impl Trace {
     }
 
     /// Size of the JSON text after decompression, in bytes.
+    #[doc(hidden)]
     pub fn unpacked_bytes(&self) -> u64 {
         self.unpacked_bytes
     }
 
     /// XXH3 hash (128 bits) of the file as stored, compressed or not. Files with identical bytes
     /// have identical hashes.
+    #[doc(hidden)]
     pub fn content_hash(&self) -> u128 {
         self.content_hash
     }

@@ -25,6 +25,7 @@ pub struct Device {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
+#[doc(hidden)]
 pub enum Recorder {
     /// PyTorch's profiler, or a different profiler that writes the same JSON format.
     #[default]
@@ -53,6 +54,7 @@ impl Recorder {
 
 /// The fields of `distributedInfo` that comparisons need.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[doc(hidden)]
 pub struct Distributed {
     /// `nccl`, `gloo`, …
     pub backend: String,

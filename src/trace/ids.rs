@@ -12,6 +12,7 @@ pub struct EventId(pub(crate) u32);
 
 impl EventId {
     /// Position of the event among the kept events of its trace.
+    #[doc(hidden)]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -24,6 +25,7 @@ pub struct ThreadId(pub(crate) u32);
 
 impl ThreadId {
     /// Position in [`Trace::threads`](crate::Trace::threads).
+    #[doc(hidden)]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -31,6 +33,7 @@ impl ThreadId {
 
 /// Id of a distinct argument record in one trace. Ids are consecutive numbers from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub struct ArgumentsId(pub(crate) u32);
 
 impl ArgumentsId {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// counts are for code that must react to losses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
+#[doc(hidden)]
 pub struct Losses {
     /// Number of elements in `traceEvents` that could not be read or are not events (`null`, `{}`).
     /// A single empty element is not counted.

@@ -6,6 +6,7 @@ use super::time::Nanos;
 /// The memory that an allocator manages, identified by `Device Type` and `Device Id` in the trace;
 /// `None` if not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[doc(hidden)]
 pub struct MemoryDevice {
     /// `Device Type`: 0 is the CPU, 1 is CUDA, 6 is HIP.
     pub kind: Option<i64>,
@@ -22,6 +23,7 @@ impl MemoryDevice {
 
 /// An allocation or a free, recorded as an instant event `[memory]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct MemoryEvent {
     /// Position in `traceEvents`.
     pub uid: Uid,

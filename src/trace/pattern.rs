@@ -26,12 +26,13 @@ impl Pattern {
 
     /// Replaces each match in `name` by `with`, in which `$1`, `${1}` and `${word}` refer to
     /// capture groups.
+    #[doc(hidden)]
     pub fn replace<'n>(&self, name: &'n str, with: &str) -> Cow<'n, str> {
         self.0.replace_all(name, with)
     }
 
     /// The first capture group that `with` refers to but the pattern does not have.
-    pub fn unknown_group(&self, with: &str) -> Option<String> {
+    pub(crate) fn unknown_group(&self, with: &str) -> Option<String> {
         let known = |group: &&str| {
             self.0
                 .capture_names()

@@ -16,6 +16,7 @@ impl Trace {
     /// later. Memory events are also kept, because all earlier events determine which blocks are
     /// live.
     #[must_use]
+    #[doc(hidden)]
     pub fn select(&self, keep: impl Fn(EventId) -> bool) -> Trace {
         let (kept, gone): (Vec<EventId>, Vec<EventId>) =
             self.events().partition(|&event| keep(event));

@@ -4,6 +4,7 @@
 use super::Nanos;
 
 /// Total length of the union of half-open spans (start, end).
+#[doc(hidden)]
 pub fn busy_time(mut spans: Vec<(Nanos, Nanos)>) -> Nanos {
     spans.sort_unstable();
     newly_busy(&spans).into_iter().sum()

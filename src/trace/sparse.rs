@@ -5,6 +5,7 @@ use super::ids::EventId;
 /// A column in which only a few events have a value. Entries of the column are sorted by event and
 /// looked up by binary search.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Sparse<T> {
     events: Vec<EventId>,
     values: Vec<T>,

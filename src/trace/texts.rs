@@ -16,6 +16,7 @@ impl TextId {
     pub const EMPTY: TextId = TextId(0);
 
     /// Index among the strings of the trace, for tables that are indexed by string.
+    #[doc(hidden)]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -23,6 +24,7 @@ impl TextId {
 
 /// The strings of one trace, each stored once in one buffer.
 #[derive(Debug, Clone)]
+#[doc(hidden)]
 pub struct Texts {
     buffer: String,
     ends: Vec<u32>,
@@ -37,7 +39,7 @@ impl Default for Texts {
 
 impl Texts {
     /// Returns the id of `text` and stores the string if it is new.
-    pub fn intern(&mut self, text: &str) -> TextId {
+    pub(crate) fn intern(&mut self, text: &str) -> TextId {
         if text.is_empty() {
             return TextId::EMPTY;
         }

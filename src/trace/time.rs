@@ -49,6 +49,7 @@ impl PerSide<Nanos> {
     }
 
     /// The ratio of two times, candidate / baseline; `None` unless both are positive.
+    #[doc(hidden)]
     pub fn ratio(self) -> Option<f64> {
         (self.baseline > Nanos::ZERO && self.candidate > Nanos::ZERO)
             .then(|| self.candidate.0 as f64 / self.baseline.0 as f64)

@@ -18,6 +18,7 @@ const MOST_FORWARD_THREADS: usize = 32;
 
 impl CallTree {
     /// Pairs of a forward op and an outermost backward op, sorted by backward op.
+    #[doc(hidden)]
     pub fn backward_links(&self) -> &[(CallId, CallId)] {
         self.backward.get_or_init(|| self.find_backward_links())
     }

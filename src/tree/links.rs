@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 /// The kind of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum LinkKind {
     /// A link from a runtime call to a GPU event that the call launched.
     Launch,
@@ -32,6 +33,7 @@ impl LinkKind {
 
 /// Directed links between the calls of one tree.
 #[derive(Debug, Clone)]
+#[doc(hidden)]
 pub struct LinkGraph {
     graph: DiGraphMap<u32, LinkKind>,
 }
@@ -39,6 +41,7 @@ pub struct LinkGraph {
 impl CallTree {
     /// Returns the links of the tree: launches, links from forward to backward ops, and flow
     /// arrows.
+    #[doc(hidden)]
     pub fn links(&self) -> LinkGraph {
         let mut graph = DiGraphMap::new();
         for (from, to) in flow_links(self) {

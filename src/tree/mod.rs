@@ -52,6 +52,7 @@ pub struct CallId(pub u32);
 
 impl CallId {
     /// Position in preorder.
+    #[doc(hidden)]
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -251,6 +252,7 @@ impl CallTree {
     }
 
     /// The call at a position in preorder; `None` if the position is out of range.
+    #[doc(hidden)]
     pub fn call_id(&self, index: usize) -> Option<CallId> {
         (index < self.len()).then_some(CallId(index as u32))
     }
@@ -262,6 +264,7 @@ impl CallTree {
 
     /// The root calls: host threads in order of first appearance, then the root of the unlinked GPU
     /// events, if any.
+    #[doc(hidden)]
     pub fn roots(&self) -> impl Iterator<Item = CallId> + '_ {
         self.siblings(0, self.ends.len() as u32)
     }
@@ -283,6 +286,7 @@ impl CallTree {
     }
 
     /// A call and all calls below it, in preorder.
+    #[doc(hidden)]
     pub fn subtree(&self, call: CallId) -> impl DoubleEndedIterator<Item = CallId> + use<> {
         (call.0..self.ends[call.index()]).map(CallId)
     }
@@ -313,6 +317,7 @@ impl CallTree {
 
     /// Whether `call` is in the subtree of `above`. A call is in its own subtree.
     #[inline]
+    #[doc(hidden)]
     pub fn is_below(&self, call: CallId, above: CallId) -> bool {
         (above.0..self.ends[above.index()]).contains(&call.0)
     }
@@ -385,6 +390,7 @@ impl CallTree {
     /// Self time of a host call: its duration minus the durations of the host calls directly below
     /// it. Calls that were nested too deeply (note `TOO_DEEP`) have zero self time, because their
     /// time is attributed to the call above them.
+    #[doc(hidden)]
     pub fn self_time(&self, call: CallId) -> Nanos {
         if let Some(time) = self.crowded_self_time(call) {
             return time;
@@ -406,27 +412,28 @@ impl CallTree {
 
     /// Whether a captured call was recorded during the capture, or is known only because kernels in
     /// the replay name it. Returns `None` for a call that ran.
-    pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
+    pub(crate) fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
         Some(self.trace.captured(self.event(call)?)?.known)
     }
 
     /// Whether the captured calls below a graph launch were recorded during the capture, or are
     /// known only because kernels in the replay name them. Returns `None` if there are no captured
     /// calls.
-    pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
+    pub(crate) fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
         let has_only_events = self.size(launch) == self.gpu_events(launch) + 1;
         (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
     }
 
     /// Whether the call launches a captured graph whose calls are unknown, apart from program parts
     /// that the kernels name.
-    pub fn is_bare_replay(&self, call: CallId) -> bool {
+    pub(crate) fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
     }
 
     /// Whether the call launches a captured graph: a runtime call with GPU work and a name such as
     /// `cudaGraphLaunch`.
     #[inline]
+    #[doc(hidden)]
     pub fn is_graph_launch(&self, call: CallId) -> bool {
         self.kind(call) == CallKind::Runtime
             && self.is_gpu_path(call)
@@ -434,6 +441,7 @@ impl CallTree {
     }
 
     /// The arguments of an op, if they were recorded.
+    #[doc(hidden)]
     pub fn arguments(&self, call: CallId) -> Option<&Arguments> {
         let id = self.trace.arguments_id(self.event(call)?)?;
         Some(self.trace.arguments(id))
@@ -458,12 +466,14 @@ impl CallTree {
     }
 
     /// The call that launched a GPU event; `None` if the launch is not in the trace.
+    #[doc(hidden)]
     pub fn launch(&self, gpu_event: CallId) -> Option<CallId> {
         self.parent(gpu_event).filter(|&above| self.kind(above) != CallKind::Unlinked)
     }
 
     /// The call that launched a GPU event when the event ran. For a GPU event below a captured
     /// launch, this is the graph launch above it. Returns `None` if the launch is not in the trace.
+    #[doc(hidden)]
     pub fn running_launch(&self, gpu_event: CallId) -> Option<CallId> {
         let launch = self.launch(gpu_event)?;
         let ran = |call: &CallId| !self.is_captured(*call);
@@ -471,6 +481,7 @@ impl CallTree {
     }
 
     /// The `nn.Module` calls that contain a call, including the call itself, outermost first.
+    #[doc(hidden)]
     pub fn module_stack(&self, call: CallId) -> Vec<CallId> {
         let next = |&module: &CallId| self.module(self.parent(module)?);
         let mut stack: Vec<CallId> = std::iter::successors(self.module(call), next).collect();
@@ -486,6 +497,7 @@ impl CallTree {
 
     /// Whether the call is an `nn.Module` frame.
     #[inline]
+    #[doc(hidden)]
     pub fn is_module(&self, call: CallId) -> bool {
         self.module(call) == Some(call)
     }

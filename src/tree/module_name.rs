@@ -30,7 +30,7 @@ impl<'n> ModuleName<'n> {
     }
 
     /// Parses the name of a module instance, which lacks the prefix of a module call's name.
-    pub fn of_instance(instance: &'n str) -> ModuleName<'n> {
+    pub(crate) fn of_instance(instance: &'n str) -> ModuleName<'n> {
         let is_number =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         match instance.rsplit_once('_') {
@@ -42,12 +42,14 @@ impl<'n> ModuleName<'n> {
     }
 
     /// The class of a module; for a call that is not a module, the unchanged call name.
+    #[doc(hidden)]
     pub fn class_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.class)
     }
 
     /// The instance name of a module, as users know it; for a call that is not a module, the
     /// unchanged call name.
+    #[doc(hidden)]
     pub fn instance_or_name(name: &'n str) -> &'n str {
         ModuleName::of(name).map_or(name, |module| module.instance)
     }

@@ -62,6 +62,7 @@ impl Account {
     }
 
     /// Ratio of the measured times, candidate / baseline; `None` unless both times are positive.
+    #[doc(hidden)]
     pub fn ratio(&self) -> Option<f64> {
         self.totals.map(|totals| totals.time).ratio()
     }

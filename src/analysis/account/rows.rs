@@ -69,6 +69,7 @@ impl Row {
     }
 
     /// Ratio of the times, candidate / baseline; `None` if either time is zero.
+    #[doc(hidden)]
     pub fn ratio(&self) -> Option<f64> {
         self.time.ratio()
     }

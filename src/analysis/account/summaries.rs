@@ -14,6 +14,7 @@ use std::hash::Hash;
 
 /// Attribution rows that share a name, or a name and arguments.
 #[derive(Debug, Clone, PartialEq)]
+#[doc(hidden)]
 pub struct RowGroup {
     /// The name that the grouped rows share.
     pub name: String,
@@ -65,6 +66,7 @@ impl Analysis {
     }
 
     /// Rows grouped by name and by the arguments on both sides, in the same order as [`Analysis::by_name`].
+    #[doc(hidden)]
     pub fn by_unique_args(&self) -> Vec<RowGroup> {
         self.grouped_rows(|row| PerSide::from_fn(|side| self.arguments_of(row, side)))
     }

@@ -46,17 +46,20 @@ impl Tally {
     }
 
     /// Ratio of the total times, candidate / baseline; `None` if either time is zero.
+    #[doc(hidden)]
     pub fn ratio(&self) -> Option<f64> {
         self.totals().ratio()
     }
 
     /// Mean time of the events in µs; `None` if there are no events.
+    #[doc(hidden)]
     pub fn mean_us(&self, side: Side) -> Option<f64> {
         let count = self.count(side);
         (count > 0).then(|| self.total(side).as_micros() / count as f64)
     }
 
     /// Ratio of the mean times, candidate / baseline; `None` if either mean is undefined or zero.
+    #[doc(hidden)]
     pub fn mean_ratio(&self) -> Option<f64> {
         let mean = |side| self.mean_us(side).filter(|&mean| mean > 0.0);
         Some(mean(Side::Candidate)? / mean(Side::Baseline)?)
@@ -74,6 +77,7 @@ impl Tally {
 
     /// Median time of the events in µs. If the number of events is even, this is the mean of the two middle
     /// times.
+    #[doc(hidden)]
     pub fn median_us(&self, side: Side) -> Option<f64> {
         let times: Vec<f64> = self.times[side].iter().map(|time| time.as_micros()).collect();
         (!times.is_empty()).then(|| median(&times))

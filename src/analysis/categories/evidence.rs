@@ -57,6 +57,7 @@ impl CategoryTable {
 
 /// The category of every measured event in a single trace.
 #[derive(Debug, Clone)]
+#[doc(hidden)]
 pub struct TraceCategories<'c> {
     categories: &'c Categories,
     measure: Measure,

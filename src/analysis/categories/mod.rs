@@ -46,6 +46,7 @@ impl CategoryId {
 
 /// The evidence that determined a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum CategorySource {
     /// The category comes from the kind of the GPU event, or from the name that the GPU runtime or a
     /// communication library gave the event.
@@ -85,6 +86,7 @@ impl CategorySource {
 
 /// The category of an event, and the evidence that determined it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub struct EventCategory {
     /// The category.
     pub id: CategoryId,
@@ -111,6 +113,7 @@ impl Default for Categories {
 
 impl Categories {
     /// The built-in rules alone.
+    #[doc(hidden)]
     pub fn builtin() -> Categories {
         Categories { rules: None }
     }
@@ -119,6 +122,7 @@ impl Categories {
     ///
     /// # Errors
     /// The file cannot be read, is not valid TOML, or contains an invalid rule.
+    #[doc(hidden)]
     pub fn extended(path: impl AsRef<Path>) -> Result<Categories> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -131,6 +135,7 @@ impl Categories {
     ///
     /// # Errors
     /// The string is not valid TOML, or contains an invalid rule.
+    #[doc(hidden)]
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Categories> {
         let user = Rules::parse(text).map_err(|message| {
             Error::new(ErrorKind::Malformed, path, message).remedy(
@@ -193,6 +198,7 @@ impl super::Analysis {
     }
 
     /// Name of the category of a measured event.
+    #[doc(hidden)]
     pub fn category_name(&self, side: Side, call: CallId) -> &str {
         self.options.categories.name(self.category(side, call).id)
     }

@@ -1,4 +1,4 @@
-//! Explains the difference in [`Wall`](super::wall::Wall) time as a list of causes that add up to this difference.
+//! Explains the difference in [`Wall`] time as a list of causes that add up to this difference.
 //!
 //! ```text
 //! busy time of rows   ─ op, module class, shapes ─┐
@@ -93,6 +93,7 @@ impl Causes {
 
     /// The causes that a report shows first: at least three and at most seven of the largest causes, as many
     /// as are needed to cover nine tenths of all differences.
+    #[doc(hidden)]
     pub fn leading(&self) -> &[Cause] {
         let gross =
             |list: &[Cause]| -> i64 { list.iter().map(|cause| cause.difference.0.abs()).sum() };

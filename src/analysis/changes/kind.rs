@@ -123,11 +123,13 @@ impl ChangeKind {
     }
 
     /// Whether changes of this kind are read directly from the trace or inferred from kernel names.
+    #[doc(hidden)]
     pub fn certainty(self) -> Certainty {
         if self == ChangeKind::MathMode { Certainty::Likely } else { Certainty::Certain }
     }
 
     /// The usual cause of changes of this kind; empty if there is no usual cause.
+    #[doc(hidden)]
     pub fn usual(self) -> &'static str {
         match self {
             ChangeKind::Compilation => "torch.compile",

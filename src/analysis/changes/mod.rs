@@ -195,55 +195,59 @@ impl Changes {
     }
 
     /// Whether the compared windows contain an op or a GPU event.
-    pub fn has_work(&self) -> bool {
+    pub(crate) fn has_work(&self) -> bool {
         self.has_work
     }
 
     /// Whether both sides recorded the arguments of matched ops, so that the arguments could be compared.
+    #[doc(hidden)]
     pub fn has_arguments(&self) -> bool {
         self.has_arguments
     }
 
     /// Share of the ops in compared steps that have a counterpart or were replaced by a region; 1 if there
     /// are no ops.
-    pub fn matched_share(&self) -> f64 {
+    pub(crate) fn matched_share(&self) -> f64 {
         self.matched_share
     }
 
     /// Share of the GPU time in compared steps that was launched by [firmly](crate::diff::Confidence::Firm)
     /// matched calls, over both traces; `None` if there is no GPU time.
+    #[doc(hidden)]
     pub fn firm_share(&self) -> Option<f64> {
         self.firm_share
     }
 
     /// Difference in kernel time per step, candidate − baseline, at matched calls with the same arguments and
     /// kernels.
-    pub fn kernel_speed(&self) -> Nanos {
+    pub(crate) fn kernel_speed(&self) -> Nanos {
         self.kernel_speed
     }
 
     /// Ratio of the kernel times per step, candidate / baseline, at matched calls with the same arguments and
     /// kernels; `None` if either time is zero.
-    pub fn kernel_ratio(&self) -> Option<f64> {
+    pub(crate) fn kernel_ratio(&self) -> Option<f64> {
         let steps = self.scale.steps.baseline as f64 / self.scale.steps.candidate as f64;
         self.same_kernels.ratio().map(|ratio| ratio * steps)
     }
 
     /// Difference per step, candidate − baseline, in the time that the device waits for matched host calls,
     /// because these calls became faster or slower.
-    pub fn host_speed(&self) -> Nanos {
+    pub(crate) fn host_speed(&self) -> Nanos {
         self.host_speed
     }
 
     /// Difference per step, candidate − baseline, in the time that the device waits while the host is between
     /// recorded calls. During that time, the host may run Python code that was not recorded, sleep, or run
     /// the profiler itself.
+    #[doc(hidden)]
     pub fn between_calls(&self) -> Nanos {
         self.between_calls
     }
 
     /// The op before which at least half of the difference in [`between_calls`](Changes::between_calls)
     /// occurs, if there is such an op.
+    #[doc(hidden)]
     pub fn between_calls_before(&self) -> Option<&str> {
         self.between_place.as_deref()
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// Summary of one trace's efficiency.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct EfficiencyInfo {
     /// The device whose peak rates were used; `None` if unknown.
     pub peaks_of: Option<String>,
@@ -21,6 +22,7 @@ pub struct EfficiencyInfo {
 
 /// An op with one set of shapes that is far from its roofline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct FurthestOp {
     /// Name of the op.
     pub op: String,

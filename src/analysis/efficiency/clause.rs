@@ -12,6 +12,7 @@ const ABOVE_PEAK: &str = "data in a cache, or work overestimated";
 
 /// How the candidate's work differs from the baseline's work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum WorkChange {
     /// Both sides need the same number of operations and bytes, as far as these numbers are known.
     Same,
@@ -25,6 +26,7 @@ pub enum WorkChange {
 
 /// Compares the work per step on both sides. Returns `None` if a side has no events, or has events that no
 /// model covers. Pass 1 as the number of steps to compare whole windows.
+#[doc(hidden)]
 pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Option<WorkChange> {
     let per_step = |of: fn(&Efficiency) -> Option<f64>| {
         let [before, after] =
@@ -56,6 +58,7 @@ fn change(before: f64, after: f64) -> i8 {
 /// The rates on both sides, in TFLOP/s for compute-bound work and in TB/s for memory-bound work, and the
 /// candidate's share of the peak if known. Returns `None` if a side has no model or if both rates round to
 /// zero.
+#[doc(hidden)]
 pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {
     let compute = match efficiency.candidate.bound().or(efficiency.baseline.bound()) {
         Some(bound) => bound == Bound::Compute,

@@ -5,6 +5,7 @@ use super::inputs::{Inputs, Tensor};
 
 /// The kind of compute units that run an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum Unit {
     /// The op runs on tensor cores or matrix cores.
     Matrix,
@@ -14,6 +15,7 @@ pub enum Unit {
 
 /// The minimum work of an op.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[doc(hidden)]
 pub struct Demand {
     /// Floating-point operations; a multiply-add counts as two.
     pub flops: f64,

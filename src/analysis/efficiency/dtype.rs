@@ -2,6 +2,7 @@
 
 /// A number format for which devices publish separate peak rates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum Precision {
     /// 64-bit floating point.
     Fp64,

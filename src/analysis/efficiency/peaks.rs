@@ -23,6 +23,7 @@ struct File {
 /// Peak rates of a kind of device.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[doc(hidden)]
 pub struct DevicePeaks {
     /// Display name of the device.
     pub name: String,
@@ -95,6 +96,7 @@ impl Default for Peaks {
 
 impl Peaks {
     /// Peak rates of the built-in devices only.
+    #[doc(hidden)]
     pub fn builtin() -> Peaks {
         Peaks { devices: parse(BUILTIN).expect("the built-in peaks are valid"), own: 0 }
     }
@@ -104,6 +106,7 @@ impl Peaks {
     ///
     /// # Errors
     /// The file cannot be read, is not valid TOML, or contains an invalid device.
+    #[doc(hidden)]
     pub fn extended(path: impl AsRef<Path>) -> Result<Peaks> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
@@ -135,7 +138,7 @@ impl Peaks {
 
     /// Peak rates of the devices in a trace; `None` if a device is unknown or if the devices have different
     /// rates.
-    pub fn of_trace(&self, header: &Header) -> Option<&DevicePeaks> {
+    pub(crate) fn of_trace(&self, header: &Header) -> Option<&DevicePeaks> {
         let mut found = header.devices.iter().map(|device| self.of(device));
         let first = found.next()??;
         found.all(|other| other == Some(first)).then_some(first)

@@ -16,6 +16,7 @@ use crate::trace::Nanos;
 
 /// The resource that limits an op at the roofline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum Bound {
     /// The op is limited by its number of operations.
     Compute,
@@ -112,32 +113,38 @@ impl Efficiency {
     }
 
     /// Whether the group has any measured time, and models cover all of it.
+    #[doc(hidden)]
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
     }
 
     /// Share of the measured time that models cover, from 0 to 1; `None` if there is no measured time.
+    #[doc(hidden)]
     pub fn coverage(&self) -> Option<f64> {
         (self.time > Nanos::ZERO).then(|| self.modelled.0 as f64 / self.time.0 as f64)
     }
 
     /// 10^9 floating-point operations; `None` unless models cover all of the time.
+    #[doc(hidden)]
     pub fn gflops(&self) -> Option<f64> {
         self.is_modelled().then_some(self.flops / 1e9)
     }
 
     /// 10^6 bytes that must be moved; `None` unless the bytes are known for all of the time.
+    #[doc(hidden)]
     pub fn mbytes(&self) -> Option<f64> {
         (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
     }
 
     /// Rate in 10^12 floating-point operations per second; `None` if the rate exceeds the device's peak rate.
+    #[doc(hidden)]
     pub fn tflops_per_s(&self) -> Option<f64> {
         Some(1e3 * self.gflops()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
     /// Rate in 10^12 bytes per second; for a collective, the rate for the whole message (algorithm
     /// bandwidth). `None` if the rate exceeds the device's peak rate.
+    #[doc(hidden)]
     pub fn tb_per_s(&self) -> Option<f64> {
         Some(self.mbytes()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
@@ -145,22 +152,25 @@ impl Efficiency {
     /// Whether the events took less time than the roofline allows, either because their data was in a cache
     /// or because the model overestimates their work. A rate above the roofline says nothing about the
     /// device.
-    pub fn is_above_peak(&self) -> bool {
+    pub(crate) fn is_above_peak(&self) -> bool {
         self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }
 
     /// 10^9 bytes per second over the links to other devices; `None` if nothing was sent.
+    #[doc(hidden)]
     pub fn bus_gb_per_s(&self) -> Option<f64> {
         let sent = self.is_modelled() && self.bus_bytes > 0.0;
         sent.then(|| self.bus_bytes / 1e3 / self.time.as_micros())
     }
 
     /// Time at the roofline, in µs; `None` unless a roofline is known for all of the time.
+    #[doc(hidden)]
     pub fn roofline_us(&self) -> Option<f64> {
         (self.is_modelled() && self.roofed == self.time).then_some(self.compute_us + self.memory_us)
     }
 
     /// The bound that accounts for most of the time at the roofline.
+    #[doc(hidden)]
     pub fn bound(&self) -> Option<Bound> {
         self.roofline_us()?;
         Some(if self.compute_us > self.memory_us { Bound::Compute } else { Bound::Memory })
@@ -168,6 +178,7 @@ impl Efficiency {
 
     /// The bound as shown in tables: `compute` or `memory`, or `cache_resident_or_model_too_high` if the
     /// events took less time than the roofline allows.
+    #[doc(hidden)]
     pub fn bound_label(&self) -> Option<&'static str> {
         if self.is_above_peak() {
             Some("cache_resident_or_model_too_high")
@@ -177,18 +188,20 @@ impl Efficiency {
     }
 
     /// Time at the roofline as a percentage of the measured time; `None` if the percentage exceeds 100.
+    #[doc(hidden)]
     pub fn roofline_pct(&self) -> Option<f64> {
         let pct = 100.0 * self.roofline_us()? / self.time.as_micros();
         (!self.is_above_peak()).then_some(pct)
     }
 
     /// Maximum possible saving in µs: measured time minus time at the roofline, at least zero.
+    #[doc(hidden)]
     pub fn savable_us(&self) -> Option<f64> {
         Some((self.time.as_micros() - self.roofline_us()?).max(0.0))
     }
 
     /// Arithmetic intensity: operations per byte.
-    pub fn intensity(&self) -> Option<f64> {
+    pub(crate) fn intensity(&self) -> Option<f64> {
         self.mbytes().filter(|&mbytes| mbytes > 0.0).map(|_| self.flops / self.bytes)
     }
 }

@@ -33,6 +33,7 @@ struct Model {
 
 /// Models for the minimum work of ops, by op name.
 #[derive(Debug, Clone)]
+#[doc(hidden)]
 pub struct Models {
     models: Vec<Model>,
     by_name: FxHashMap<String, usize>,

@@ -18,6 +18,7 @@ use crate::tree::CallId;
 
 /// All rows or ops that share a name and a set of shapes.
 #[derive(Debug, Clone, PartialEq)]
+#[doc(hidden)]
 pub struct EfficiencyRow {
     /// Name of the rows or of the op.
     pub name: String,
@@ -53,13 +54,14 @@ impl Analysis {
     }
 
     /// Work and time of a row's events on one side.
+    #[doc(hidden)]
     pub fn row_efficiency(&self, row: &Row, side: Side) -> Efficiency {
         self.efficiency(side).of_events(&row.events[side])
     }
 
     /// The modeled ops by name and shapes, sorted by descending possible saving on the candidate, then on
     /// the baseline, then by descending time.
-    pub fn by_efficiency(&self) -> &[EfficiencyRow] {
+    pub(crate) fn by_efficiency(&self) -> &[EfficiencyRow] {
         self.cached.by_efficiency.get_or_init(|| self.sort_by_efficiency())
     }
 

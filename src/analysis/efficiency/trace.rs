@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 /// The efficiency of one trace.
 #[derive(Debug, Clone)]
+#[doc(hidden)]
 pub struct TraceEfficiency {
     tree: Arc<CallTree>,
     measure: Measure,
@@ -22,6 +23,7 @@ pub struct TraceEfficiency {
 
 /// Work and time of an op with one set of shapes and types.
 #[derive(Debug, Clone, PartialEq)]
+#[doc(hidden)]
 pub struct OpEfficiency {
     /// Name of the op, or of the event if there is no modeled op above it.
     pub op: String,

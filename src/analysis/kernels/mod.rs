@@ -145,7 +145,7 @@ impl Analysis {
     }
 
     /// Name of the category with the most time in a row.
-    pub fn row_category(&self, row: &Row) -> &str {
+    pub(crate) fn row_category(&self, row: &Row) -> &str {
         let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
         for side in Side::BOTH {
             for &event in &row.events[side] {

@@ -107,7 +107,7 @@ impl LayerPairs {
     }
 
     /// Whether the layer is part of a graph replay on either side.
-    pub fn is_graph(&self, place: PlacePair) -> bool {
+    pub(crate) fn is_graph(&self, place: PlacePair) -> bool {
         Side::BOTH.into_iter().any(|side| {
             place
                 .layer(side)

@@ -5,6 +5,7 @@ use std::fmt;
 
 /// Host memory, or the memory of a GPU from any vendor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum MemoryPlace {
     /// GPU memory, with the number of the GPU; `None` if the trace does not record the number.
     Gpu(Option<i64>),
@@ -36,6 +37,7 @@ impl fmt::Display for MemoryPlace {
 }
 
 /// `275.6 MB`, `−3 B`.
+#[doc(hidden)]
 pub fn bytes(count: i64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     let (sign, size) = (if count < 0 { "−" } else { "" }, count.unsigned_abs());

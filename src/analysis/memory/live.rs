@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The live memory of a device on both sides when one side is at its peak.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct LiveSet {
     /// The device.
     pub place: MemoryPlace,
@@ -38,6 +39,7 @@ pub struct LiveSet {
 
 /// The live memory of one source.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct LiveRow {
     /// Name of the innermost `nn.Module` that encloses the allocations; empty outside of modules.
     pub module: String,
@@ -54,6 +56,7 @@ type Moment = Option<usize>;
 
 impl Analysis {
     /// Two live sets for each device: at the baseline's peak, then at the candidate's peak.
+    #[doc(hidden)]
     pub fn live_sets(&self) -> Vec<LiveSet> {
         let places: BTreeSet<MemoryPlace> = Side::BOTH
             .into_iter()
@@ -66,6 +69,7 @@ impl Analysis {
 
     /// Two live sets for each device and each step that both sides have: at the baseline's peak in the step,
     /// then at the candidate's peak in the step.
+    #[doc(hidden)]
     pub fn live_sets_of_steps(&self) -> impl Iterator<Item = LiveSet> {
         let places: BTreeSet<MemoryPlace> =
             self.memory(Side::Baseline).devices().map(|(place, _)| place).collect();

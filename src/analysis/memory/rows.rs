@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 /// The source of memory: an op, or a reason why no op is known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum MemorySource {
     /// Memory that was allocated in an op.
     Op {
@@ -33,6 +34,7 @@ pub enum MemorySource {
 
 /// The memory of one source on one side, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub struct MemoryFigures {
     /// Number of allocations.
     pub allocations: u64,
@@ -52,6 +54,7 @@ pub struct MemoryFigures {
 
 /// The memory of one source on a device, on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct MemoryRow {
     /// The device.
     pub place: MemoryPlace,
@@ -77,6 +80,7 @@ impl Analysis {
     /// The memory of each device by matched op, outermost op and shapes, sorted by descending live bytes at
     /// the peak of either side. On each side, the rows' live bytes at the peak add up to the peak of the
     /// device.
+    #[doc(hidden)]
     pub fn memory_rows(&self) -> Vec<MemoryRow> {
         let mut found: BTreeMap<(MemoryPlace, MemorySource), PerSide<Option<MemoryFigures>>> =
             BTreeMap::new();

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// The memory of one device in one trace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[doc(hidden)]
 pub struct MemorySummary {
     /// `gpu 0`, or `cpu`.
     pub device: String,

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 /// The memory of a device during a step, or during the whole recording, on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct MemoryTimelineRow {
     /// The device.
     pub place: MemoryPlace,
@@ -21,6 +22,7 @@ pub struct MemoryTimelineRow {
 
 /// The memory of a device during a span of time, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct MemorySpan {
     /// Number of allocations.
     pub allocations: u64,

@@ -21,6 +21,7 @@ pub struct MemoryUsage {
 /// The number of allocated bytes is `Total Allocated` if the trace records it. Otherwise, it is the sum of
 /// `Bytes` since the first event, which excludes bytes that were live before that event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct DeviceUsage {
     /// Memory events sorted by time; events at the same time are sorted by `Ev Idx`.
     events: Vec<MemoryEvent>,
@@ -39,6 +40,7 @@ pub struct DeviceUsage {
 /// A block of memory, from its allocation to its free. The fields `allocated` and `freed` are
 /// positions in [`DeviceUsage::events`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Block {
     /// The event that allocated the block.
     pub allocated: usize,
@@ -54,6 +56,7 @@ pub struct Block {
 
 impl MemoryUsage {
     /// Reads the memory events of a tree's trace.
+    #[doc(hidden)]
     pub fn of(tree: &CallTree) -> MemoryUsage {
         let events = tree.trace().memory();
         let mut by_device: BTreeMap<MemoryPlace, Vec<MemoryEvent>> = BTreeMap::new();
@@ -72,6 +75,7 @@ impl MemoryUsage {
     }
 
     /// The allocations and frees of a device; `None` if the device has no events.
+    #[doc(hidden)]
     pub fn device(&self, place: MemoryPlace) -> Option<&DeviceUsage> {
         self.devices.get(&place)
     }
@@ -175,7 +179,7 @@ impl DeviceUsage {
     }
 
     /// Maximum number of bytes that the allocator reserved at one time; `None` if unknown, as on the host.
-    pub fn most_reserved(&self) -> Option<i64> {
+    pub(crate) fn most_reserved(&self) -> Option<i64> {
         let of_gpu = |event: &MemoryEvent| event.reserved.filter(|_| !event.device.is_host());
         self.events.iter().filter_map(of_gpu).max()
     }
@@ -203,7 +207,7 @@ impl DeviceUsage {
     }
 
     /// Allocated bytes just before `time`; events at exactly that time are not included.
-    pub fn allocated_at(&self, time: Nanos) -> i64 {
+    pub(crate) fn allocated_at(&self, time: Nanos) -> i64 {
         let before = self.events.partition_point(|event| event.time < time);
         before.checked_sub(1).map_or(self.before, |at| self.allocated[at])
     }

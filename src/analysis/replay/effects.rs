@@ -42,6 +42,7 @@ pub struct Effect {
 /// The step times in the recording and in the replay of a side, which show how well the replay reproduces the
 /// recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub struct Check {
     /// The step time in the recording.
     pub recorded: Nanos,
@@ -51,6 +52,7 @@ pub struct Check {
 
 /// An assumption that yields a lower bound of the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum Limit {
     /// Assumes that the host takes no time.
     Host,
@@ -89,6 +91,7 @@ impl Limit {
 
 /// The critical path of a side, per step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub struct PathRange {
     /// The time of each part of the critical path, with GPU work as recorded.
     pub time: [Nanos; PathPart::ALL.len()],
@@ -148,7 +151,7 @@ impl Replays {
     }
 
     /// The step time of a side in a scenario.
-    pub fn step_time(&self, side: Side, scenario: &Scenario<'_>) -> Nanos {
+    pub(crate) fn step_time(&self, side: Side, scenario: &Scenario<'_>) -> Nanos {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
     }
 
@@ -210,6 +213,7 @@ impl Recorded {
 
     /// How much the replay differs from the recording: first for the whole window, as a share of the recorded
     /// time, then for each step except the first, as a share of the mean step time.
+    #[doc(hidden)]
     pub fn errors(&self, steps: &[i64], end: i64) -> Vec<f64> {
         let all = self.measured.end.max(1) as f64;
         let mean = all / self.measured.steps.len().max(1) as f64;
@@ -248,6 +252,7 @@ impl Effects {
     ///
     /// # Errors
     /// Any error of [`Replays::of`].
+    #[doc(hidden)]
     pub fn of(analysis: &Analysis) -> Result<Effects, (Option<Side>, Reason)> {
         let replays = Replays::of(analysis)?;
         let mix = replays.mix(analysis);

@@ -6,6 +6,7 @@ use crate::tree::{CallId, CallTree};
 
 /// A point in time on the host line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum Point {
     /// A call starts.
     Start(CallId),
@@ -17,6 +18,7 @@ pub enum Point {
 
 /// What happens at a point on the host line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum Action {
     /// The point has no effect on the GPU.
     Nothing,
@@ -29,6 +31,7 @@ pub enum Action {
 
 /// A point on the host line, and the host time before this point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Item {
     /// The point.
     pub point: Point,
@@ -44,6 +47,7 @@ pub struct Item {
 
 /// A GPU event: a kernel, copy or memset.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Work {
     /// The call tree's node for the GPU event.
     pub call: CallId,
@@ -64,6 +68,7 @@ pub struct Work {
 
 /// A kind of GPU event; typical gaps are computed for each pair of kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub struct WorkKind(pub(super) u8);
 
 impl WorkKind {
@@ -92,6 +97,7 @@ impl WorkKind {
 
 /// A GPU event, identified by its stream and by the number of events launched later on that stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Behind {
     /// The stream.
     pub stream: usize,
@@ -101,6 +107,7 @@ pub struct Behind {
 
 /// A point at which the host waits for the GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Wait {
     /// All GPU events that the host waits for.
     pub targets: Vec<Behind>,
@@ -112,6 +119,7 @@ pub struct Wait {
 
 /// Times at which a window and its steps end, in ns since the start of the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub struct Replayed {
     /// Time at which all work was done.
     pub end: i64,

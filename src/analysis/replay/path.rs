@@ -5,6 +5,7 @@ use super::play::{Bound, Program, Seen};
 
 /// The parts of a critical path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum PathPart {
     /// Time of the host outside of runtime calls.
     Host,
@@ -52,6 +53,7 @@ impl PathPart {
 /// Time of each part on a critical path, in ns, in the order of [`PathPart::ALL`]. The times add up to the length
 /// of the replayed window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub struct CriticalPath(pub [i64; PathPart::ALL.len()]);
 
 impl CriticalPath {

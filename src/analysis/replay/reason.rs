@@ -6,6 +6,7 @@ use std::fmt;
 /// Why effects cannot be computed by replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub enum Reason {
     /// Some GPU events have no stream.
     Streams,

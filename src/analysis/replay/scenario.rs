@@ -7,6 +7,7 @@ use super::recorded::Recorded;
 use crate::tree::CallId;
 
 /// Modifications of a recorded program.
+#[doc(hidden)]
 pub struct Scenario<'s> {
     /// Factor that scales all host times. With factor 0, the step time is a lower bound for any way of
     /// launching the same work, such as captured graphs.

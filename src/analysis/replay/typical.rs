@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// Typical latencies and gaps of a trace, in ns.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[doc(hidden)]
 pub struct Typical {
     /// Median time from the start of a launch until an idle device starts the GPU event, by launching API.
     latencies: BTreeMap<u32, i64>,

@@ -58,6 +58,7 @@ impl FromStr for Without {
 
 /// The step time of one side: as recorded, as replayed, and in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct StepTimes {
     /// Step time in the recording.
     pub recorded: Nanos,
@@ -90,6 +91,7 @@ impl WhatIf {
 
     /// Removes the waits for the GPU at the given calls.
     #[must_use]
+    #[doc(hidden)]
     pub fn without(mut self, calls: Without) -> WhatIf {
         self.without.push(calls);
         self
@@ -104,6 +106,7 @@ impl WhatIf {
     ///
     /// # Errors
     /// A query finds no call on this side.
+    #[doc(hidden)]
     pub fn step_times(
         &self,
         analysis: &Analysis,
@@ -161,6 +164,7 @@ impl Replays {
     ///
     /// # Errors
     /// A trace or the comparison cannot be replayed; the message says why.
+    #[doc(hidden)]
     pub fn required(analysis: &Analysis) -> Result<Replays> {
         Replays::of(analysis).map_err(|(side, reason)| {
             let tree = analysis.tree(side.unwrap_or(Side::Baseline));

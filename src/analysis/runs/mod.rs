@@ -73,7 +73,7 @@ impl Run {
     }
 
     /// Number of points at which this run's call tree differs from the median run's call tree.
-    pub fn variable(&self) -> usize {
+    pub(crate) fn variable(&self) -> usize {
         self.variation.points
     }
 
@@ -92,6 +92,7 @@ impl Run {
 
 /// Times of a step in one run, in µs.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[doc(hidden)]
 pub struct StepTime {
     /// Measured time of the step.
     pub time_us: f64,
@@ -131,6 +132,7 @@ fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> 
 
 /// Means over the steps of one run, in µs; totals of the whole window if a side has no steps.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[doc(hidden)]
 pub struct StepMeans {
     /// Wall time per step: busy + idle.
     pub wall_us: f64,
@@ -172,6 +174,7 @@ fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
 
 /// Median and spread of a time over the runs of a side.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[doc(hidden)]
 pub struct RunFigures {
     /// Number of runs.
     pub runs: usize,
@@ -192,7 +195,7 @@ impl RunFigures {
     }
 
     /// The spread as a share of the median, in percent; `None` if the median is zero.
-    pub fn spread_pct(&self) -> Option<f64> {
+    pub(crate) fn spread_pct(&self) -> Option<f64> {
         (self.median_us > 0.0).then(|| 100.0 * self.spread_us / self.median_us)
     }
 }
@@ -200,6 +203,7 @@ impl RunFigures {
 /// Spread between the runs of one side. The runs execute the same program, so differences up to this
 /// spread are noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[doc(hidden)]
 pub struct RunNoise {
     /// The measured time per step, as median and spread over the runs.
     pub time: RunFigures,
@@ -214,19 +218,20 @@ pub struct RunNoise {
 impl Analysis {
     /// Creates an additional run of a side. In the comparison `with_median`, the median run is the
     /// baseline and the new run is the candidate.
-    pub fn further_run(&self, side: Side, with_median: impl Into<Arc<TraceDiff>>) -> Run {
+    pub(crate) fn further_run(&self, side: Side, with_median: impl Into<Arc<TraceDiff>>) -> Run {
         let mut analysis = Analysis::with_options(with_median, self.options.clone());
         analysis.chosen_steps = self.wall().step_pairs().map(|pairs| pairs.compared(side).to_vec());
         Run::of(&analysis)
     }
 
     /// The additional runs on a side: all runs except the median run, which the tables describe.
+    #[doc(hidden)]
     pub fn runs(&self, side: Side) -> &[Run] {
         &self.runs[side]
     }
 
     /// Whether both sides have several runs. If both sides have several runs, verdicts are based on runs.
-    pub fn has_runs(&self) -> bool {
+    pub(crate) fn has_runs(&self) -> bool {
         Side::BOTH.into_iter().all(|side| !self.runs[side].is_empty())
     }
 
@@ -240,7 +245,7 @@ impl Analysis {
     }
 
     /// Spread between the runs on a side; `None` with a single run.
-    pub fn run_noise(&self, side: Side) -> Option<RunNoise> {
+    pub(crate) fn run_noise(&self, side: Side) -> Option<RunNoise> {
         let runs = &self.runs[side];
         let variable = runs.iter().map(Run::variable).max()?;
         Some(RunNoise {
@@ -251,6 +256,7 @@ impl Analysis {
     }
 
     /// Counts of recorded and missing events in each run of a side, with the median run first.
+    #[doc(hidden)]
     pub fn evidence(&self, side: Side) -> Vec<Evidence> {
         let median = self.diff().program(side).evidence();
         let others = self.runs[side].iter().map(|run| &run.evidence);
@@ -259,7 +265,7 @@ impl Analysis {
 
     /// Wall time (busy + idle) per step of each run, in µs, in the order of the runs. Returns `None` if
     /// some runs have steps and others do not.
-    pub fn walls_of_runs(&self, side: Side) -> Option<Vec<f64>> {
+    pub(crate) fn walls_of_runs(&self, side: Side) -> Option<Vec<f64>> {
         let own = self.wall().totals(side).step_ms() * 1e3;
         let others = self.runs[side].iter().map(|run| run.means.1.wall_us);
         self.has_one_basis(side).then(|| self.in_order(side, own, others))
@@ -267,6 +273,7 @@ impl Analysis {
 
     /// Mean times per step of each run, in the order of the runs. Returns `None` if some runs have steps
     /// and others do not.
+    #[doc(hidden)]
     pub fn means_of_runs(&self, side: Side) -> Option<Vec<StepMeans>> {
         let others = self.runs[side].iter().map(|run| run.means.1);
         let all = || self.in_order(side, step_means(self, side), others);
@@ -280,6 +287,7 @@ impl Analysis {
     }
 
     /// Times of each compared step of the median run; empty if a side has no steps.
+    #[doc(hidden)]
     pub fn means_of_steps(&self, side: Side) -> Vec<StepMeans> {
         let rows = self.step_rows();
         let rows =
@@ -298,13 +306,13 @@ impl Analysis {
 
     /// Time per step of the given events of the median run, over all runs on the same side. If one side has
     /// more steps and all given events are in compared steps, only the compared steps count.
-    pub fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
+    pub(crate) fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
         let scope = self.scope_of(side, events);
         RunFigures::of(&self.times_of_runs(side, events, scope))
     }
 
     /// Times of a step in each run that has a matching step, in the order of the runs.
-    pub fn runs_of_step(&self, side: Side, step: StepId) -> Vec<StepTime> {
+    pub(crate) fn runs_of_step(&self, side: Side, step: StepId) -> Vec<StepTime> {
         let median = self.cached.step_times[side].get_or_init(|| step_times(self, side, side));
         self.in_order(side, median, self.runs[side].iter().map(|run| &run.steps_of))
             .into_iter()
@@ -314,7 +322,7 @@ impl Analysis {
 
     /// Idle time per step that an idle row has in each run, in µs, in the order of the runs. The value is 0
     /// for a run without this idle time. Returns `None` if some runs have steps and others do not.
-    pub fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
+    pub(crate) fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
         let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
         let key = match owner {
             // If a side does not have the call, the call causes no idle time in any run on that side.
@@ -329,7 +337,7 @@ impl Analysis {
 
     /// Idle time per step that a cause has in each run, in µs, in the order of the runs. Returns `None` if
     /// the cause is GPU work, or if some runs have steps and others do not.
-    pub fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
+    pub(crate) fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
         let further = &cause.idle_of_runs[side];
         let is_idle = further.len() == self.runs[side].len();
         let times = || self.idle_per_step(side, StepScope::Compared, cause.time[side], further);
@@ -350,13 +358,13 @@ impl Analysis {
     }
 
     /// Time per step that a cause's GPU work takes in each run, in µs, in the order of the runs.
-    pub fn busy_cause_of_runs(&self, side: Side, cause: &Cause) -> Vec<f64> {
+    pub(crate) fn busy_cause_of_runs(&self, side: Side, cause: &Cause) -> Vec<f64> {
         let events = self.events_of_rows(&cause.rows, side);
         self.times_of_runs(side, &events, StepScope::Compared)
     }
 
     /// The measured events of the given rows on one side.
-    pub fn events_of_rows(&self, rows: &[usize], side: Side) -> Vec<CallId> {
+    pub(crate) fn events_of_rows(&self, rows: &[usize], side: Side) -> Vec<CallId> {
         rows.iter().flat_map(|&row| &self.rows()[row].events[side]).copied().collect()
     }
 

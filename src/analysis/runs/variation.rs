@@ -54,7 +54,7 @@ impl Analysis {
     /// Whether a difference between the sides also occurs among the runs on one side: either a run on the
     /// side that has the call lacks it, or a run on the other side has a call with the same name at this
     /// point.
-    pub fn varies_among_runs(&self, difference: &Difference) -> bool {
+    pub(crate) fn varies_among_runs(&self, difference: &Difference) -> bool {
         let node = self.diff().merged().node(difference.node);
         let has_call = |side: &Side| node.call(*side).is_some();
         Side::BOTH.into_iter().filter(has_call).any(|side| {
@@ -70,6 +70,7 @@ impl Analysis {
 
     /// The differences between the sides, excluding differences that also occur among the runs on one side,
     /// and the number of excluded differences.
+    #[doc(hidden)]
     pub fn settled_differences(&self) -> (Vec<Difference>, usize) {
         let all = self.diff().differences();
         let count = all.len();

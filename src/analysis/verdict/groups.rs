@@ -11,7 +11,7 @@ impl Analysis {
     /// Tests groups of measured events. The function `group` maps each measured call to a group number below
     /// `count`. The scale of evidence is formed by the call sites, so a group with the same events as a call
     /// site gets the same verdict as that call site.
-    pub fn judge_groups(
+    pub(crate) fn judge_groups(
         &self,
         count: usize,
         group: impl Fn(Side, CallId) -> usize,

@@ -29,6 +29,7 @@ impl Default for Thresholds {
 impl Thresholds {
     /// The minimum difference to report: the absolute threshold if the user set one, otherwise 0.1%
     /// of the larger of the two totals in µs.
+    #[doc(hidden)]
     pub fn least(&self, totals: PerSide<f64>) -> Nanos {
         let share = totals.baseline.max(totals.candidate) * TOLD_SHARE;
         self.absolute.unwrap_or(Nanos((share * 1e3) as i64)).max(Nanos(1))
@@ -107,6 +108,7 @@ impl Work {
 
 /// The kind of repeats on which the verdict for a call site is based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[doc(hidden)]
 pub enum Repeats {
     /// The repeats are runs, because both sides have several runs.
     Runs,
@@ -175,6 +177,7 @@ pub struct Judgement {
 
 impl Judgement {
     /// Candidate / baseline of the compared values; `None` unless both are positive.
+    #[doc(hidden)]
     pub fn ratio(&self) -> Option<f64> {
         let PerSide { baseline, candidate } = self.mean_us;
         (baseline > 0.0 && candidate > 0.0).then(|| candidate / baseline)
@@ -186,7 +189,7 @@ impl Judgement {
     }
 
     /// Whether both sides have repeats on which a verdict can be based.
-    pub fn is_tested(&self) -> bool {
+    pub(crate) fn is_tested(&self) -> bool {
         self.of != Repeats::OtherOptions && self.repeats.baseline.min(self.repeats.candidate) > 1
     }
 }

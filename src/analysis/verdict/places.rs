@@ -44,6 +44,7 @@ impl Verdicts {
 
     /// The call sites where the sides did different work, regardless of the times, largest difference first.
     /// Unlike a changed time, changed work can be detected without repeats.
+    #[doc(hidden)]
     pub fn other_work(&self) -> impl Iterator<Item = &Site> {
         self.sites.iter().filter(|site| site.work != Work::Same)
     }

@@ -7,6 +7,7 @@ use crate::trace::Nanos;
 
 /// A call site with its verdict. A call site consists of the rows that share a name, arguments and a module.
 #[derive(Debug, Clone, PartialEq)]
+#[doc(hidden)]
 pub struct Site {
     /// Name of the call site's rows.
     pub name: String,
@@ -28,7 +29,7 @@ pub struct Site {
 
 impl Site {
     /// Position of the call site's first row.
-    pub fn first_row(&self) -> usize {
+    pub(crate) fn first_row(&self) -> usize {
         self.rows[0]
     }
 }

@@ -42,7 +42,7 @@ impl Judgement {
 
     /// A description such as `in 1 of 5 candidate steps: +60.000 ms`, if a few repeats contain most of the
     /// difference.
-    pub fn few_words(&self) -> Option<String> {
+    pub(crate) fn few_words(&self) -> Option<String> {
         self.few.map(|few| few.words(noun(self.of)))
     }
 

@@ -84,22 +84,24 @@ pub struct WallTotals {
 
 impl WallTotals {
     /// Wall time of the compared steps: busy + idle.
+    #[doc(hidden)]
     pub fn own(&self) -> Nanos {
         self.busy + self.idle
     }
 
     /// Mean wall time (busy + idle) of a compared step, in ms.
+    #[doc(hidden)]
     pub fn step_ms(&self) -> f64 {
         self.per_step_ms(self.own())
     }
 
     /// Converts a sum over the window to a mean per step, in ms.
-    pub fn per_step_ms(&self, sum: Nanos) -> f64 {
+    pub(crate) fn per_step_ms(&self, sum: Nanos) -> f64 {
         sum.as_millis() / self.steps.max(1) as f64
     }
 
     /// Idle time as a share of busy + idle time, from 0 to 1; `None` if both are zero.
-    pub fn idle_share(&self) -> Option<f64> {
+    pub(crate) fn idle_share(&self) -> Option<f64> {
         (self.own() > Nanos::ZERO).then(|| self.idle.0 as f64 / self.own().0 as f64)
     }
 }
@@ -161,11 +163,13 @@ impl Wall {
     }
 
     /// What the windows span: steps, or all events.
+    #[doc(hidden)]
     pub fn basis(&self) -> WallBasis {
         self.basis
     }
 
     /// Number of compared step pairs, if some steps are not compared. Returns `None` if all steps are compared.
+    #[doc(hidden)]
     pub fn paired_steps(&self) -> Option<u64> {
         self.pairs.as_ref().map(StepPairs::len)
     }
@@ -187,17 +191,13 @@ impl Wall {
 
     /// Busy time of each row in [`Analysis::rows`], by position. A busy moment is attributed to the row whose
     /// event covered the moment first. Counts only work launched in the compared steps.
+    #[doc(hidden)]
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy
     }
 
-    /// Like [`Wall::busy`], but for steps without a counterpart.
-    pub fn busy_alone(&self) -> &[PerSide<Nanos>] {
-        &self.busy_alone
-    }
-
     /// Like [`Wall::busy`], but for work launched before the window.
-    pub fn busy_before(&self) -> &[PerSide<Nanos>] {
+    pub(crate) fn busy_before(&self) -> &[PerSide<Nanos>] {
         &self.busy_before
     }
 
@@ -217,6 +217,7 @@ impl Wall {
     }
 
     /// Total idle time of one kind in the compared steps.
+    #[doc(hidden)]
     pub fn idle_of_kind(&self, side: Side, kind: IdleKind) -> Nanos {
         let rows = self.idle.iter().filter(|row| row.kind == kind && row.part == Part::Window);
         rows.map(|row| row.time[side]).sum()

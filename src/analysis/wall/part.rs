@@ -3,6 +3,7 @@
 /// A part of the wall time: work launched in a compared step, in a step that is not compared, or before the
 /// window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum Part {
     /// The work was launched in a compared step of the window. Only this part is included in times per step.
     Window,
@@ -19,7 +20,7 @@ impl Part {
     pub const ALL: [Part; 3] = [Part::Window, Part::Alone, Part::Before];
 
     /// Whether this part is inside the window.
-    pub fn is_of_window(self) -> bool {
+    pub(crate) fn is_of_window(self) -> bool {
         match self {
             Part::Window | Part::Alone => true,
             Part::Before => false,

@@ -194,13 +194,14 @@ impl Ledger for Collector<'_> {
 impl Analysis {
     /// Name of the owner of an idle row: the call (both names separated by `|` if it was renamed),
     /// `(between calls)`, or `(launch not in trace)`.
+    #[doc(hidden)]
     pub fn idle_owner_name(&self, row: &IdleRow) -> Cow<'_, str> {
         row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| self.node_name(owner))
     }
 
     /// Name of a node of the merged tree: the call (both names separated by `|` if it was renamed),
     /// or `(between calls)` for a thread.
-    pub fn node_name(&self, id: MergedId) -> Cow<'_, str> {
+    pub(crate) fn node_name(&self, id: MergedId) -> Cow<'_, str> {
         let node = self.diff().merged().node(id);
         let call = |side: Side| node.call(side).map(|call| (side, call));
         let is_thread =

@@ -24,6 +24,7 @@ use crate::tree::{CallId, CallTree};
 
 /// What a window spans: steps or events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum WallBasis {
     /// The windows span the steps of both sides; times are given per step.
     Steps,

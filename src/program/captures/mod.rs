@@ -71,6 +71,7 @@ impl Captures {
 
     /// Adds a capture trace. `batch` is the batch size of the captured graphs, if a source outside
     /// the trace states it; an annotation in the trace takes precedence.
+    #[doc(hidden)]
     pub fn push(&mut self, trace: impl Into<Arc<Trace>>, batch: Option<u64>) {
         let capture = Capture::of(trace);
         told::reading(&capture, &mut self.notes);
@@ -84,16 +85,19 @@ impl Captures {
     }
 
     /// The capture traces.
+    #[doc(hidden)]
     pub fn captures(&self) -> &[Arc<Capture>] {
         &self.captures
     }
 
     /// Whether there are no capture traces.
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.captures.is_empty()
     }
 
     /// Irregularities in the capture traces themselves.
+    #[doc(hidden)]
     pub fn notes(&self) -> &Notes {
         &self.notes
     }
@@ -103,6 +107,7 @@ impl Captures {
     /// the program parts that the GPU events name are added instead. [`CallTree::replays`] and
     /// [`CallTree::notes`] report for which replays a graph was found.
     #[must_use]
+    #[doc(hidden)]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {
         let launches: Vec<CallId> = tree
             .calls()

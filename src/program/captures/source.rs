@@ -124,6 +124,7 @@ impl Captures {
     ///
     /// # Errors
     /// Fails if `reading` is strict and a capture could not be used.
+    #[doc(hidden)]
     pub fn complete(
         &self,
         tree: CallTree,

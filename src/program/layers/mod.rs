@@ -24,6 +24,7 @@ use stacks::Found;
 
 /// The kind of layers in a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum StackKind {
     /// Sibling modules of the same class.
     Modules,
@@ -33,6 +34,7 @@ pub enum StackKind {
 
 /// A stack of repeated layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Stack {
     /// The kind of layers in the stack.
     pub kind: StackKind,
@@ -51,6 +53,7 @@ pub struct Layer {
 
 /// Id of a layer in one tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub struct LayerId {
     /// Position of the layer's stack in [`Layers::stacks`].
     pub stack: u32,
@@ -60,6 +63,7 @@ pub struct LayerId {
 
 /// The position of a call relative to the layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum LayerPlace {
     /// Before the first layer of the call's step.
     Pre,
@@ -97,6 +101,7 @@ const AROUND: [LayerPlace; 5] = [
 
 impl Layers {
     /// Finds the layers, and the position of each call.
+    #[doc(hidden)]
     pub fn of(tree: &CallTree, measure: Measure) -> Layers {
         Layers::in_steps(tree, measure, &Steps::of(tree))
     }
@@ -123,6 +128,7 @@ impl Layers {
 
     /// The stacks of layers: module stacks sorted by time, then graph stacks sorted by first
     /// launch.
+    #[doc(hidden)]
     pub fn stacks(&self) -> &[Stack] {
         &self.stacks
     }
@@ -138,6 +144,7 @@ impl Layers {
     }
 
     /// Whether no layer was found.
+    #[doc(hidden)]
     pub fn is_empty(&self) -> bool {
         self.stacks.is_empty()
     }

@@ -22,6 +22,7 @@ use signs::Signs;
 /// The kind of neural network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[doc(hidden)]
 pub enum Architecture {
     /// Embedding tables and pooled lookups.
     Recommender,
@@ -70,6 +71,7 @@ impl Architecture {
 
 /// A property of the model, with the evidence for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[doc(hidden)]
 pub struct Found<T> {
     /// The detected property.
     pub what: T,
@@ -81,6 +83,7 @@ pub struct Found<T> {
 
 /// The model that ran, as far as the trace reveals its properties.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[doc(hidden)]
 pub struct Model {
     /// Class of the outermost module with the most time: in a pipeline of several networks, the
     /// class of the main network. In a trace without modules, the name of the Python file with the

@@ -46,6 +46,7 @@ impl Word {
     pub const ALL: [Word; 5] = [Word::Module, Word::Frame, Word::Op, Word::Call, Word::Kernel];
 
     /// The kind of call as written in queries.
+    #[doc(hidden)]
     pub fn label(self) -> &'static str {
         match self {
             Word::Module => "module",
@@ -59,6 +60,7 @@ impl Word {
 
 /// One part of a path query: a kind of call and a pattern for the call's name.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Part {
     word: Word,
     glob: Glob,
@@ -86,6 +88,7 @@ pub struct Query {
 
 /// The properties that a query checks for each call on a path from the root.
 #[derive(Debug, Clone, Copy)]
+#[doc(hidden)]
 pub struct Segment<'a> {
     /// The kind of the call.
     pub word: Word,
@@ -98,6 +101,7 @@ pub struct Segment<'a> {
 
 /// Number of leading query parts that a call's ancestors have matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[doc(hidden)]
 pub struct Progress(usize);
 
 impl Query {
@@ -107,7 +111,7 @@ impl Query {
     }
 
     /// The kind of calls that the query selects, as named in the last part of the query.
-    pub fn finds(&self) -> Word {
+    pub(crate) fn finds(&self) -> Word {
         self.parts.last().expect("a query has at least one part").word
     }
 
@@ -164,6 +168,7 @@ impl Query {
     ///
     /// # Errors
     /// Fails if the query selects no calls. The error names the most similar call in the tree.
+    #[doc(hidden)]
     pub fn find_some(&self, tree: &CallTree) -> Result<Vec<CallId>> {
         let found = self.find(tree);
         if !found.is_empty() {
@@ -175,6 +180,7 @@ impl Query {
 
     /// Finds the first part of the query that matches nothing, and describes the most similar name
     /// in the tree.
+    #[doc(hidden)]
     pub fn nearest(&self, tree: &CallTree) -> String {
         let names = |word: Word| {
             let mut names: Vec<&str> = tree

@@ -3,6 +3,7 @@
 /// The known word that differs from the unknown word by the fewest added, dropped, changed or
 /// swapped letters (optimal string alignment distance). On a tie, the first of the equally similar
 /// words wins. `None` if there are no known words. Case is ignored.
+#[doc(hidden)]
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = word.to_lowercase();
     known.into_iter().min_by_key(|known| strsim::osa_distance(&word, &known.to_lowercase()))
@@ -10,6 +11,7 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
 
 /// Whether changing at most half of the longer word's letters turns one word into the other.
 #[must_use]
+#[doc(hidden)]
 pub fn is_near(one: &str, two: &str) -> bool {
     let (one, two) = (one.to_lowercase(), two.to_lowercase());
     strsim::osa_distance(&one, &two) * 2 <= one.chars().count().max(two.chars().count())

@@ -3,6 +3,7 @@
 /// A pattern for entire names: `*` matches any characters, `?` matches one character, and `|`
 /// separates alternatives.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Glob {
     text: String,
     choices: Vec<Vec<char>>,

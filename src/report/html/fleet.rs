@@ -23,6 +23,7 @@ const LISTED: usize = 500;
 
 /// The content of `fleet.html`.
 #[derive(Debug, Clone, Default)]
+#[doc(hidden)]
 pub struct FleetPage {
     /// The folders of the baseline's and the candidate's traces.
     pub folders: [String; 2],
@@ -56,6 +57,7 @@ pub struct FleetPage {
 /// A rank, which is drawn as a dot. The dot's position is the ratio between the two sides' GPU times per step without
 /// waits.
 #[derive(Debug, Clone, Default, Serialize)]
+#[doc(hidden)]
 pub struct FleetDot {
     /// Name of the rank.
     pub name: String,
@@ -71,6 +73,7 @@ pub struct FleetDot {
 
 /// A table of the most unusual ranks and the ops in which they are outliers.
 #[derive(Debug, Clone, Default)]
+#[doc(hidden)]
 pub struct FleetOutliers {
     /// Names of the ops.
     pub columns: Vec<String>,
@@ -80,6 +83,7 @@ pub struct FleetOutliers {
 
 /// A line for a rank that is an outlier in an op.
 #[derive(Debug, Clone, Default)]
+#[doc(hidden)]
 pub struct FleetOutlierRow {
     /// Name of the rank.
     pub name: String,
@@ -91,6 +95,7 @@ pub struct FleetOutlierRow {
 
 /// A rank that makes other ranks wait in collectives.
 #[derive(Debug, Clone, Default)]
+#[doc(hidden)]
 pub struct FleetLast {
     /// Name of the rank.
     pub name: String,
@@ -106,6 +111,7 @@ pub struct FleetLast {
 
 /// A cause of a time difference, as a line of the page.
 #[derive(Debug, Clone, Default)]
+#[doc(hidden)]
 pub struct FleetCauseLine {
     /// Why the time differs, and at which call site.
     pub what: String,
@@ -121,6 +127,7 @@ pub struct FleetCauseLine {
 
 /// A line in the page's table of ranks.
 #[derive(Debug, Clone, Default)]
+#[doc(hidden)]
 pub struct FleetRankLine {
     /// Name of the rank.
     pub name: String,
@@ -132,6 +139,7 @@ pub struct FleetRankLine {
 
 /// Values for a heat map, by rank and step or by rank and collective.
 #[derive(Debug, Clone, Default, Serialize)]
+#[doc(hidden)]
 pub struct HeatMap {
     /// Title of the heat map.
     pub title: String,
@@ -204,6 +212,7 @@ struct Data<'a> {
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_fleet_page(page: &FleetPage, out: &mut dyn Write) -> io::Result<()> {
     let (style, script) = (format!("{STYLE}{FLEET_STYLE}"), format!("{BARS}{SCRIPT}"));
     let template = Page {

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_rows_json(table: &Table, out: &mut dyn Write) -> io::Result<()> {
     let mut objects = Objects { columns: table.columns(), row: Map::new(), rows: Vec::new() };
     table.visit(&mut objects)?;

@@ -210,7 +210,7 @@ fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     Box::new(move |side, call| {
         steps[side].step(call).map_or_else(Value::none, |step| Value {
             rank: step.index(),
-            text: Text::Number(analysis.told_step(step)),
+            text: Text::Number(analysis.displayed_step(step)),
         })
     })
 }

@@ -48,7 +48,10 @@ pub(super) fn steps<'a>(
         track: tracks.of_steps(analysis, side, span.thread),
         ts: clock.at(side, span.start).as_micros(),
         dur: (span.end - span.start).as_micros(),
-        args: MarkArgs { uid: trace.uid(span.event).0, step: Some(analysis.told_step(StepId(at))) },
+        args: MarkArgs {
+            uid: trace.uid(span.event).0,
+            step: Some(analysis.displayed_step(StepId(at))),
+        },
         ph: "X",
     };
     (0..).zip(steps.spans()).map(mark).collect()

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// A change in the program, as a JSON object.
 #[derive(Debug, Clone, Serialize)]
+#[doc(hidden)]
 pub struct ChangeSummary {
     /// The kind of change, such as `math_mode`.
     pub kind: &'static str,
@@ -37,6 +38,7 @@ pub struct ChangeSummary {
 
 /// The parts of the step-time difference that no change explains, in µs.
 #[derive(Debug, Clone, Serialize)]
+#[doc(hidden)]
 pub struct SameProgram {
     /// Whether the two programs are identical.
     pub is_identical: bool,

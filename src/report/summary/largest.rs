@@ -19,6 +19,7 @@ const OTHER_STEPS: &str = "(steps without a counterpart)";
 /// The rows that have the same name and the same lowest common node. All rows in steps without a counterpart form one
 /// group.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct LargeDifference {
     /// The name of the rows.
     pub name: String,
@@ -40,6 +41,7 @@ pub struct LargeDifference {
 
 /// All points of difference that have the same name.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Part {
     /// The side that has the call; `None` for a renamed pair.
     pub side: Option<Side>,
@@ -57,6 +59,7 @@ impl LargeDifference {
 }
 
 /// The largest time differences by name and lowest common node, largest first.
+#[doc(hidden)]
 pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     let mut groups: Vec<LargeDifference> = Vec::new();
     let mut numbers: FxHashMap<(String, String), usize> = FxHashMap::default();

@@ -72,6 +72,7 @@ pub struct Summary {
 
 /// One of the two traces in the summary.
 #[derive(Debug, Clone, Serialize)]
+#[doc(hidden)]
 pub struct SideSummary {
     /// Display name of the side: the user-provided name, or `trace1` or `trace2`.
     pub name: String,
@@ -102,6 +103,7 @@ pub struct SideSummary {
 
 /// How much the runs on one side vary. Differences smaller than the spread between runs are noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct RunsSummary {
     /// Number of runs.
     pub count: usize,
@@ -119,6 +121,7 @@ pub struct RunsSummary {
 
 /// A note, with the side to which the note applies.
 #[derive(Debug, Clone, Serialize)]
+#[doc(hidden)]
 pub struct SideNote {
     /// `trace1` or `trace2`; `null` if the note applies to both sides.
     pub side: Option<&'static str>,
@@ -129,6 +132,7 @@ pub struct SideNote {
 
 /// The rows that have the same name and the same lowest common node.
 #[derive(Debug, Clone, Serialize)]
+#[doc(hidden)]
 pub struct NameDifference {
     /// The name of the rows.
     pub name: String,
@@ -157,6 +161,7 @@ pub struct NameDifference {
 
 impl Summary {
     /// The display name of the side to which a note applies.
+    #[doc(hidden)]
     pub fn side_of(&self, note: &SideNote) -> Option<&str> {
         note.side.map(|side| {
             if side == Side::Baseline.label() {
@@ -169,6 +174,7 @@ impl Summary {
 }
 
 /// Summarizes an analysis.
+#[doc(hidden)]
 pub fn summarise(analysis: &Analysis) -> Summary {
     summarise_with(analysis, &largest_differences(analysis))
 }
@@ -277,6 +283,7 @@ fn name_difference(group: &LargeDifference) -> NameDifference {
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.
+#[doc(hidden)]
 pub fn write_summary(summary: &Summary, out: &mut dyn Write) -> io::Result<()> {
     write_json(summary, out)
 }

@@ -11,6 +11,7 @@ const LARGEST: usize = 20;
 
 /// The verdict on the total time, and the call sites at which the evidence supports a change in time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct VerdictSummary {
     /// Verdict on the total attributed time: `slower`, `faster`, `similar`, `within_noise` or
     /// `not_tested`.
@@ -49,6 +50,7 @@ pub struct VerdictSummary {
 
 /// Verdict on the wall time of a step, which requires several runs per side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct StepVerdict {
     /// `slower`, `faster`, `similar` or `within_noise`.
     pub verdict: &'static str,
@@ -60,6 +62,7 @@ pub struct StepVerdict {
 
 /// A call site whose time changed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[doc(hidden)]
 pub struct Change {
     /// Name of the call site's rows.
     pub name: String,

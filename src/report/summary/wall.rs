@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// How the wall time and its difference are attributed to causes.
 #[derive(Debug, Clone, Serialize)]
+#[doc(hidden)]
 pub struct WallSummary {
     /// A sentence that states the result.
     pub answer: String,
@@ -32,6 +33,7 @@ pub struct WallSummary {
 
 /// The wall time of one side. All fields except `step_*` are sums over the recorded window.
 #[derive(Debug, Clone, Serialize)]
+#[doc(hidden)]
 pub struct WallSide {
     /// Number of compared steps; 1 if the window is compared as a whole.
     pub steps: u64,
@@ -56,6 +58,7 @@ pub struct WallSide {
 
 /// A cause of the wall-time difference.
 #[derive(Debug, Clone, Serialize)]
+#[doc(hidden)]
 pub struct CauseSummary {
     /// Why the time differs: `kernel_slower`, `host`, ….
     pub reason: &'static str,

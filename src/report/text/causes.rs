@@ -10,6 +10,7 @@ use crate::tree::ModuleName;
 
 /// A cause, formatted for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct CauseLine {
     /// Difference per step, candidate − baseline, with sign and unit.
     pub difference: String,
@@ -27,6 +28,7 @@ pub struct CauseLine {
 }
 
 /// The leading causes, and a line for all remaining causes: `and 12 smaller, together +0.1 ms`.
+#[doc(hidden)]
 pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let (figures, causes) = (Figures::of_steps(analysis), analysis.causes());
     let leading = causes.leading();

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 /// Name of a node. If the names of two matched calls differ only in a line number or an address, the baseline's name
 /// is used.
+#[doc(hidden)]
 pub fn node_name<'d>(analysis: &'d Analysis, node: MergedNode) -> Cow<'d, str> {
     let name = |side: Side, call| analysis.tree(side).name(call);
     match named_by(analysis, node) {

@@ -10,6 +10,7 @@ use crate::trace::Nanos;
 
 /// A sentence that says how the total time changed, such as `trace2 takes 1.32x the GPU time of trace1: 119.853 ms →
 /// 158.433 ms (+38.580 ms, +32.2%)`.
+#[doc(hidden)]
 pub fn sentence(analysis: &Analysis) -> String {
     let time = analysis.account().totals.map(|totals| totals.time);
     let unit = Unit::fitting(time);
@@ -65,6 +66,7 @@ fn measure_words(measure: Measure) -> &'static str {
 /// The evidence from repetitions, such as `step slower (6 runs, p 0.002); GPU time slower (6 runs, q 0.003); 12 call
 /// sites changed`, or `GPU time not tested (one step each); 3 call sites do different work`. The text names the
 /// measure, because the step time may change even if the GPU time does not.
+#[doc(hidden)]
 pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
     let step = verdict.step.as_ref();
     let step = step.map_or_else(String::new, |step| format!("step {}; ", step.words));

@@ -115,6 +115,7 @@ impl Trace {
     ///
     /// # Errors
     /// Fails if the file cannot be read, or does not begin like JSON.
+    #[doc(hidden)]
     pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
         Trace::read_header_with(path, &ReadOptions::default())
     }
@@ -124,6 +125,7 @@ impl Trace {
     /// # Errors
     /// Fails for the same reasons as [`Trace::read_header`]. Also fails if the text exceeds a limit
     /// of the options or, with [`ReadOptions::strict`], if the text is damaged.
+    #[doc(hidden)]
     pub fn read_header_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Header> {
         let path = path.as_ref();
         let name = path.display().to_string();

@@ -16,8 +16,8 @@ use std::sync::Arc;
 pub struct ReadOptions {
     /// Treats repairs as errors.
     pub strict: bool,
-    /// Maximum size of the decompressed text, in bytes; by default
-    /// [`ReadOptions::default_max_unpacked`].
+    /// Maximum size of the decompressed text, in bytes; by default 64 MiB plus 200 bytes for each byte of the
+    /// compressed file.
     pub max_unpacked: Option<u64>,
     /// Drops the points of flow arrows.
     pub without_flows: bool,
@@ -33,6 +33,7 @@ pub struct ReadOptions {
 
 /// A callback that receives how many bytes of the file have been read so far, before decompression.
 #[derive(Clone)]
+#[doc(hidden)]
 pub struct ReadProgress(Arc<dyn Fn(u64) + Send + Sync>);
 
 impl ReadProgress {
@@ -70,6 +71,7 @@ impl ReadOptions {
 
     /// Sets the number of text bytes that are in memory at a time.
     #[must_use]
+    #[doc(hidden)]
     pub fn block_bytes(mut self, bytes: usize) -> Self {
         self.block_bytes = Some(bytes);
         self
@@ -85,6 +87,7 @@ impl ReadOptions {
     /// Drops the points of flow arrows, which a comparison does not use. The points are still
     /// counted and checked.
     #[must_use]
+    #[doc(hidden)]
     pub fn without_flows(mut self) -> Self {
         self.without_flows = true;
         self
@@ -92,6 +95,7 @@ impl ReadOptions {
 
     /// Reports to `progress` how many bytes of the file have been read.
     #[must_use]
+    #[doc(hidden)]
     pub fn progress(mut self, progress: ReadProgress) -> Self {
         self.progress = Some(progress);
         self
@@ -106,7 +110,7 @@ impl ReadOptions {
 
     /// The default limit in bytes: 64 MiB plus 200 bytes for each byte of the compressed file. Real
     /// traces stay below this limit, unlike files that are crafted to exhaust memory.
-    pub fn default_max_unpacked(packed_bytes: u64) -> u64 {
+    pub(crate) fn default_max_unpacked(packed_bytes: u64) -> u64 {
         FREE_UNPACKED.saturating_add(packed_bytes.saturating_mul(MAX_RATIO))
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 /// The kind of work that a launch adds to a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[doc(hidden)]
 pub enum LaunchKind {
     /// A kernel.
     Kernel,
@@ -39,6 +40,7 @@ impl LaunchKind {
 
 /// A trace in which graphs were captured.
 #[derive(Debug, Clone)]
+#[doc(hidden)]
 pub struct Capture {
     tree: CallTree,
     graphs: Vec<CapturedGraph>,
@@ -46,6 +48,7 @@ pub struct Capture {
 
 /// One captured graph: the calls recorded between the beginning and the end of the capture.
 #[derive(Debug, Clone)]
+#[doc(hidden)]
 pub struct CapturedGraph {
     pub(crate) begin: EventId,
     pub(crate) thread: ThreadId,
@@ -87,7 +90,7 @@ impl Capture {
     }
 
     /// Whether any graph was captured in the trace. The check is fast because it builds no tree.
-    pub fn is_one(trace: &Trace) -> bool {
+    pub(crate) fn is_one(trace: &Trace) -> bool {
         trace.own_events().any(|event| is_begin(trace.name(event)))
     }
 

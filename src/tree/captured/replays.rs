@@ -5,6 +5,7 @@ use std::fmt;
 
 /// A launch of a captured graph, and the graph that the launch replays.
 #[derive(Debug, Clone, PartialEq)]
+#[doc(hidden)]
 pub struct Replay {
     /// The graph launch: a position in `traceEvents`.
     pub launch: Uid,
@@ -27,6 +28,7 @@ pub struct Replay {
 
 /// A captured graph and the file that contains it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct ReplayedGraph {
     /// The file that contains the capture.
     pub source: String,
@@ -52,6 +54,7 @@ impl fmt::Display for ReplayedGraph {
 
 /// Why a captured graph cannot be the graph that was replayed.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[doc(hidden)]
 pub enum Misfit {
     /// The graph was captured for a different batch size; the value is the batch size of the
     /// replay.

@@ -42,7 +42,7 @@ impl Shown {
 
     /// The number by which users identify the step.
     pub(super) fn told(&self, analysis: &Analysis) -> Option<u32> {
-        self.step.map(|step| analysis.told_step(step.baseline))
+        self.step.map(|step| analysis.displayed_step(step.baseline))
     }
 
     /// The name of the step on a side; empty if the step has no name.

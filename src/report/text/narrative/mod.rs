@@ -64,6 +64,7 @@ pub struct Narrative {
 
 /// A layer of the narrative: parts of the step-time difference that are equally certain.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Layer {
     /// The title of the layer, which says what its parts have in common.
     pub title: String,
@@ -74,6 +75,7 @@ pub struct Layer {
 /// A part of the step-time difference and its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[doc(hidden)]
 pub struct Line {
     /// Position in [`Changes::list`](crate::analysis::changes::Changes::list) if the part is a change.
     pub number: Option<usize>,
@@ -105,6 +107,7 @@ pub struct Line {
 
 /// A suggested action.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Action {
     /// A description of the suggested action.
     pub text: String,
@@ -114,6 +117,7 @@ pub struct Action {
 
 impl Narrative {
     /// Builds the narrative of a comparison.
+    #[doc(hidden)]
     pub fn of(analysis: &Analysis) -> Narrative {
         let figures = Figures::of_steps(analysis);
         let layers = layers::of(analysis, figures);
@@ -152,6 +156,7 @@ impl Narrative {
 
     /// A summary of a layer's lines after the first `shown` lines, such as `and 3 smaller, together +0.10 ms`; `None`
     /// if there are no further lines.
+    #[doc(hidden)]
     pub fn rest(&self, layer: &Layer, shown: usize) -> Option<String> {
         let others = layer.lines.get(shown..).filter(|others| !others.is_empty())?;
         let sum: Nanos = others.iter().map(|line| line.cost).sum();
@@ -160,6 +165,7 @@ impl Narrative {
     }
 
     /// A description of the figures for the changes, such as `effect on the step, by replay (attributed time)`.
+    #[doc(hidden)]
     pub fn measure(&self) -> &'static str {
         if self.has_effects {
             "effect on the step, by replay (attributed time)"
