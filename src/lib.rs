@@ -86,6 +86,7 @@
 //! | `flamegraph` | `flamegraph.svg`, `folded.txt` |
 //! | `arrow` | [`report::ArrowTable`](report): tables as Arrow record batches |
 //! | `parquet` | tables as Parquet files |
+//! | `zstd` | reading files that are compressed with zstd |
 //! | `remote` | `s3://`, `gs://`, `az://` and `https://` addresses as paths of traces and reports |
 
 // Only `storage` writes files.

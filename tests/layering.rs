@@ -195,7 +195,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     // Tables are written by `report`; a measured profile is read by `model`.
     ("csv", &["report", "model"]),
     // Compressed input is read by `trace`; compressed output is written by `report`.
-    ("flate2", &["trace", "report"]),
+    ("flate2", &["trace", "report", "gate"]),
     ("futures_util", &["storage"]),
     ("hashbrown", &["trace"]),
     // Call stacks in a flame graph are stored as a tree.
@@ -245,8 +245,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     // Users write files with aliases, categories, rules and scenarios in TOML.
     ("toml", &["diff", "analysis", "gate", "model"]),
     ("twox_hash", &["trace", "report", "fleet"]),
-    // Compressed input is read by `trace`; baseline files are written by `gate`.
-    ("zstd", &["trace", "gate"]),
+    ("zstd", &["trace"]),
 ];
 
 /// The dependencies of the library and of the crates that use the library, spelled as in Rust code.

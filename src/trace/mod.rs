@@ -22,6 +22,7 @@ mod sparse;
 mod texts;
 mod time;
 mod unpack;
+mod zstd;
 
 #[doc(hidden)]
 pub use by_name::ByName;

@@ -218,6 +218,7 @@ mod tests {
     use super::super::options::ReadOptions;
     use super::*;
     use crate::error::ErrorKind;
+    use std::io::Write;
 
     /// Reads the text of `packed`, `step` bytes at a time, with or without a decompressing thread;
     /// also returns the damage at the end of the text.
@@ -247,13 +248,19 @@ mod tests {
         })
     }
 
+    fn packed(text: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(text).expect("written");
+        encoder.finish().expect("finished")
+    }
+
     fn text() -> Vec<u8> {
         (0..600_000u32).flat_map(|at| (at.wrapping_mul(at) % 7919).to_le_bytes()).collect()
     }
 
     #[test]
     fn a_thread_unpacks_the_same_bytes_and_tells_the_same_damage() {
-        let packed = zstd::encode_all(&text()[..], 1).expect("packed");
+        let packed = packed(&text());
         let options = ReadOptions::default();
         for length in [packed.len(), packed.len() / 2, 100] {
             let (here, end) = read_all(&packed[..length], &options, false, 1 << 16);
@@ -268,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_ends_at_once_is_no_error() {
-        let packed = zstd::encode_all(&b"[]"[..], 1).expect("packed");
+        let packed = packed(b"[]");
         for _ in 0..200 {
             let (text, end) = read_all(&packed, &ReadOptions::default(), true, 10);
             assert_eq!((&text[..], end.expect("read")), (&b"[]"[..], None));
@@ -277,7 +284,7 @@ mod tests {
 
     #[test]
     fn an_error_is_the_same_wherever_it_comes_from() {
-        let packed = zstd::encode_all(&text()[..], 1).expect("packed");
+        let packed = packed(&text());
         let options = ReadOptions::default().max_unpacked(1_000_000);
         let error = |is_ahead| {
             let (text, end) = read_all(&packed, &options, is_ahead, BLOCK);
@@ -290,7 +297,7 @@ mod tests {
 
     #[test]
     fn who_stops_early_gets_the_source_back() {
-        let packed = zstd::encode_all(&text()[..], 1).expect("packed");
+        let packed = packed(&text());
         let options = ReadOptions::default();
         let source = Source::new("t", &packed[..], &options).expect("a source");
         let hash = thread::scope(|scope| {

@@ -1,6 +1,6 @@
 //! Reads and writes a [`Recording`] as a baseline file, which is small enough for version control.
 //!
-//! A baseline file is JSON, compressed with zstd. The file contains the calls of the median run's steps, and the
+//! A baseline file is JSON, compressed with gzip. The file contains the calls of the median run's steps, and the
 //! times, counts and evidence of all runs. The [stored calls](tracetree::tree::StoredTree) can be aligned with the calls
 //! of any trace. The file contains neither the names and metadata of the traces nor the names of machines, and it
 //! stores paths of Python files without installation folders.
@@ -8,6 +8,8 @@
 mod steady;
 
 use super::recording::{Places, Range, Recording, RunFacts, Setup, TimedPlace};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,9 +38,6 @@ const MOST: u64 = 256 << 20;
 
 /// The time of a Python frame without nested calls is stored only if the frame lasts at least this long.
 const LONG: Nanos = Nanos(50_000);
-
-/// The compression level, which is high because a baseline is written once and kept for a long time.
-const LEVEL: i32 = 19;
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
@@ -205,8 +204,7 @@ fn damaged(path: &Path, error: &dyn std::fmt::Display) -> Error {
 }
 
 fn packed(text: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut packer = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
-    packer.include_checksum(true)?;
+    let mut packer = GzEncoder::new(Vec::new(), Compression::best());
     packer.write_all(text)?;
     packer.finish()
 }
