@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subject_quantity_labels_relation_number_and_unit_are_told_apart() {
+    fn subject_quantity_labels_relation_number_and_unit_are_separated() {
         let text =
             r#"module("a: b>c") : gpu_time{phase="decode", category='gemm'} <= 12.5 ms & share>1%"#;
         let condition = Condition::parse(text).expect("a condition");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_condition_is_refused_with_its_reason() {
+    fn an_invalid_condition_is_refused_with_the_reason() {
         for (text, reason) in [
             ("", "expected `>`"),
             ("error=20", "expected `>`"),

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_is_no_formula_and_a_number_stays_one() {
+    fn a_cell_is_never_a_formula_and_numbers_are_unchanged() {
         for (text, expected) in
             [("=1+1", "'=1+1"), ("\t@a", "'\\t@a"), ("-a", "'-a"), ("-1.5", "-1.5"), ("a=b", "a=b")]
         {
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_escaped_is_the_same_text_in_json() {
+    fn escaped_text_is_the_same_text_in_json() {
         let text = "a\u{1b}\n\t\u{9b}\u{202e}\u{feff}";
         let read: String = serde_json::from_str(&format!("\"{}\"", one_line(text))).expect("JSON");
         assert_eq!(read, text);

@@ -361,7 +361,7 @@ fn no_files_use_each_other_in_a_circle() {
 }
 
 #[test]
-fn a_circle_is_found_behind_a_reexport_but_not_between_a_folder_and_its_files() {
+fn a_circle_is_found_through_a_reexport_but_not_between_a_folder_and_its_files() {
     let circles_of = |files: &[(&str, &str)]| {
         let files = files.iter().map(|&(path, code)| (path.to_owned(), code.to_owned()));
         circles(&Modules::of(files).ties())

@@ -51,7 +51,7 @@ mod tests {
     use super::Grouped;
 
     #[test]
-    fn ids_of_one_key_share_a_group_and_groups_come_by_key() {
+    fn ids_with_one_key_share_a_group_and_groups_are_sorted_by_key() {
         let mut groups: Grouped<u32, &str, Vec<u32>> = Grouped::new();
         for (id, key) in [(7, "b"), (1, "b"), (3, "a"), (7, "never asked")] {
             groups.entry(id, || key, |_| Vec::new()).push(id);

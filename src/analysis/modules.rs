@@ -193,7 +193,7 @@ mod tests {
     use super::is_product;
 
     #[test]
-    fn products_and_convolutions_are_told_by_name() {
+    fn products_and_convolutions_are_recognized_by_name() {
         for name in
             ["aten::addmm", "aten::mm", "aten::convolution_backward", "mkldnn::_linear_pointwise"]
         {

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_samples_the_middle_one_of_each_part_is_taken() {
+    fn of_many_samples_the_middle_one_of_each_part_is_used() {
         let many: Vec<f64> = (0..3 * MOST_DIFFERENCES).rev().map(|at| at as f64).collect();
         let taken = thinned(&many);
         let expected: Vec<f64> = (0..MOST_DIFFERENCES).map(|at| (3 * at + 1) as f64).collect();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_sample_that_both_sides_have_is_not_their_difference() {
+    fn a_late_sample_on_both_sides_is_not_a_difference() {
         let found = |a: &[f64], b: &[f64]| Few::among(&PerSide::new(a.to_vec(), b.to_vec()));
         let late = [10.0, 70.0, 9.9, 10.1, 9.8];
         assert_eq!(found(&late, &late), None);

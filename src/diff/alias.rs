@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_apply_in_order_to_what_is_left() {
+    fn later_rules_apply_only_to_calls_that_earlier_rules_left() {
         let text = "[[alias]]\npattern = '(?i)miopen|cudnn'\nname = 'vendor'\n\
                     [[alias]]\npattern = '^lib::vendor_(\\w+)$'\nname = 'aten::$1'";
         let aliases = Aliases::parse(text, "a.toml").expect("aliases");

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn more_alike_is_who_has_more_in_common_where_nothing_else_tells() {
+    fn otherwise_the_candidate_with_more_in_common_is_more_similar() {
         let better = |one: [u32; 4], two: [u32; 4]| {
             let of = |[tree, arguments, shared, of]: [u32; 4]| {
                 evidence(tree > 0, arguments > 0, shared, of)
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn why_a_candidate_lost_is_told_by_the_first_thing_that_tells() {
+    fn the_first_criterion_that_differs_explains_why_a_candidate_lost() {
         let why = |other: &PairEvidence, best: Option<PairEvidence>| {
             let explanation = Explanation {
                 side: Side::Baseline,

@@ -307,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_differ_between_two_runs_is_not_in_a_key() {
+    fn keys_omit_what_may_differ_between_two_runs() {
         let frame = |name| normalise(CallKind::Frame, name).into_owned();
         assert_eq!(frame("nn.Module: Linear_3"), "nn.Module: Linear");
         assert_eq!(frame("nn.Module: My_Block_12"), "nn.Module: My_Block");
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn runtime_calls_are_known_by_kind() {
+    fn runtime_calls_have_keys_by_kind() {
         let call = |name| normalise(CallKind::Runtime, name).into_owned();
         for name in [
             "hipLaunchKernel",
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_counts_generated_kernels_and_regions_is_no_key() {
+    fn numbers_of_generated_kernels_and_regions_are_not_part_of_a_key() {
         let of = |kind, name| normalise(kind, name).into_owned();
         for kind in [CallKind::Op, CallKind::Gpu] {
             assert_eq!(of(kind, "triton_poi_fused_add_3"), "triton_poi_fused_add_#");
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_long_and_of_few_letters_is_a_hash() {
+    fn long_words_of_hexadecimal_digits_are_hashes() {
         assert!(is_hash("0123456789abcdef") && is_hash("abcdefabcdefab01"));
         // The first word is too short to be a hash. The second word contains only letters up to `f`, but only one
         // digit.
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_called_after_where_their_file_is_installed() {
+    fn names_of_frames_begin_where_their_package_begins() {
         for (path, known) in [
             (
                 "/opt/venv/lib/python3.12/site-packages/torch/nn/functional.py",

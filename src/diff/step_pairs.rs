@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_decide_where_contents_do_not() {
+    fn numbers_decide_if_contents_do_not() {
         let numbers: PerSide<&[u64]> = PerSide::new(&[3, 4], &[1, 2, 3, 4, 5]);
         let worth = |a: usize, b: usize| {
             let has_same_number = numbers.baseline[a] == numbers.candidate[b];
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_two_phases_are_no_pair() {
+    fn steps_of_two_phases_are_not_paired() {
         let worth = |a: usize, b: usize| (a % 2 == b % 2).then(Worth::default);
         let pairs = path(PerSide::new(1, 4), |_, b| worth(1, b));
         assert_eq!(pairs, [(StepId(0), StepId(1))]);
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_are_taken_in_order() {
+    fn equal_values_keep_their_order() {
         let mut left = PerSide::new(vec![0, 1, 2], vec![0, 1, 2, 3]);
         let values = PerSide::new(vec!['a', 'b', 'a'], vec!['c', 'a', 'a', 'a']);
         let taken = take_equal(&mut left, |side, at| values[side][at]);
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn likeness_counts_what_both_have() {
+    fn similarity_counts_what_both_sides_have() {
         assert_eq!(likeness(&[1, 1, 2, 3], &[1, 1, 2, 3]), PARTS);
         assert_eq!(likeness(&[1, 1], &[1, 2]), PARTS / 2);
         assert_eq!((likeness(&[], &[]), likeness(&[1], &[])), (PARTS, 0));

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_pairs_that_stand_above_each_other_one_goes() {
+    fn of_two_pairs_that_nest_in_opposite_order_one_is_removed() {
         let trees = PerSide::new(tree("p", "a"), tree("b", "q"));
         let mut pairs = pairing([Relation::Same, Relation::Same]);
         untangle(trees.as_ref(), &mut pairs);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moved_goes_before_what_did_not() {
+    fn a_moved_pair_is_removed_before_one_that_did_not_move() {
         let trees = PerSide::new(tree("p", "a"), tree("b", "q"));
         let mut pairs = pairing([Relation::Moved, Relation::Same]);
         untangle(trees.as_ref(), &mut pairs);

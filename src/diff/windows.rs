@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layers_are_told_as_ranges() {
+    fn layers_are_printed_as_ranges() {
         let set = |numbers: &[u64]| numbers.iter().copied().collect::<BTreeSet<u64>>();
         let numbers = PerSide::new(set(&[3, 4, 5, 9]), set(&[5, 9, 10]));
         let window = Window { class: "blocks".to_owned(), numbers };

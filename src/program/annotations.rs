@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_says_nothing() {
+    fn unknown_values_print_nothing() {
         for name in ["nccl:all_reduce", "forwarding", "execute_model", "step[]", "ProfilerStep#x"] {
             assert_eq!(said(name), None, "{name}");
         }

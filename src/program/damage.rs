@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_loss_is_damage_with_what_to_do() {
+    fn every_kind_of_loss_is_damage_with_a_remedy() {
         let losses = |change: fn(&mut Losses)| told(|e| change(&mut e.losses));
         let found = [
             losses(|l| l.is_truncated = true),

@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn launches_are_told_from_other_runtime_calls_by_name() {
+    fn launches_are_recognized_by_name_among_runtime_calls() {
         for name in [
             "cudaLaunchKernel",
             "cudaLaunchKernelExC",
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_at_an_edge_is_cut_off_when_it_has_less_than_half_of_the_usual_calls() {
+    fn a_step_at_an_end_with_less_than_half_of_the_usual_calls_is_cut_off() {
         assert_eq!(cut_at_edges(&[100, 90, 100]), 0);
         assert_eq!(cut_at_edges(&[40, 100, 100]), 1);
         assert_eq!(cut_at_edges(&[10, 100, 100, 100, 20]), 2);

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rule_file_may_tolerate_is_what_obstacles_are_called() {
+    fn a_rule_file_can_tolerate_obstacles_by_name() {
         let mut run = Evidence {
             losses: crate::trace::Losses {
                 events: 1,

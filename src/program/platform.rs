@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_of_the_runtime_and_the_driver_tell_the_vendor() {
+    fn the_vendor_is_known_from_runtime_and_driver_calls() {
         assert_eq!(of_call("hipLaunchKernel"), Some(Vendor::Amd));
         assert_eq!(of_call("cudaLaunchKernel"), Some(Vendor::Nvidia));
         assert_eq!(of_call("cuLaunchKernelEx"), Some(Vendor::Nvidia));

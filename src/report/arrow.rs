@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_columns_of_a_table_have_one_name() {
+    fn column_names_are_unique_within_a_table() {
         let analysis = analysis(ROCM, CUDA);
         for kind in TableKind::ALL {
             let table = kind.of(&analysis);

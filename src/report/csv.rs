@@ -187,7 +187,7 @@ mod tests {
     use super::{CsvTexts, MOST_KNOWN, Quoted};
 
     #[test]
-    fn a_text_is_quoted_the_same_however_often_it_comes_and_whatever_is_forgotten() {
+    fn a_text_is_quoted_the_same_with_and_without_the_cache() {
         let mut quoted = Quoted::new(CsvTexts::ForSpreadsheets, 2);
         let long = "x".repeat(MOST_KNOWN);
         let texts =

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_back() {
+    fn the_written_file_is_read_back() {
         let file = ParquetFile::read(written(TableKind::Names)).expect("a file");
         let names = file.column("name").expect("names");
         assert_eq!(names.text(0).map(AsRef::as_ref), Some("aten::convolution_backward"));

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unfinished_is_removed_on_request_and_by_nobody_twice() {
+    fn unfinished_files_are_removed_once_and_only_on_request() {
         let home = tempdir().expect("a folder");
         let unfinished = Unfinished::default();
         let staging = Staging::create(&home.path().join("report"), &unfinished).expect("staging");
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_killed_runs_go_after_an_hour_and_those_of_others_stay() {
+    fn folders_of_killed_runs_are_removed_after_an_hour_and_other_folders_are_kept() {
         let home = tempdir().expect("a folder");
         let folders = [".report.1-a.partial", ".report.2-b.partial", ".other.1-a.partial"];
         let folders = folders.map(|name| home.path().join(name));

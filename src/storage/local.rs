@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_not_written_over_and_nothing_is_left_beside_it() {
+    fn existing_files_are_not_overwritten_and_no_temporary_file_is_left() {
         let home = tempfile::tempdir().expect("a folder");
         let path = home.path().join("shards/one");
         assert_eq!(create(&path, b"first").expect("written"), Created::New);

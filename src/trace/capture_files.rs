@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_tell_the_batch() {
+    fn a_name_may_contain_the_batch() {
         assert_eq!(batch_of_name(Path::new("a/bs_32_rank0.json.gz")), Some(32));
         assert_eq!(batch_of_name(Path::new("bs_8.json")), Some(8));
         assert_eq!(batch_of_name(Path::new("decode_bs_16_rank0.json.gz")), Some(16));

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kernel_is_known_behind_its_return_type_and_anonymous_namespace() {
+    fn a_kernel_is_recognized_after_its_return_type_and_anonymous_namespace() {
         for name in [
             "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(int*)",
             "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096ul>)",
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn words_in_template_arguments_and_ordinary_reductions_are_no_communication() {
+    fn words_in_template_arguments_and_ordinary_reductions_are_not_communication() {
         for name in [
             "void at::native::reduce_kernel<512, 1, all_reduce>(int)",
             "void at::native::vectorized_gather_kernel<16, long>(char*)",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_op_that_lays_data_out_for_a_collective_is_none() {
+    fn an_op_that_copies_data_for_a_collective_is_not_a_collective() {
         assert!(is_communication_op("c10d::allreduce_") && is_communication_op("nccl:all_reduce"));
         assert!(is_communication_op("symm_mem::multimem_all_reduce_"));
         assert!(!is_communication_op("fsdp::all_gather_copy_in"));

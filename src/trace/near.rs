@@ -169,7 +169,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_far_is_kept_beside() {
+    fn distant_values_are_stored_separately() {
         let numbers = [7, 8, 65_541, 65_542, 6, u32::MAX, 7].map(Uid);
         let column: Near<Uid, u16> = numbers.into_iter().collect();
         assert_eq!(column.distances, [0, 1, 65_534, 65_535, 65_535, 65_535, 0]);

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_broken_expression_is_told_in_one_line() {
+    fn an_invalid_expression_is_explained_in_one_line() {
         let told = |text: &str| text.parse::<Pattern>().expect_err("broken").to_string();
         assert_eq!(told("a(b"), "a(b: unclosed group");
         assert_eq!(told("a**["), "a**[: unclosed character class");

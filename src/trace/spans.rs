@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_contained_span_is_not_where_the_next_one_begins_to_count() {
+    fn a_span_inside_another_one_does_not_end_it() {
         let spans = [(0, 20), (5, 8), (12, 25)].map(|(a, b)| (Nanos(a), Nanos(b)));
         assert_eq!(newly_busy(&spans), [20, 0, 5].map(Nanos));
     }

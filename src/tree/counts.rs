@@ -40,7 +40,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_a_range_holds_is_its_sum(
+        fn the_sum_of_a_range_counts_its_members(
             amounts in prop::collection::vec(prop_oneof![0..=3_u8, Just(3)], 0..400),
             ends in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..10),
         ) {

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_digits_behind_the_last_underscore_are_a_number() {
+    fn only_digits_after_the_last_underscore_are_a_number() {
         let parts = |name| {
             let name = ModuleName::of_instance(name);
             (name.class, name.number)

@@ -161,7 +161,7 @@ fn a_scaled_kernel_has_its_full_effect_if_the_host_runs_ahead() {
 }
 
 #[test]
-fn a_sleep_costs_its_time_unless_the_gpu_is_behind() {
+fn a_sleep_costs_its_time_unless_the_gpu_has_a_backlog() {
     let made = |kernel: f64, sleep: f64| {
         Made::steps(|step| {
             ops(step, kernel);

@@ -21,7 +21,7 @@ fn batches(analysis: &Analysis, side: Side) -> Vec<(Option<BatchClass>, Option<u
 }
 
 #[test]
-fn requests_in_another_order_are_compared_with_their_like() {
+fn requests_in_another_order_are_compared_with_similar_ones() {
     for name in ["reordered", "fewer", "sglang"] {
         serving(name, |analysis| {
             let all = PerSide::from_fn(|side| batches(analysis, side));
@@ -94,7 +94,7 @@ fn classes_count_all_steps_and_sum_the_compared_ones() {
 }
 
 #[test]
-fn steps_that_were_swapped_are_compared_with_their_like() {
+fn swapped_steps_are_compared_with_steps_of_the_same_kind() {
     let run = |order: [&str; 4]| {
         let trace = TraceBuilder::cuda().thread("main", |t| {
             for (number, kind) in (0..).zip(order) {

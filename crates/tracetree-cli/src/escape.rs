@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_steers_a_terminal_is_shown_instead() {
+    fn control_characters_are_made_visible() {
         for (name, shown) in [
             ("\x1b[2J", "\\u001b[2J"),
             ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn our_styles_and_all_other_text_stay() {
+    fn styles_and_ordinary_text_are_unchanged() {
         for same in ["\x1b[1m\x1b[31m+5 %\x1b[0m\n", "a\tb", "grüße 你好 😀", "│ ├── └──", ""]
         {
             assert_eq!(text(same), same);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_same_however_the_text_is_cut() {
+    fn the_result_does_not_depend_on_how_the_text_is_split() {
         let name = "x\x1b[1my\x1b[2J\u{202e}z\u{9b}ü\u{1f600}##[a\n ::b\x1b";
         let expected = text(name);
         for size in 1..name.len() {

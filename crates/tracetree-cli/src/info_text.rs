@@ -340,7 +340,7 @@ mod tests {
     use tracetree::report::Width;
 
     #[test]
-    fn details_fit_a_screen_and_a_pipe_has_each_on_one_line() {
+    fn details_wrap_on_a_screen_and_not_in_a_pipe() {
         let line = format!("  options    {}", "with_stack ".repeat(30));
         let of = |width: Width| {
             let mut out = Vec::new();

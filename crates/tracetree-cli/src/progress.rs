@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn stages_return_what_their_work_returns() {
+    fn stages_return_the_result_of_their_work() {
         assert_eq!(Progress::new(false, ReadOptions::default()).stage("adding", || 1 + 1), 2);
     }
 }

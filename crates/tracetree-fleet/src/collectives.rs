@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_number_tells_which_collectives_are_one_when_a_rank_lacks_one() {
+    fn sequence_numbers_match_collectives_even_if_a_rank_lacks_one() {
         let ranks = [
             rank(&[("g", "all_reduce", &[(Some(1), 100), (Some(2), 50), (Some(3), 30)])]),
             rank(&[("g", "all_reduce", &[(Some(1), 10), (Some(3), 90)])]),

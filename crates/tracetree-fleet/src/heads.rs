@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_rank_and_step() {
+    fn rank_and_step_are_read_from_the_name() {
         for (name, rank, step) in [
             ("rank_3.json.gz", Some(3), None),
             ("rank12.step5.json", Some(12), Some(5)),

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_collective_shifts_no_later_one_even_between_two_clocks() {
+    fn a_missing_collective_does_not_shift_later_ones_even_if_clocks_differ() {
         let (one, two) = (kernels(&[100, 230, 300, 470, 600]), kernels(&[5100, 5301, 5471, 5600]));
         let found = matched(&[(0, &one), (1, &two)]);
         let positions: Vec<Vec<usize>> = found

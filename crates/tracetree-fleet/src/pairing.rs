@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_one_rank_pair_by_their_numbers() {
+    fn steps_of_one_rank_are_paired_by_number() {
         let files = |folder: &str| {
             [5, 6].map(|step| head(&format!("{folder}/{step}"), Some(0), Some(step))).to_vec()
         };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_no_rank_or_not_its_own_pairs_by_name() {
+    fn files_without_a_usable_rank_are_paired_by_name() {
         let files = |folder: &str, odd: &str| {
             vec![
                 head(&format!("{folder}/one"), None, None),

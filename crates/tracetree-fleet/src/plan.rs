@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_changes_with_inputs_and_options_alone() {
+    fn a_key_depends_only_on_inputs_and_options() {
         let options = PlanOptions::default();
         let of = |version: &str, options: &PlanOptions| {
             key(&[&file("a", "1"), &file("b", version)], options)
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plan_or_of_another_version_is_refused() {
+    fn invalid_plans_and_plans_of_other_versions_are_refused() {
         let refused = |text: &str| Plan::parse(text, Path::new("plan.json")).expect_err("refused");
         assert!(refused("{}").to_string().contains("not a fleet plan"));
         let other = r#"{"format": "tracetree fleet plan", "schema_version": 1, "tracetree_version": "0.0.1"}"#;

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_rank_is_named_once_its_role_is_known() {
+    fn a_slow_rank_is_named_if_its_role_is_known() {
         assert_eq!(so_far(&[10.0, 10.1, 13.1]).text(), "");
         let found = so_far(&[10.0, 10.1, 13.1, 9.9, 10.0]);
         assert_eq!(found.text(), "slowest so far: rank_2, 1.31× the median of its role");

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn one_odd_value_is_found_among_equal_and_among_scattered_ones() {
+    fn one_outlier_is_found_among_equal_and_among_scattered_values() {
         let mut equal = vec![10.0; 16];
         equal[3] = 14.0;
         assert_eq!(outliers(&equal).iter().map(|&(at, _)| at).collect::<Vec<_>>(), [3]);

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_that_straddles_a_microsecond_is_one_launch() {
+    fn two_times_around_a_full_microsecond_are_one_launch() {
         assert_eq!(durations(vec![row("N/A", 735_500, 249), row("35", 736_000, 249)]), [249]);
         assert_eq!(durations(vec![row("35", 736_500, 249), row("N/A", 735_500, 250)]), [250]);
     }

@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn an_invalid_number_is_refused() {
         for text in ["", ".", "-", "N/A", "nan", "inf", "1e400", "1,5", "0x1f", "1.2.3", "--1"] {
             assert_eq!(parse(text), None, "{text}");
         }

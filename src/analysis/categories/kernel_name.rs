@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launcher_is_known_by_what_it_runs() {
+    fn a_launcher_is_recognized_by_what_it_runs() {
         assert_eq!(
             runs(
                 "void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl(at::TensorIteratorBase&, at::native::GeluType)::{lambda()#2}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul> >(int)"
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_between_the_names_of_a_mangled_one_is_stepped_over() {
+    fn text_between_the_parts_of_a_mangled_name_is_skipped() {
         let names = |text: &str| mangled_names(text).collect::<Vec<_>>();
         // Mangling codes for a literal, a substitution, a two-letter type, bfloat16, half and float.
         for code in ["Li256E", "S_", "S4_", "S1a_", "Sa", "DF16b", "DF16_", "f"] {

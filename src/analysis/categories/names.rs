@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_generated_kernel_is_told_from_a_template_and_from_other_triton_kernels() {
+    fn generated_kernels_are_distinguished_from_templates_and_other_triton_kernels() {
         let generated = |name: &str| is_generated(&Words::of(name));
         assert!(generated("triton_poi_fused_addmm_relu_3") && generated("triton__0d1d2de"));
         assert!(generated("triton_fused_add_1") && generated("graph_0_cpp_fused_mul_2"));

@@ -325,7 +325,7 @@ mod tests {
     use super::other_arguments;
 
     #[test]
-    fn only_what_differs_of_the_arguments_is_told() {
+    fn only_differing_arguments_are_reported() {
         let (small, large) = ("[[8, 64], []]", "[[16, 64], []]");
         let told = |one: (&str, &str), two: (&str, &str)| {
             let text =

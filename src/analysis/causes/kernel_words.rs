@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_library_precision_and_tile() {
+    fn library_precision_and_tile_are_read_from_the_name() {
         let name = "sm80_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x32_stage4";
         assert_eq!(words(name), "cuDNN/cuBLAS, bf16");
         let name = "cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_tn_align8";

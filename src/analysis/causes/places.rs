@@ -381,7 +381,7 @@ mod tests {
     use crate::side::PerSide;
 
     #[test]
-    fn a_thread_is_named_where_both_sides_agree() {
+    fn a_thread_has_a_name_if_both_sides_agree() {
         let (one, two) = ("thread 503 (pt_autograd_0)", "thread 1228 (pt_autograd_1)");
         assert_eq!(thread_name(PerSide::new(Some(one), Some(two))), "thread pt_autograd");
         assert_eq!(thread_name(PerSide::new(Some(one), None)), "thread pt_autograd");

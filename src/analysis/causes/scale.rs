@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_per_step_where_each_step_has_as_many() {
+    fn counts_are_per_step_if_all_steps_have_equally_many() {
         let steps = PerSide::new(6, 6);
         assert_eq!(scale(6, 6).unit(&[PerSide::new(12, 0), steps]), (steps, String::new()));
         let all = |told: &str| (PerSide::new(1, 1), told.to_owned());
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_other_step_counts_compare_by_the_step() {
+    fn sums_over_different_numbers_of_steps_are_compared_per_step() {
         let scale = scale(2, 3);
         assert_eq!(scale.difference(PerSide::new(Nanos(20), Nanos(30))), 0);
         assert_eq!(scale.round(scale.difference(PerSide::new(Nanos(20), Nanos(36)))), Nanos(2));

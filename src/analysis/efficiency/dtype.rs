@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_of_all_eras_are_known_and_others_are_not() {
+    fn types_of_all_pytorch_versions_are_known_and_others_are_not() {
         for (name, bytes) in [("c10::BFloat16", 2), ("long int", 8), ("long", 8), ("bool", 1)] {
             assert_eq!(Dtype::parse(name).map(|dtype| dtype.bytes), Some(bytes), "{name}");
         }
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_type_in_a_kernels_name_is_that_of_its_elements() {
+    fn the_first_type_in_a_kernel_name_is_the_element_type() {
         let bytes = |name: &str| Dtype::of_kernel(name).map(|dtype| dtype.bytes);
         let cat = "void at::native::CatArrayBatchedCopy<at::native::OpaqueType<2u>, unsigned int, 3>(at::native::OpaqueType<2u>*)";
         assert_eq!(bytes(cat), Some(2));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_read_from_a_kernel_only_where_it_stands_alone() {
+    fn a_type_is_read_from_a_kernel_name_only_if_it_is_a_whole_word() {
         let of = |name: &str| Dtype::of_kernel(name);
         assert_eq!(of("fill<long, 4>"), Dtype::parse("long"));
         assert_eq!(of("fill<4, signed char>"), Dtype::parse("char"));

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_shapes_are_no_inputs() {
+    fn calls_without_shapes_have_no_inputs() {
         for dims in ["", "[]", "{}", "null", "[[1, 2"] {
             assert_eq!(Inputs::parse(dims, "[]", "[]", "[]"), None, "{dims}");
         }
@@ -220,14 +220,14 @@ mod tests {
     }
 
     #[test]
-    fn a_symbolic_size_makes_its_argument_unknown_and_no_other() {
+    fn a_symbolic_size_makes_only_its_own_argument_unknown() {
         let inputs = read(r#"[["s0", 4], [-1, 4], [4, 4]]"#, r#"["float", "float", "float"]"#, "");
         assert_eq!((inputs.at(0), inputs.at(1)), (&Input::Unknown, &Input::Unknown));
         assert_eq!(inputs.tensor(2).map(Tensor::elements), Some(16.0));
     }
 
     #[test]
-    fn a_tensor_without_dimensions_has_one_element_and_a_scalar_is_no_tensor() {
+    fn a_tensor_without_dimensions_has_one_element_and_a_scalar_is_not_a_tensor() {
         let inputs = read("[[], [], []]", r#"["double", "Scalar", "Int"]"#, "");
         assert_eq!(inputs.tensor(0).map(Tensor::elements), Some(1.0));
         assert_eq!((inputs.at(1), inputs.at(2)), (&Input::Value, &Input::Value));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_not_known_has_no_peaks() {
+    fn an_unknown_device_has_no_peaks() {
         for (name, gib) in [
             ("", 192.0),
             ("AMD Radeon Graphics", 64.0),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_without_matrix_units_of_its_precision_runs_on_the_others() {
+    fn a_product_without_matrix_units_for_its_precision_uses_other_units() {
         let peaks = Peaks::builtin();
         let h100 = Device { name: "NVIDIA H100 PCIe".to_owned(), ..Device::default() };
         let h100 = peaks.of(&h100).expect("a known device");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_has_peaks_where_all_its_devices_have_the_same() {
+    fn a_trace_has_peaks_if_all_its_devices_have_the_same_peaks() {
         let peaks = |names: &[&str]| {
             let device = |name: &&str| Device { name: (*name).to_owned(), ..Device::default() };
             let devices = names.iter().map(device).collect();

@@ -191,7 +191,7 @@ mod tests {
     "#;
 
     #[test]
-    fn a_users_model_wins_over_the_built_in_one_and_others_stay() {
+    fn a_model_of_the_user_replaces_only_the_built_in_model_of_the_same_op() {
         let models = Models::parse(MINE).expect("a table").before(Models::builtin());
         assert_eq!(models.formula("aten::mm"), models.formula("mine::gemm_7"));
         assert_ne!(models.formula("aten::mm"), Models::builtin().formula("aten::mm"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_says_something_unknown_is_an_error_that_names_it() {
+    fn an_unknown_key_is_an_error_that_names_the_key() {
         let error = |text: &str| Models::parse(text).expect_err("an error");
         assert!(error(&MINE.replace("a = 0", "a = 0, c = 2")).contains('c'));
         assert!(error(&MINE.replace("matmul", "guess")).contains("guess"));

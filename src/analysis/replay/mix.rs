@@ -407,7 +407,7 @@ mod tests {
     use super::longest_in_order;
 
     #[test]
-    fn pairs_that_cross_are_left_out() {
+    fn crossing_pairs_are_omitted() {
         let pairs = [(0, 1), (1, 5), (2, 2), (3, 3), (4, 0), (5, 9)];
         assert_eq!(longest_in_order(&pairs), [(0, 1), (2, 2), (3, 3), (5, 9)]);
         assert_eq!(longest_in_order(&[]), []);

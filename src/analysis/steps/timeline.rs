@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_contained_event_is_not_where_the_next_one_begins_to_count() {
+    fn an_event_inside_another_one_does_not_end_its_busy_time() {
         let events =
             vec![event(0, 20, 0, Compute), event(5, 8, 1, Compute), event(12, 25, 1, Compute)];
         let shares = divide(Nanos(0), Nanos(25), events, 2);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn communication_is_exposed_where_nothing_computes() {
+    fn communication_is_exposed_while_nothing_computes() {
         let events = vec![
             event(0, 30, 0, Communication),
             event(10, 15, 1, Compute),

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_of_the_family_is_measured_by_it_and_more_evidence_never_counts_for_less() {
+    fn rates_grow_with_p_even_for_values_outside_the_family() {
         let found = Discoveries::among([0.001, 0.01, 0.2, 0.9].into_iter());
         assert!((found.rate(0.0001) - 0.0004).abs() < 1e-12);
         assert!((found.rate(0.012) - 0.024).abs() < 1e-12);
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_family_nothing_is_corrected() {
+    fn without_a_family_no_verdict_is_corrected() {
         assert_eq!(Discoveries::among(std::iter::empty()).rate(0.03), 0.03);
     }
 }

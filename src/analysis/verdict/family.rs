@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_a_side_borrow_no_certainty_from_other_places() {
+    fn with_two_runs_per_side_call_sites_borrow_no_certainty() {
         let two = |of: Repeats| {
             let mut places: Vec<Question> = places().to_vec();
             for place in &mut places {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_judged_on_the_scale_of_the_places() {
+    fn a_total_is_judged_on_the_scale_of_the_call_sites() {
         let places = places();
         let family = Family::of(&places);
         let thresholds = Thresholds::default();
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_whose_work_changed_is_not_one_among_hundreds() {
+    fn a_call_site_whose_work_changed_is_not_corrected_for_all_the_others() {
         let mut all: Vec<Question> = (0..100)
             .map(|at| place(&[9.0, 10.0, 11.0], &[9.2, 10.1, 10.9 + at as f64 / 1e3]))
             .collect();

@@ -209,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn a_least_difference_is_kept_to_the_nanosecond() {
+    fn a_smallest_relevant_difference_is_exact_to_the_nanosecond() {
         let one = Thresholds { absolute: Some(Nanos(1_000)), ..Thresholds::default() };
         assert!(one.are_close(PerSide::new(5.0, 5.999)));
         assert!(!one.are_close(PerSide::new(5.0, 6.001)));
     }
 
     #[test]
-    fn a_thousandth_of_the_larger_total_is_told_unless_the_user_says_otherwise() {
+    fn differences_from_a_thousandth_of_the_larger_total_are_reported_by_default() {
         let totals = PerSide::new(2_000.0, 5_000.0);
         assert_eq!(Thresholds::default().least(totals), Nanos(5_000));
         let own = Thresholds { absolute: Some(Nanos(70)), ..Thresholds::default() };

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn few_points_have_a_mean_and_points_at_one_place_too() {
+    fn few_points_have_a_mean_and_equal_points_do_too() {
         assert_eq!(Trend::through(&[(1.0, 2.0), (5.0, 4.0)]).at(1.0), 3.0);
         let trend = Trend::through(&[(7.0, 1.0); 30]);
         assert_eq!((trend.at(7.0), trend.at(8.0)), (1.0, 1.0));

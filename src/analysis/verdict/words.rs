@@ -136,20 +136,20 @@ mod tests {
     }
 
     #[test]
-    fn a_chance_that_rounds_to_nothing_is_told_as_less_than_the_least() {
+    fn a_probability_that_rounds_to_zero_is_printed_as_less_than_the_smallest_value() {
         let runs = judgement(Repeats::Runs, Verdict::Faster, (5, 5), Some(1e-9));
         assert_eq!(runs.words(), "faster (5 runs, q < 0.001)");
     }
 
     #[test]
-    fn runs_that_show_nothing_significant_are_in_the_direction_of_their_medians() {
+    fn without_significance_the_direction_is_that_of_the_medians() {
         let runs = judgement(Repeats::Runs, Verdict::WithinNoise, (4, 3), Some(0.4));
         let told = Judgement { median_us: PerSide::new(1.0, 2.0), ..runs }.words();
         assert_eq!(told, "slower, not significant (4 and 3 runs)");
     }
 
     #[test]
-    fn what_steps_of_one_run_show_is_labelled_as_within_one_run() {
+    fn results_from_steps_of_one_run_are_labelled_as_within_one_run() {
         assert_eq!(
             words(Verdict::WithinNoise, (3, 3), Some(0.1)),
             "faster, not significant within one run (3 steps)"
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_below_the_tick_of_the_clock_is_said_to_be_so() {
+    fn a_difference_below_the_resolution_of_the_clock_is_labelled() {
         let verdict = judgement(Repeats::Steps, Verdict::WithinNoise, (5, 5), Some(0.001));
         let told = Judgement { is_resolved: false, ..verdict }.words();
         assert_eq!(told, "faster by less than the clock resolution of 1 µs per event (5 steps)");

@@ -227,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_item_comes_to_its_place(order in Just((0..40_u32).collect::<Vec<u32>>()).prop_shuffle()) {
+        fn each_item_gets_its_position(order in Just((0..40_u32).collect::<Vec<u32>>()).prop_shuffle()) {
             let mut items: Vec<u32> = (0..40).collect();
             put_in_order(&mut items, order.clone());
             prop_assert_eq!(items, order);

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_order_is_cut_and_what_crosses_or_nests_is_not() {
+    fn regions_in_order_split_the_lists_and_crossing_or_nested_ones_do_not() {
         let positions = |spans: &[(Range<u32>, Range<u32>)]| {
             let pieces = cut(pairs(spans.to_vec()), 1);
             let of_piece = |piece: &Vec<Waiting>| piece.iter().map(|waiting| waiting.at).collect();

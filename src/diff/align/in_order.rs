@@ -405,13 +405,13 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_is_turned_by_one_takes_what_is_left_over_at_its_ends() {
+    fn the_ends_of_a_rotated_row_are_matched_with_each_other() {
         let (row, turned) = ("xyxyxyxyxy", [1, 2, 3, 4, 0]);
         assert_eq!(partners(row, row, &turned), [0, 1, 2, 3, 4]);
     }
 
     #[test]
-    fn one_that_is_gone_and_another_that_is_new_turn_nothing() {
+    fn a_removed_and_an_added_sibling_are_not_a_rotation() {
         let (before, after) = ("xyxyxyxyxy", "yxyxyxyxyx");
         assert_eq!(partners(before, after, &[4, 0, 1, 2, 3]), [4, 0, 1, 2, 3]);
     }

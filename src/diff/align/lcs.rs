@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_list_is_common_and_as_long_as_the_plain_table_says(
+        fn the_subsequence_is_common_and_as_long_as_the_plain_method_finds(
             a in prop::collection::vec(0..6u64, 0..200),
             b in prop::collection::vec(0..6u64, 0..200),
         ) {
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_in_one_word_takes_the_rise_from_the_next_one() {
+    fn a_match_in_one_machine_word_carries_into_the_next_word() {
         let b: Vec<u64> = (0..100).collect();
         assert_eq!(longest_common(&[70, 5], &b), Some(vec![(1, 5)]));
         assert_eq!(longest_common(&[5, 70], &b), Some(vec![(0, 5), (1, 70)]));

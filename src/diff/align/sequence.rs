@@ -262,18 +262,18 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_sibling_fills_its_own_hole() {
+    fn a_changed_sibling_is_matched_in_its_own_gap() {
         assert_eq!(pairs("aaaa", "aaAa"), vec![(0, 0), (1, 1), (2, 2), (3, 3)]);
     }
 
     #[test]
-    fn an_inserted_sibling_stays_alone() {
+    fn an_inserted_sibling_stays_unmatched() {
         assert_eq!(pairs("abc", "abxc"), vec![(0, 0), (1, 1), (2, 3)]);
         assert_eq!(pairs("", "abc"), vec![]);
     }
 
     #[test]
-    fn of_paths_that_are_worth_as_much_the_one_with_the_later_pairs_is_taken() {
+    fn of_equally_good_paths_the_one_with_later_pairs_is_chosen() {
         let path = |a: &str, b: &str| {
             let (a, b) = (a.as_bytes(), b.as_bytes());
             best_path(&vec![(0, b.len()); a.len() + 1], |i, j, _| i64::from(a[i] == b[j])).pairs
@@ -284,14 +284,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_over_slides_into_one_piece() {
+    fn unmatched_calls_slide_into_one_gap() {
         // The plain path matches the second x, which splits the unmatched letters into `x y z` and
         // `u`.
         assert_eq!(pairs("kxyzxu", "Kx"), [(0, 0), (1, 1)]);
     }
 
     #[test]
-    fn a_changed_sibling_fills_its_own_hole_in_a_long_row() {
+    fn a_changed_sibling_is_matched_in_its_own_gap_of_a_long_row() {
         let (a, mut b) = ("a".repeat(3000), "a".repeat(3000));
         b.replace_range(1500..1501, "A");
         let expected: Vec<_> = (0..3000).map(|i| (i, i)).collect();
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_plain_paths_the_heavier_one_is_kept() {
+    fn of_two_simple_paths_the_heavier_one_is_kept() {
         let (numbers, wrong) = shifted(1_000, 300);
         let right = (numbers.clone(), numbers.clone());
         for kinds in [vec![wrong.clone(), right.clone()], vec![right, wrong]] {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_is_too_large_is_searched_along_its_diagonal_and_told() {
+    fn a_block_that_is_too_large_is_searched_along_its_diagonal_and_reported() {
         let side = (BLOCK_CELLS as f64).sqrt() as u64 + 2;
         let lists = |length: u64| {
             let (a, b) = ((0..length).collect(), (length..2 * length).collect());

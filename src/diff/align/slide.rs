@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_slides_to_where_more_is_equal_to_the_letter() {
+    fn a_gap_slides_to_where_more_keys_are_equal() {
         assert_eq!(slid("abc", "abCc", &[(0, 0), (1, 1), (2, 2)]), [(0, 0), (1, 1), (2, 3)]);
         assert_eq!(slid("cab", "cCab", &[(0, 1), (1, 2), (2, 3)]), [(0, 0), (1, 2), (2, 3)]);
         // Sliding the gap would align `c` with `C`, whose exact names differ, so the gap stays.
@@ -281,30 +281,30 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_joins_another_one_of_its_side() {
+    fn a_gap_joins_another_gap_of_the_same_side() {
         // The unmatched letters of the first string, `x y z` and `u`, become one run: `y z x u`.
         assert_eq!(slid("kxyzxu", "kx", &[(0, 0), (4, 1)]), [(0, 0), (1, 1)]);
     }
 
     #[test]
-    fn a_gap_slides_to_a_gap_of_the_other_side_beyond_which_it_does_not() {
+    fn a_gap_slides_to_a_gap_of_the_other_side_but_not_past_it() {
         assert_eq!(slid("rrrr", "rrXr", &[(0, 0), (1, 1), (2, 3)]), [(0, 0), (1, 1), (3, 3)]);
     }
 
     #[test]
-    fn a_step_that_is_gone_is_a_whole_one() {
+    fn a_removed_step_is_a_whole_step() {
         let rotated = [(0, 0), (3, 1), (4, 2), (5, 3)];
         assert_eq!(slid("fbfbfb", "fbfb", &rotated), [(2, 0), (3, 1), (4, 2), (5, 3)]);
     }
 
     #[test]
-    fn what_was_cut_off_is_the_end() {
+    fn the_end_is_what_was_cut_off() {
         assert_eq!(slid("rrsrsr", "r", &[(5, 0)]), [(0, 0)]);
         assert_eq!(slid("rrsrsr", "r", &[(0, 0)]), [(0, 0)]);
     }
 
     #[test]
-    fn a_gap_slides_to_what_the_other_side_has_alone_elsewhere() {
+    fn a_gap_slides_to_calls_that_the_other_side_has_unmatched_elsewhere() {
         // `mn` moved to after `k`. If `mn` had not moved, the hole in the second string might as well be `nm`.
         let pairs = [(2, 0), (3, 1)];
         assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_moved_may_be_the_front_or_the_end_of_a_longer_gap() {
+    fn moved_calls_may_be_the_start_or_the_end_of_a_longer_gap() {
         let mut letters = Letters(b"mnopk", b"kmnopqr");
         let hole = |side, first, length| Hole { side, first, length };
         let mut alike = |mine: (usize, usize), theirs: (usize, usize)| {
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn among_many_gaps_none_is_held_against_the_others() {
+    fn gaps_are_compared_only_if_they_are_few() {
         let row = |count: usize| {
             let pairs = (0..=count).map(|at| (2 * at, at)).collect();
             Row { pairs, holes: Vec::new() }.holes().len()

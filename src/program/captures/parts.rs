@@ -129,7 +129,7 @@ mod tests {
     use super::path;
 
     #[test]
-    fn a_number_belongs_to_what_stands_before_it() {
+    fn a_number_belongs_to_the_word_before_it() {
         assert_eq!(path("layers.0.attention.wq"), ["layers.0", "attention", "wq"]);
         assert_eq!(path("L.model.layers.12"), ["L", "model", "layers.12"]);
         assert_eq!(path("experts.3.0.up"), ["experts.3.0", "up"]);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_one_part() {
+    fn a_name_that_is_not_a_path_is_one_part() {
         for name in ["qkv_proj", "step 1.5 of 3", "a..b", ".a", "all-reduce.0"] {
             assert_eq!(path(name), [name]);
         }

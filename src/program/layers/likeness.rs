@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_calls_are_alike_where_more_than_half_of_what_either_calls_is_common() {
+    fn two_calls_are_similar_if_more_than_half_of_their_inner_calls_are_common() {
         let counts =
             |names: &[(&'static str, usize)]| names.iter().copied().collect::<Counts<'_>>();
         let like = |one: &[(&'static str, usize)], other: &[(&'static str, usize)]| {

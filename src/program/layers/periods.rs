@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn two_kinds_of_blocks_behind_each_other_are_two_parts() {
+    fn two_kinds_of_consecutive_blocks_are_two_parts() {
         let sequence = format!("xyz{}{}uvw", "nabmncd".repeat(3), "nqbmcr".repeat(5));
         let parts = split(&sequence);
         assert_eq!(parts.iter().map(Vec::len).collect::<Vec<_>>(), [3, 5], "{parts:?}");
@@ -196,13 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn a_few_kernels_that_repeat_are_no_layers() {
+    fn a_few_repeated_kernels_are_not_layers() {
         assert!(split("xaaaaaaaaaaaaz").is_empty());
         assert!(split("xabababababz").is_empty());
     }
 
     #[test]
-    fn what_does_not_repeat_has_no_layers() {
+    fn sequences_without_repetition_have_no_layers() {
         assert!(split("abcdefgh").is_empty());
         assert!(split("abab").is_empty());
         assert!(split("aXbYcZaUdVeWa").is_empty());
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_are_unlike_where_no_more_than_three_quarters_of_their_kernels_are_in_both() {
+    fn layers_differ_if_at_most_three_quarters_of_their_kernels_are_in_both() {
         let unlike = |kernels: &[u32], middle: usize| {
             let (one, other) = (0..middle, middle..kernels.len());
             let found = are_unlike(kernels, &one, &other);

@@ -179,7 +179,7 @@ mod tests {
     use super::file_of_model;
 
     #[test]
-    fn files_of_models_are_told_from_what_they_share() {
+    fn files_of_models_are_distinguished_from_shared_files() {
         let found = |frame| file_of_model(frame);
         assert_eq!(
             found("vllm/model_executor/models/gpt_oss.py(615): forward"),

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_query_is_refused_with_its_reason() {
+    fn an_invalid_query_is_refused_with_the_reason() {
         for (text, reason) in [
             ("", "expected one of module"),
             ("modul(\"A\")", "did you mean `module`?"),

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_has_one_number_and_long_ones_are_cut() {
+    fn equal_texts_share_a_number_and_long_texts_are_shortened() {
         let mut texts = Texts::new();
         let (a, long) = (texts.id("a"), texts.id(&"k".repeat(5_000)));
         assert_eq!((texts.id("a"), texts.id(&"k".repeat(5_000))), (a, long));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn past_the_budget_texts_are_cut_harder() {
+    fn beyond_the_budget_texts_are_shortened_further() {
         let mut texts = Texts::new();
         for number in 0..BUDGET / 1_000 + 10 {
             texts.id(&format!("{number:01000}"));

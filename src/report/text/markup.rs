@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_breaks_no_table_and_is_no_markup() {
+    fn texts_neither_break_a_table_nor_become_markup() {
         assert_eq!(plain("a|b<script>\n*x*", 99), "a\\|b\\<script\\>\\\\n\\*x\\*");
         assert_eq!(plain("`x` @someone", 99), "&#96;x&#96; @\u{200b}someone");
         assert_eq!(plain(&"x".repeat(1_000), 10).chars().count(), 10);

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_says_that_more_follows_and_a_pipe_holds_all() {
+    fn a_screen_says_that_more_follows_and_a_pipe_gets_everything() {
         let text = "one two three four five six seven eight nine ten eleven twelve";
         assert_eq!(Width::Screen(40).lines(text, 0, 1), ["one two three four five six seven …"]);
         assert_eq!(Width::Pipe(40).lines(text, 0, 1).join(" "), text);

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_bucket_is_no_missing_object() {
+    fn a_missing_bucket_is_not_a_missing_object() {
         let bucket = not_found("404: <Error><Code>NoSuchBucket</Code></Error>");
         assert!(unless_absent::<()>(Err(bucket)).is_err());
         let object = not_found("404: <Error><Code>NoSuchKey</Code></Error>");
@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_retry_is_found() {
+    fn the_cause_of_a_failed_retry_is_found() {
         let changed = StoreError::Precondition { path: "k".to_owned(), source: "412".into() };
         let retried = StoreError::Generic { store: "S3", source: Box::new(changed) };
         assert_eq!(system(&retried).kind(), io::ErrorKind::StaleNetworkFileHandle);
     }
 
     #[test]
-    fn an_answer_without_kind_has_that_of_its_status() {
+    fn a_response_without_an_error_code_is_classified_by_its_status() {
         let kind_of = |status: &str| {
             let text = format!("Server returned non-2xx status code: {status}: <Code>X</Code>");
             kind(&StoreError::Generic { store: "S3", source: text.into() })
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn throttling_has_a_hint_of_its_own_and_no_markup() {
+    fn throttling_has_its_own_hint_without_markup() {
         let body = "Server returned error response: <?xml?><Error><Code>SlowDown</Code></Error>";
         let slow = StoreError::Generic { store: "S3", source: body.into() };
         let told = request(Path::new("s3://b/k"), Service::S3, "write the file", &slow).to_string();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_answer_is_cut_to_a_line() {
+    fn a_long_response_is_shortened_to_a_line() {
         let long = format!("a\n {}", "ä ".repeat(500));
         let error = StoreError::Generic { store: "S3", source: long.into() };
         let reason = reason(&error);

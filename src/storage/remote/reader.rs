@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_takes_one_small_range_alone() {
+    fn the_head_of_an_object_takes_one_small_range_request() {
         let mut ranges = {
             let Address { store, key, .. } = address(Service::S3, bytes(0));
             let (meta, current) = waiting::done({

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_eras_fold_into_one_category() {
+    fn old_and_new_category_names_are_one_category() {
         for (old, new) in [
             ("Operator", "cpu_op"),
             ("Kernel", "kernel"),
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_other_profilers_tell_the_category() {
+    fn the_category_follows_from_the_processes_of_other_profilers() {
         assert_eq!(from_process("GPU12"), Some(Category::Kernel));
         assert_eq!(from_process("GPU"), None);
         assert_eq!(from_process("Overlap Analysis"), None);

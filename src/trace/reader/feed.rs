@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_unpacks_the_same_bytes_and_tells_the_same_damage() {
+    fn unpacking_on_a_thread_gives_the_same_bytes_and_the_same_damage() {
         let packed = packed(&text());
         let options = ReadOptions::default();
         for length in [packed.len(), packed.len() / 2, 100] {
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_ends_at_once_is_no_error() {
+    fn a_thread_that_ends_at_once_is_not_an_error() {
         let packed = packed(b"[]");
         for _ in 0..200 {
             let (text, end) = read_all(&packed, &ReadOptions::default(), true, 10);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_the_same_wherever_it_comes_from() {
+    fn errors_are_the_same_with_and_without_a_thread() {
         let packed = packed(&text());
         let options = ReadOptions::default().max_unpacked(1_000_000);
         let error = |is_ahead| {
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stops_early_gets_the_source_back() {
+    fn the_source_is_returned_if_reading_stops_early() {
         let packed = packed(&text());
         let options = ReadOptions::default();
         let source = Source::new("t", &packed[..], &options).expect("a source");

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_and_wrong_checksums_are_told() {
+    fn garbage_and_wrong_checksums_are_reported() {
         for junk in [b"junk".to_vec(), vec![0; 512]] {
             let bytes = [packed(b"text"), junk].concat();
             let told = vec![Oddity::GarbageAfterGzip];
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_the_cut_is_kept() {
+    fn data_before_the_truncation_is_kept() {
         let bytes = packed(&b"some text that is longer ".repeat(100));
         let (out, _, error) = unpacked(&bytes[..bytes.len() - 12], 100);
         assert!(!out.is_empty());

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_types_are_told_and_secrets_are_not_wanted() {
+    fn wrong_types_are_reported_and_secrets_are_skipped() {
         let mut header = Header::default();
         assert!(!set(&mut header, b"deviceProperties", Value::Scalar(b"7")));
         assert!(!set(&mut header, b"schemaVersion", Value::Text(b"one")));
@@ -197,13 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn a_version_of_an_unknown_key_is_not_wanted() {
+    fn a_version_with_an_unknown_key_is_skipped() {
         assert!(VERSIONS.is_sorted() && VERSIONS.iter().all(|key| is_wanted(key)));
         assert!(!is_wanted(b"secret_version") && !is_wanted(b"token_version"));
     }
 
     #[test]
-    fn a_value_that_is_no_version_is_not_read() {
+    fn a_value_that_is_not_a_version_is_not_read() {
         for version in
             ["12040", "4.1", "70226015", "2.27.7", "2.6.0.dev20241112+cu124", "2.4.0a0+gitee1b680"]
         {

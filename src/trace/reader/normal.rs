@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_get_one_blank_after_commas() {
+    fn lists_get_one_space_after_commas() {
         let raw = b"[\n  [1,2 , 3],\n  [],\"a, b\"\n]";
         assert_eq!(normalised(raw).0, r#"[[1, 2, 3], [], "a, b"]"#);
         assert_eq!(normalised(br#"{"a" : [1]}"#).0, r#"{"a":[1]}"#);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_integers_is_normal_with_one_blank_after_each_comma() {
+    fn a_list_of_integers_is_normalized_to_one_space_after_each_comma() {
         assert!(is_normal(b"[1, 2, 3]") && is_normal(b"[[1, 20], []]") && is_normal(b""));
         for raw in ["[1,2]", "[1,  2]", "[ 1]", "[1 , 2]", "[1.0]", "[\"a\"]", "[1,\t2]"] {
             assert!(!is_normal(raw.as_bytes()), "{raw}");

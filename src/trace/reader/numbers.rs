@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_none() {
+    fn an_invalid_number_is_none() {
         for text in
             ["", "NaN", "inf", "-Infinity", "N/A", "1.", "1..2", "1e", "0x10", "--1", "1e--2"]
         {

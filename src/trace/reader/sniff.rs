@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_told() {
+    fn other_file_formats_are_named() {
         let cases: [(&[u8], &str); 10] = [
             (b"", "t: byte 0: the file is empty (the profiler did not finish; profile again)"),
             (b"<!DOCTYPE html>", "found HTML"),

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_serde_refuses_has_faults() {
+    fn text_that_serde_refuses_has_faults() {
         for text in [
             "{1]",
             "020",

@@ -231,7 +231,7 @@ mod tests {
 
     #[cfg(feature = "zstd")]
     #[test]
-    fn zstd_is_known_by_its_first_bytes_and_kept_when_cut() {
+    fn zstd_is_recognized_by_its_first_bytes_and_kept_if_truncated() {
         let text = b"[1, 2, 3]".repeat(1000);
         let packed = ::zstd::encode_all(&text[..], 1).expect("packed");
         let options = ReadOptions::default();

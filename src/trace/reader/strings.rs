@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_bytes_are_not_taken_for_a_text_that_looks_like_them() {
+    fn raw_bytes_are_not_confused_with_a_text_that_looks_like_them() {
         let mut strings = Strings::default();
         let (literal, _) = strings.intern(br"a\\nb", Form::Text);
         let (escape, _) = strings.intern(br"a\nb", Form::Text);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_every_time() {
+    fn damage_is_reported_every_time() {
         let mut strings = Strings::default();
         let first = strings.intern(br"a\ud800", Form::Text);
         assert!(!first.1.is_empty());

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_byte_that_is_no_digit_is_found() {
+    fn the_first_byte_that_is_not_a_digit_is_found() {
         for byte in 0..=u8::MAX {
             for place in 0..WORD {
                 let mut text = *b"90817263";

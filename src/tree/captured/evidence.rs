@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_tell_which_kernel_an_op_launches() {
+    fn words_identify_the_kernel_that_an_op_launches() {
         let mm = "aten::mm\n[[32, 4096], [4096, 6144]]\n#0";
         assert_eq!(words(mm, "Cijk_Ailk_Bljk_BBS_BH_MT64x64x64"), SAME_WORK);
         assert_eq!(words(mm, "add_rmsnorm_quant_kernel"), OTHER_WORK);

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_counts_are_told_once() {
+    fn equal_counts_are_printed_once() {
         assert_eq!(counts(PerSide::new(45, 45)), "45");
         assert_eq!(counts(PerSide::new(45, 0)), "45 → 0");
     }

@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_shard_and_one_of_another_pair_are_told() {
+    fn truncated_shards_and_shards_of_other_pairs_are_reported() {
         let bytes = shard().to_parquet(&pair()).expect("memory");
         for end in [0, 3, bytes.len() / 2, bytes.len() - 1] {
             let half = Shard::read(bytes[..end].to_vec(), &pair()).expect_err("half");

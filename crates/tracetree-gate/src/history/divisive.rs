@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_found_and_still_series_have_none() {
+    fn a_jump_is_found_and_constant_series_have_none() {
         let mut series = vec![1.0, 1.01, 0.99, 1.02, 0.98, 1.0, 1.01, 0.99];
         assert_eq!(at(&series), Vec::<usize>::new());
         series.extend([1.5, 1.51, 1.49, 1.5, 1.52, 1.48]);

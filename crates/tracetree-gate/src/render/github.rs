@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_end_a_command_is_escaped() {
+    fn characters_that_would_end_a_command_are_escaped() {
         assert_eq!(data("5 %\n::error::x"), "5 %25%0A::error::x");
         assert_eq!(data("a\u{1b}[2J\u{9b}"), "a\\u001b[2J\\u009b");
         assert_eq!(property("a:b,c"), "a%3Ab%2Cc");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_budget_is_refused_with_its_reason() {
+    fn an_invalid_budget_is_refused_with_the_reason() {
         for (text, reason) in [
             ("gpu_tiem < 3ms", "did you mean `gpu_time`?"),
             ("gpu_time{phse=\"decode\"} < 3ms", "did you mean `phase`?"),

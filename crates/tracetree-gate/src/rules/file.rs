@@ -318,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_rules_budgets_and_what_is_allowed() {
+    fn a_file_contains_rules_budgets_and_exceptions() {
         let rules = Rules::of_text(
             r#"
             inconclusive = "pass"
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said_with_the_nearest_word() {
+    fn errors_in_a_file_suggest_the_nearest_known_word() {
         for (text, reason) in [
             ("[[rule]]\nrule = \"new_kernal\"", "did you mean `new_kernel`?"),
             ("[[rules]]\nrule = \"new_op\"", "unknown field `rules`"),

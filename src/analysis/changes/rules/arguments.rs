@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn an_optional_tensor_is_one_that_only_one_side_passes() {
+    fn an_optional_tensor_is_passed_by_one_side_only() {
         let texts = PerSide::new(r#"["float", "float", ""]"#, r#"["float", "float", "float"]"#);
         assert_eq!(other_tensor(&texts), Some(Side::Candidate));
         assert_eq!(other_tensor(&texts.swap()), Some(Side::Baseline));

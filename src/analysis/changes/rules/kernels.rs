@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn tf32_on_one_side_only_is_another_math_mode() {
+    fn tf32_on_one_side_only_is_a_different_math_mode() {
         let tf32 = "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw";
         let fp32 = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw";
         let modes = PerSide::new(set(&[tf32, "add"]), set(&[fp32]));

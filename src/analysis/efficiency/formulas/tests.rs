@@ -35,7 +35,7 @@ fn figures(demand: Option<Demand>) -> (f64, f64) {
 const BF16_3: &str = r#"["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"]"#;
 
 #[test]
-fn a_product_with_a_bias_is_two_operations_for_each_of_mnk_and_one_for_each_result() {
+fn a_product_with_a_bias_has_two_operations_per_mnk_and_one_per_result() {
     let found = demand("aten::addmm", "[[5], [3, 4], [4, 5]]", BF16_3, "", "");
     // Operations: 3 × 5 results, each a sum of 4 products, plus the bias. Bytes: 12 + 20 + 15 + 5 values of 2
     // bytes.
@@ -79,7 +79,7 @@ fn convolution(dims: &str, values: &str) -> Option<Demand> {
 }
 
 #[test]
-fn a_convolution_of_any_rank_with_groups_counts_what_each_output_is_a_sum_of() {
+fn the_operations_of_a_convolution_depend_on_rank_and_groups() {
     // Two dimensions, stride 2: 4 × 4 outputs in each of 8 channels; each output is a sum of 3 × 3 × 3
     // products.
     let values = r#""[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1""#;
@@ -163,7 +163,7 @@ fn a_causal_mask_of_flash_attention_starts_at_the_bottom_right() {
 }
 
 #[test]
-fn attention_backward_is_five_products_where_forward_is_two() {
+fn attention_has_two_products_forward_and_five_backward() {
     let types = r#"["c10::Half", "c10::Half", "c10::Half", "c10::Half", "c10::Half"]"#;
     let one = "[1, 2, 4, 8]";
     let dims = format!("[{}, [], [], [], [], [], [], []]", [one; 5].join(", "));
@@ -174,7 +174,7 @@ fn attention_backward_is_five_products_where_forward_is_two() {
 }
 
 #[test]
-fn packed_sequences_count_where_all_are_equally_long_and_else_are_not_guessed() {
+fn packed_sequences_are_counted_only_if_all_have_the_same_length() {
     let types = r#"["c10::Half", "c10::Half", "c10::Half", "int", "int", "Scalar", "Scalar", "Scalar", "Scalar", "Scalar"]"#;
     let of = |tokens: u64| {
         let one = format!("[{tokens}, 2, 8]");
@@ -233,7 +233,7 @@ fn a_softmax_that_widens_its_result_writes_32_bits() {
 }
 
 #[test]
-fn a_norms_statistics_are_those_of_its_rows_or_channels() {
+fn statistics_of_a_norm_have_one_value_per_row_or_channel() {
     let types = r#"["c10::BFloat16", "ScalarList", "c10::BFloat16", "c10::BFloat16", "Scalar"]"#;
     let concrete = r#"["", "[8]", "", "", "1e-05"]"#;
     let found = figures(demand(
@@ -257,7 +257,7 @@ fn a_norms_statistics_are_those_of_its_rows_or_channels() {
 }
 
 #[test]
-fn a_reduction_writes_what_its_dimensions_leave() {
+fn a_reduction_writes_the_remaining_dimensions() {
     let of = |dims: &str| {
         let concrete = format!(r#"["", "{dims}", "True", ""]"#);
         let types = r#"["float", "ScalarList", "Scalar", ""]"#;
@@ -269,7 +269,7 @@ fn a_reduction_writes_what_its_dimensions_leave() {
 }
 
 #[test]
-fn an_index_reads_what_it_selects_and_not_its_table() {
+fn an_index_reads_the_selected_rows_and_not_the_whole_table() {
     let types = r#"["c10::Half", "long int", "Scalar"]"#;
     let found = figures(demand("aten::embedding", "[[50000, 16], [3, 2], []]", types, "", ""));
     assert_eq!(found, (0.0, 8.0 * 6.0 + 2.0 * 2.0 * 96.0));
@@ -297,7 +297,7 @@ fn a_fused_adam_step_reads_five_lists_and_writes_the_three_that_it_keeps() {
 }
 
 #[test]
-fn a_compiled_kernel_counts_the_ops_in_its_name_and_the_tensors_that_it_is_given() {
+fn a_compiled_kernel_has_the_ops_in_its_name_and_the_tensors_in_its_arguments() {
     let types = r#"["float", "float", "Scalar"]"#;
     let found =
         figures(demand("triton_poi_fused_add_silu_0", "[[4, 8], [4, 8], []]", types, "", ""));
@@ -324,7 +324,7 @@ fn pooling_counts_the_windows_and_the_indices_that_it_writes() {
 }
 
 #[test]
-fn a_tensor_without_elements_needs_nothing() {
+fn a_tensor_without_elements_needs_no_work() {
     let found = figures(demand("aten::mm", "[[0, 4], [4, 5]]", r#"["float", "float"]"#, "", ""));
     assert_eq!(found, (0.0, 80.0), "the other matrix is read all the same");
     let found = figures(demand("aten::mul_", "[[0], []]", r#"["float", "double"]"#, "", ""));
@@ -405,7 +405,7 @@ fn the_gradient_of_a_loss_writes_one_value_for_each_target() {
 }
 
 #[test]
-fn the_two_factors_of_addcmul_are_read_once_since_optimizers_pass_one_tensor_twice() {
+fn the_factors_of_addcmul_are_read_once_because_they_are_one_tensor() {
     let types = r#"["float", "float", "float", "Scalar"]"#;
     let of = |name| figures(demand(name, "[[8, 4], [8, 4], [8, 4], []]", types, "", ""));
     assert_eq!(of("aten::addcmul_"), (96.0, 4.0 * 32.0 * 3.0));

@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_are_kept_and_all_others_given_back(
+        fn the_first_items_are_kept_and_all_others_are_returned(
             keys in prop::collection::vec(0..50_u8, 0..60),
             room in 0..20_usize,
         ) {

@@ -255,7 +255,7 @@ mod tests {
     use crate::side::PerSide;
 
     #[test]
-    fn a_ratio_is_told_as_people_say_it() {
+    fn ratios_are_worded_as_people_say_them() {
         let words = |a: f64, b: f64| compared(PerSide::new(a, b));
         assert_eq!(words(10.0, 13.7), "37% slower");
         assert_eq!(words(10.0, 10.36), "3.6% slower");

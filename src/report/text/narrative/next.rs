@@ -132,7 +132,7 @@ mod tests {
     use super::quoted;
 
     #[test]
-    fn a_path_is_one_word_of_a_shell() {
+    fn a_path_is_quoted_as_one_word_for_a_shell() {
         assert_eq!(quoted("a/b-c_1.json.gz"), "a/b-c_1.json.gz");
         assert_eq!(quoted("my trace.json"), "'my trace.json'");
         assert_eq!(quoted("it's"), "'it'\\''s'");

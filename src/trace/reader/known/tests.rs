@@ -52,7 +52,7 @@ fn taught() -> Known {
 }
 
 #[test]
-fn an_event_of_a_shape_that_was_met_is_known() {
+fn an_event_with_a_known_shape_is_recognized() {
     let mut taught = taught();
     for event in EVENTS {
         assert!(known(&mut Known::new(), event).is_none());
@@ -67,7 +67,7 @@ fn an_event_of_a_shape_that_was_met_is_known() {
 }
 
 #[test]
-fn keys_that_were_met_in_another_place_are_not_taken_for_those() {
+fn keys_known_from_another_position_are_not_confused() {
     let mut taught = taught();
     // This `External id` is in the arguments of a Python frame, which are ignored.
     let frame = EVENTS[2].replace("[7]", "[8, 9]");
@@ -79,7 +79,7 @@ fn keys_that_were_met_in_another_place_are_not_taken_for_those() {
 }
 
 #[test]
-fn a_list_is_known_to_its_last_byte() {
+fn a_list_is_compared_to_its_last_byte() {
     let mut taught = taught();
     let (list, end) = ("[[2, 3], []]", "\"Input type\"");
     assert!(EVENTS[0].contains(list));
@@ -91,7 +91,7 @@ fn a_list_is_known_to_its_last_byte() {
 }
 
 #[test]
-fn what_is_cut_off_is_not_known() {
+fn a_truncated_event_is_not_recognized() {
     let mut taught = taught();
     for event in EVENTS {
         let (_, end) = with_index(event).expect("an event");
@@ -152,7 +152,7 @@ proptest! {
     /// Reading a known event gives the same result as reading with the index, whatever steps were
     /// learned.
     #[test]
-    fn the_index_says_the_same(
+    fn the_index_gives_the_same_result(
         lessons in prop::collection::vec((0..EVENTS.len(), prop::collection::vec((0..500usize, 0..4usize, 0..PIECES.len()), 0..3)), 0..6),
         event in 0..EVENTS.len(),
         changes in prop::collection::vec((0..500usize, 0..4usize, 0..PIECES.len()), 1..4),

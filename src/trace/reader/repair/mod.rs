@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn events_on_lines_are_told_from_a_document_that_begins_like_one() {
+    fn events_on_lines_are_distinguished_from_a_document_that_begins_like_one() {
         let line = br#"{"ph": "X", "args": {"name": "a"}}"#;
         assert_eq!(starts_lines(line, false), Some(true));
         assert_eq!(starts_lines(&line[..20], false), None);

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_number() {
+    fn equal_names_share_a_number() {
         let mut names = Names::default();
         assert_eq!([names.id("a"), names.id("b"), names.id("a")], [1, 2, 1]);
         let mut plane = Vec::new();

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn host_events_are_told_apart() {
+    fn host_events_are_classified() {
         let facts = Facts::default();
         let told = |name| event(name, &facts).map(|(category, name)| (category, name.into_owned()));
         let frame = (Category::PythonFunction, "profiler.py(307): trace".to_owned());

@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_known_by_its_head() {
+    fn a_format_is_recognized_by_the_first_bytes() {
         let head = br#"{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},"traceEvents":["#;
         assert!(recognises(head));
         assert!(recognises(br#"{ "displayTimeUnit": "ns", "metadata": {"highres-ticks": true} }"#));

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_profile_is_known_by_its_first_plane() {
+    fn a_profile_is_recognized_by_its_first_plane() {
         assert!(Xla.recognises(b"\x0a\x80\x01\x12\x0e/host:metadata\x22"));
         assert!(Xla.recognises(b"\x0a\x7b\x08\x01\x12\x0d/device:GPU:0"));
         assert!(
