@@ -371,6 +371,29 @@ fn comments_documents_and_texts_have_no_banned_phrase() {
     assert!(report.is_empty(), "{} lines:\n{report}", report.lines().count());
 }
 
+#[test]
+fn names_of_tests_have_no_banned_phrase() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut report = String::new();
+    for path in
+        prose::files(root).iter().filter(|path| path.extension().is_some_and(|end| end == "rs"))
+    {
+        let text = fs::read_to_string(root.join(path)).expect("a readable file");
+        for name in text.split("#[test]").skip(1).filter_map(name_of_function) {
+            for phrase in phrases(Kind::Prose, &name.replace('_', " ")) {
+                writeln!(report, "{}: {name} ({phrase})", path.display()).expect("text");
+            }
+        }
+    }
+    assert!(report.is_empty(), "{} names:\n{report}", report.lines().count());
+}
+
+/// The name of the first function in a text.
+fn name_of_function(text: &str) -> Option<&str> {
+    let name = text.split_once("fn ")?.1;
+    Some(&name[..name.find('(')?])
+}
+
 /// The passages in a text, treated as the content of a file named `name`.
 fn passages(name: &str, text: &str) -> Vec<(Kind, usize, String)> {
     let all = prose::passages(Path::new(name), text);

@@ -373,13 +373,13 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_paired_by_what_they_do() {
+    fn steps_are_matched_by_what_they_do() {
         assert_eq!(paired("amz", "mz"), [(1, 0), (2, 1)]);
         assert_eq!(paired("mz", "amxz"), [(0, 1), (1, 3)]);
     }
 
     #[test]
-    fn steps_that_do_the_same_are_paired_in_order() {
+    fn steps_with_the_same_work_are_matched_in_order() {
         assert_eq!(paired("aa", "aaaaa"), [(0, 0), (1, 1)]);
         assert_eq!(paired("aaaaa", "aa"), [(0, 0), (1, 1)]);
         assert_eq!(paired("az", "zzz"), [(0, 0), (1, 1)]);
@@ -397,14 +397,14 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_two_phases_are_not_paired() {
+    fn steps_of_two_phases_are_not_matched() {
         let worth = |a: usize, b: usize| (a % 2 == b % 2).then(Worth::default);
         let pairs = path(PerSide::new(1, 4), |_, b| worth(1, b));
         assert_eq!(pairs, [(StepId(0), StepId(1))]);
     }
 
     #[test]
-    fn the_same_steps_in_another_order_are_paired_by_kind() {
+    fn the_same_steps_in_another_order_are_matched_by_kind() {
         let pairs = |one: &[u64], two: &[u64]| -> Vec<(u32, u32)> {
             let pairs = permuted(&PerSide::new(one.to_vec(), two.to_vec()));
             pairs.into_iter().map(|(a, b)| (a.0, b.0)).collect()

@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_partner_has_no_uid_there() {
+    fn an_unmatched_event_has_an_empty_uid_of_the_counterpart() {
         let table = ArrowTable::new(&TableKind::UidMap.of(&analysis(ROCM, CUDA)));
         let batch = table.reader().next().expect("a batch").expect("no error");
         let uids = batch.column(1).as_primitive::<Int64Type>();

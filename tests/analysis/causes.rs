@@ -139,7 +139,7 @@ fn a_cause_knows_each_of_its_instances() {
 }
 
 #[test]
-fn in_real_pairs_the_node_of_a_cause_is_one_of_its_nodes() {
+fn in_real_traces_the_node_of_a_cause_is_one_of_its_nodes() {
     for (baseline, candidate) in [
         ("mi300_h100/timesformer.mi300.json.gz", "mi300_h100/timesformer.h100.json.gz"),
         ("training/eager.a100.json.gz", "training/compiled_graphs.v100.json.gz"),

@@ -507,7 +507,7 @@ fn a_planted_leak_is_found_with_its_op() {
 }
 
 #[test]
-fn a_block_that_is_replaced_by_a_larger_one_is_no_leak() {
+fn a_block_that_is_replaced_by_a_larger_one_is_not_a_leak() {
     let mut events = vec![(150, event(CUDA, 1, 100, 600))];
     for step in 1..3u32 {
         let (old, new) = (100 * i64::from(step), 100 * i64::from(step + 1));

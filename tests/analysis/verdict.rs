@@ -166,7 +166,7 @@ fn one_step_against_three_is_not_tested() {
 }
 
 #[test]
-fn the_ratio_of_a_call_site_is_that_of_the_judged_times() {
+fn the_ratio_of_a_call_site_is_that_of_the_tested_times() {
     let text = |count, micros: f64| {
         steps_of(count, move |t| {
             let op = Op::new("aten::mm").dims(&[&[4, 4]]);

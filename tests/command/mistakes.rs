@@ -87,7 +87,7 @@ fn the_same_file_twice_is_compared_with_a_warning() {
 }
 
 #[test]
-fn an_unknown_command_is_not_taken_for_a_file() {
+fn an_unknown_command_is_not_treated_as_a_file() {
     let output = tracetree().arg("dif").output();
     let text = String::from_utf8(output.expect("the program runs").stderr).expect("UTF-8");
     assert!(text.contains("unrecognized subcommand 'dif'"), "{text}");

@@ -252,7 +252,7 @@ fn with_several_runs_a_significant_time_fails_and_noise_passes() {
 }
 
 #[test]
-fn a_diff_of_several_runs_judges_by_runs_and_shows_their_noise() {
+fn a_diff_of_several_runs_tests_by_runs_and_shows_their_noise() {
     let folder = folder();
     let base = runs(&folder, "base", &[1.0, 1.01, 0.99]);
     let slow = runs(&folder, "slow", &[1.3, 1.31, 1.29]);

@@ -192,7 +192,7 @@ fn long_kernels_are_not_an_anomaly_for_communication_or_without_overlap() {
 }
 
 #[test]
-fn unpaired_begin_and_end_events_are_reported() {
+fn begin_and_end_events_without_their_counterpart_are_reported() {
     let trace = events(
         r#"{"ph": "B", "cat": "cpu_op", "name": "a", "pid": 1, "tid": 1, "ts": 1},
            {"ph": "B", "cat": "cpu_op", "name": "b", "pid": 1, "tid": 1, "ts": 2},

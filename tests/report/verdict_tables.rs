@@ -155,11 +155,11 @@ fn check_report(pair: &PerSide<PathBuf>) {
 }
 
 #[test]
-fn the_changed_call_sites_are_listed_and_untested_ones_are_labelled() {
+fn changed_call_sites_are_listed_and_those_without_a_test_are_labelled() {
     traces::example_pairs().iter().for_each(check_report);
 }
 
 #[test]
-fn real_reports_list_every_change_they_count_and_label_untested_ones() {
+fn real_reports_list_every_change_they_count_and_label_those_without_a_test() {
     traces::real_and_unlike_pairs().iter().for_each(check_report);
 }

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_of_one_rank_are_paired_by_number() {
+    fn steps_of_one_rank_are_matched_by_number() {
         let files = |folder: &str| {
             [5, 6].map(|step| head(&format!("{folder}/{step}"), Some(0), Some(step))).to_vec()
         };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn files_without_a_usable_rank_are_paired_by_name() {
+    fn files_without_a_usable_rank_are_matched_by_name() {
         let files = |folder: &str, odd: &str| {
             vec![
                 head(&format!("{folder}/one"), None, None),

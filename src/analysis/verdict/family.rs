@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_total_is_judged_on_the_scale_of_the_call_sites() {
+    fn the_verdict_on_a_total_uses_the_scale_of_the_call_sites() {
         let places = places();
         let family = Family::of(&places);
         let thresholds = Thresholds::default();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn places_without_any_spread_are_judged_too() {
+    fn call_sites_without_any_spread_get_a_verdict() {
         let still = [place(&[5.0; 3], &[6.5; 3]), place(&[7.0; 3], &[7.0; 3])];
         let family = Family::of(&still);
         let verdicts = still.each_ref().map(|q| family.judge(q, &Thresholds::default()).verdict);
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_moved_by_one_step_against_all_others_is_no_finding() {
+    fn a_mean_that_one_step_moves_against_all_others_is_not_a_finding() {
         let mut all = places().to_vec();
         all.push(place(&[100.0, 100.0, 100.0, 100.0, 900.0], &[110.0; 5]));
         let judged = Family::of(&all).judge(&all[6], &Thresholds::default());

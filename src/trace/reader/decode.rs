@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_not_ascii_is_no_damage() {
+    fn text_that_is_not_ascii_is_not_damage() {
         assert_eq!(text("grüße".as_bytes()), ("grüße".to_owned(), Marks::default()));
         assert!(!is_plain("grüße".as_bytes()) && is_plain(b"aten::add") && !is_plain(b"a\\b"));
     }

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_has_a_quantity_a_place_and_a_limit() {
+    fn a_budget_has_a_quantity_a_path_and_a_limit() {
         let budget = Budget::parse(r#"gpu_time{phase="decode"} < 12 ms"#, Severity::Error);
         let budget = budget.expect("a budget");
         assert_eq!(budget.scope.phase.as_deref(), Some("decode"));

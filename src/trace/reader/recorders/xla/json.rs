@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_has_a_place_and_a_remedy() {
+    fn damage_has_a_position_and_a_remedy() {
         let text = b"{\"traceEvents\": [\n {\"ph\": \"X\", ]}";
         let error = convert("t", text).err().expect("damaged").to_string();
         assert!(error.starts_with("t: byte 31: ") && error.contains(".xplane.pb"), "{error}");
