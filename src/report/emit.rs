@@ -139,7 +139,7 @@ pub struct ReportOptions {
     /// per side.
     pub perfetto_slices: usize,
     /// Maximum number of nodes of a merged tree that is drawn in full in `merged_tree_output.txt`. In larger trees,
-    /// consecutive siblings that are identical to each other, such as layers, are drawn once.
+    /// consecutive identical siblings, such as layers, and consecutive identical steps are drawn once.
     pub full_tree_nodes: usize,
     /// How strings are written to CSV tables.
     pub csv_texts: CsvTexts,

@@ -31,7 +31,7 @@ pub(super) struct EmitArgs {
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices, help_heading = headings::REPORT)]
     perfetto_slices: usize,
     /// Draw all calls in merged_tree_output.txt. By default, if the tree has more than a million nodes,
-    /// consecutive identical siblings are drawn once.
+    /// consecutive identical siblings and steps are drawn once.
     #[arg(long, help_heading = headings::REPORT)]
     full_tree: bool,
     /// Write strings to CSV exactly as they appear in the trace. By default, strings that a spreadsheet would treat as
