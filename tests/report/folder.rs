@@ -435,13 +435,13 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
 #[test]
 fn only_steps_with_the_same_calls_in_the_same_order_are_drawn_once() {
     let folder = TempDir::new().expect("a temporary folder");
-    let order = |step: u64| if step % 2 == 0 { ["mm", "add"] } else { ["add", "mm"] };
+    let order = |step: u32| if step % 2 == 0 { ["mm", "add"] } else { ["add", "mm"] };
     let trace = TraceBuilder::cuda()
         .thread("main", |t| {
             for step in 0..6 {
                 t.step(step, |t| {
                     for name in order(step) {
-                        t.op(&format!("aten::{name}"), |t| t.kernel(name, 10.0));
+                        t.op(format!("aten::{name}").as_str(), |t| t.kernel(name, 10.0));
                     }
                 });
             }
