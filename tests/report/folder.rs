@@ -458,3 +458,41 @@ fn only_steps_with_the_same_calls_in_the_same_order_are_drawn_once() {
     assert_eq!(drawn.matches("aten::add × 2 [").count(), 3, "{drawn}");
     assert_eq!(drawn.matches("aten::mm × 2 [").count(), 2, "{drawn}");
 }
+
+#[test]
+fn many_gpu_events_are_grouped_without_losing_any_of_their_time() {
+    let folder = TempDir::new().expect("a temporary folder");
+    compare_texts(&PerSide::new(steps(false), steps(true)), |analysis| {
+        for (name, instance_rows) in [("grouped", 10), ("full", 100_000)] {
+            let options = ReportOptions { instance_rows, ..ReportOptions::default() };
+            let report = Report::with_options(analysis.clone(), options);
+            assert_eq!(report.has_grouped_events(), name == "grouped");
+            report.write(folder.path().join(name)).expect("a writable folder");
+        }
+    });
+    let table = |name: &str| {
+        let path = folder.path().join(name).join("diff_stats_kernels.csv");
+        let mut reader = csv::Reader::from_path(path).expect("a table");
+        let rows = reader.deserialize().map(|row| row.expect("a row"));
+        rows.collect::<Vec<BTreeMap<String, String>>>()
+    };
+    // For each group: the number of events, and the sums of their times in ns.
+    let groups = |rows: &[BTreeMap<String, String>]| {
+        let mut groups: BTreeMap<Vec<String>, (u64, u64, u64)> = BTreeMap::new();
+        for row in rows {
+            let equal =
+                ["source", "name", "cpu_op_name", "nn_module_stack", "lowest_common_ancestor_name"];
+            let nanos =
+                |column: &str| (row[column].parse::<f64>().expect("a time") * 1e3).round() as u64;
+            let group = groups.entry(equal.map(|column| row[column].clone()).to_vec()).or_default();
+            group.0 += row.get("events").map_or(1, |count| count.parse().expect("a number"));
+            group.1 += nanos("kernel_time");
+            group.2 += nanos("busy_time");
+        }
+        groups
+    };
+    let (grouped, full) = (table("grouped"), table("full"));
+    assert_eq!(groups(&grouped), groups(&full));
+    assert_eq!(grouped.len(), groups(&full).len());
+    assert!(full.len() > 5 * grouped.len(), "{} and {} rows", full.len(), grouped.len());
+}

@@ -34,6 +34,10 @@ pub(super) struct EmitArgs {
     /// consecutive identical siblings and steps are drawn once.
     #[arg(long, help_heading = headings::REPORT)]
     full_tree: bool,
+    /// Write one row per GPU event to diff_stats_kernels.csv. By default, if there are more than a million events,
+    /// events that differ only in their times, their step and their ids are one row.
+    #[arg(long, help_heading = headings::REPORT)]
+    per_instance: bool,
     /// Write strings to CSV exactly as they appear in the trace. By default, strings that a spreadsheet would treat as
     /// a formula (starting with = + - @) are prefixed with ', and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
@@ -129,6 +133,11 @@ impl EmitArgs {
                 usize::MAX
             } else {
                 ReportOptions::default().full_tree_nodes
+            },
+            instance_rows: if self.per_instance {
+                usize::MAX
+            } else {
+                ReportOptions::default().instance_rows
             },
             csv_texts: self.csv_texts(),
             existing: if self.force { Existing::Replace } else { Existing::Keep },
