@@ -140,8 +140,11 @@ pub struct ReportOptions {
     /// per side.
     pub perfetto_slices: usize,
     /// Maximum number of nodes of a merged tree that is drawn in full in `merged_tree_output.txt`. In larger trees,
-    /// consecutive siblings that are identical to each other, such as layers, are drawn once.
+    /// consecutive identical siblings, such as layers, and consecutive identical steps are drawn once.
     pub full_tree_nodes: usize,
+    /// Maximum number of rows of `diff_stats_kernels.csv` for one row per GPU event. If there are more events, events
+    /// that differ only in their times, their step and their ids are one row, with a column `events`.
+    pub instance_rows: usize,
     /// How strings are written to CSV tables.
     pub csv_texts: CsvTexts,
     /// Whether to overwrite existing files that tracetree did not write.
@@ -152,8 +155,8 @@ pub struct ReportOptions {
 }
 
 impl Default for ReportOptions {
-    /// Selects CSV tables, the page and Markdown. Limits a Perfetto file to 200,000 nodes, and draws merged trees of
-    /// up to 1,000,000 nodes in full.
+    /// Selects CSV tables, the page and Markdown. Limits a Perfetto file to 200,000 nodes, draws merged trees of
+    /// up to 1,000,000 nodes in full, and lists up to 1,000,000 GPU events one by one.
     fn default() -> ReportOptions {
         let emits = vec![
             #[cfg(feature = "html")]
@@ -165,6 +168,7 @@ impl Default for ReportOptions {
             emits,
             perfetto_slices: 200_000,
             full_tree_nodes: 1_000_000,
+            instance_rows: 1_000_000,
             csv_texts: CsvTexts::default(),
             existing: Existing::default(),
             unfinished: Unfinished::default(),

@@ -122,13 +122,17 @@ impl ReportFile {
         out: &mut dyn Write,
     ) -> io::Result<()> {
         match self {
-            ReportFile::Table(kind, TableFormat::Csv) => {
-                write_csv_with(&kind.of(&shared.analysis), options.csv_texts, out)
-            }
+            ReportFile::Table(kind, TableFormat::Csv) => write_csv_with(
+                &kind.of_at_most(&shared.analysis, options.instance_rows),
+                options.csv_texts,
+                out,
+            ),
             #[cfg(feature = "parquet")]
-            ReportFile::Table(kind, TableFormat::Parquet) => {
-                write_parquet(&kind.of(&shared.analysis), &Origin::of(&shared.analysis), out)
-            }
+            ReportFile::Table(kind, TableFormat::Parquet) => write_parquet(
+                &kind.of_at_most(&shared.analysis, options.instance_rows),
+                &Origin::of(&shared.analysis),
+                out,
+            ),
             ReportFile::Other(_, write) => write(shared, options, folder, out),
         }
     }
@@ -222,6 +226,12 @@ impl Report {
     #[doc(hidden)]
     pub fn largest_differences(&self) -> &[LargeDifference] {
         self.shared.largest()
+    }
+
+    /// Whether `diff_stats_kernels.csv` groups equal GPU events; see [`ReportOptions::instance_rows`].
+    #[doc(hidden)]
+    pub fn has_grouped_events(&self) -> bool {
+        TableKind::KernelEvents.is_folded(&self.shared.analysis, self.options.instance_rows)
     }
 
     /// Writes the report into `folder`, which is created if missing. Returns the names of the

@@ -1,4 +1,4 @@
-//! The `diff_stats_kernels` table: every attributed GPU event of both traces.
+//! The `diff_stats_kernels` table: every attributed GPU event of both traces, or one row for each group of equal events.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
@@ -6,6 +6,8 @@ use crate::analysis::account::Row;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos, Stream};
 use crate::tree::CallId;
+use rustc_hash::FxHashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// Maximum number of modules listed per stack; only the innermost modules are kept. The stack is repeated for
@@ -16,13 +18,17 @@ const MOST_MODULES: usize = 64;
 /// First entry of a truncated module stack.
 const OUTER_MODULES: &str = "(outer modules omitted)";
 
-/// A GPU event and the row to which it is attributed.
+/// A GPU event and the row to which it is attributed, or the first of several equal events and the sums of their times.
 struct Event {
     row: usize,
     side: Side,
     call: CallId,
     /// The nearest op above the event.
     op: Option<CallId>,
+    /// Number of events.
+    count: usize,
+    /// The duration of the event.
+    time: Nanos,
     /// The part of the event's duration during which no earlier event of the row was running.
     busy: Nanos,
     /// Start of the event, relative to the first event of its trace.
@@ -40,6 +46,23 @@ impl Event {
         let left_out = stack.len().saturating_sub(MOST_MODULES);
         let names = stack[left_out..].iter().map(|&module| tree.name(module));
         (left_out > 0).then_some(OUTER_MODULES).into_iter().chain(names).collect()
+    }
+
+    /// A hash of everything that two events of one group have in common.
+    fn key(&self, analysis: &Analysis) -> u64 {
+        let tree = analysis.tree(self.side);
+        let mut hasher = DefaultHasher::new();
+        let arguments = |op| {
+            tree.arguments(op)
+                .map(|arguments| Argument::ALL.map(|one| tree.trace().text(arguments.text(one))))
+        };
+        (self.side, tree.name(self.call), self.op.map(|op| (tree.name(op), arguments(op))))
+            .hash(&mut hasher);
+        (analysis.lowest_common_name(self.row(analysis)), self.modules(analysis)).hash(&mut hasher);
+        let stream = self.stream(analysis).map(|stream| (stream.device, stream.number));
+        let phase = analysis.phases(self.side).phase(self.call).label();
+        (stream, phase, analysis.category_name(self.side, self.call)).hash(&mut hasher);
+        hasher.finish()
     }
 
     fn stream(&self, analysis: &Analysis) -> Option<Stream> {
@@ -66,6 +89,45 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
+/// Like [`table`], but events that differ only in their times, their step and their ids are one row: the first event,
+/// with the sums of the times and the number of events.
+pub(super) fn folded(name: &'static str, analysis: Arc<Analysis>) -> Table {
+    let count = Columns::default().whole(
+        "events",
+        "number of equal events in the row",
+        |_: &Analysis, e: &Event| e.count.into(),
+    );
+    op().and(arguments()).and(places()).and(moments()).and(count).table(
+        (name, "one row per group of equal events, sorted by the first attribution row, baseline first"),
+        analysis,
+        |analysis| Box::new(groups(analysis).into_iter()),
+    )
+}
+
+/// Number of rows in [`table`].
+pub(super) fn row_count(analysis: &Analysis) -> usize {
+    let events = |side: Side| analysis.rows().iter().map(move |row| row.events[side].len());
+    Side::BOTH.into_iter().flat_map(events).sum()
+}
+
+fn groups(analysis: &Analysis) -> Vec<Event> {
+    let begins = PerSide::from_fn(|side| begin(analysis, side));
+    let mut groups: Vec<Event> = Vec::new();
+    let mut known = FxHashMap::default();
+    for event in (0..analysis.rows().len()).flat_map(|row| events(analysis, row, begins)) {
+        let at = *known.entry(event.key(analysis)).or_insert(groups.len());
+        match groups.get_mut(at) {
+            Some(group) => {
+                group.count += 1;
+                group.time += event.time;
+                group.busy += event.busy;
+            }
+            None => groups.push(event),
+        }
+    }
+    groups
+}
+
 /// Start of the first event in a trace. All start times are shown relative to this time, because some traces
 /// count time from 1970, and a double cannot represent such times to the nanosecond.
 fn begin(analysis: &Analysis, side: Side) -> Nanos {
@@ -81,7 +143,8 @@ fn events(analysis: &Analysis, row: usize, begins: PerSide<Nanos>) -> Vec<Event>
         calls.zip(shares).map(move |(&call, busy)| {
             let begun = tree.event(call).map(|event| tree.trace().start(event));
             let start = begun.unwrap_or_default() - begins[side];
-            Event { row, side, call, op: analysis.op_of(side, call), busy, start }
+            let (op, time) = (analysis.op_of(side, call), analysis.time_of(side, call));
+            Event { row, side, call, op, count: 1, time, busy, start }
         })
     };
     Side::BOTH.into_iter().flat_map(of_side).collect()
@@ -125,9 +188,7 @@ fn arguments() -> Columns<Analysis, Event> {
 
 fn places() -> Columns<Analysis, Event> {
     Columns::default()
-        .micros("kernel_time", "duration of the event", |a: &Analysis, e: &Event| {
-            a.time_of(e.side, e.call).into()
-        })
+        .micros("kernel_time", "duration of the event", |_: &Analysis, e: &Event| e.time.into())
         .micros(
             "busy_time",
             "part of the duration in which no earlier event of the row ran; these parts add up to the row's \

@@ -239,6 +239,21 @@ impl TableKind {
             TableKind::Overlap => overlap::table(self.name(), analysis),
         }
     }
+
+    /// Like [`TableKind::of`], but a table with one row per GPU event that would have more than `most` rows has one row
+    /// per group of equal events instead.
+    pub(crate) fn of_at_most(self, analysis: &Arc<Analysis>, most: usize) -> Table {
+        if self.is_folded(analysis, most) {
+            kernel_events::folded(self.name(), analysis.clone())
+        } else {
+            self.of(analysis)
+        }
+    }
+
+    /// Whether [`TableKind::of_at_most`] groups equal events.
+    pub(crate) fn is_folded(self, analysis: &Analysis, most: usize) -> bool {
+        self == TableKind::KernelEvents && kernel_events::row_count(analysis) > most
+    }
 }
 
 impl fmt::Display for TableKind {

@@ -404,23 +404,95 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     let full = text(&folder, "full/merged_tree_output.txt");
     let folded = text(&folder, "folded/merged_tree_output.txt");
     let full: Vec<&str> = full.lines().collect();
-    // Apart from the count and the position, each line in the folded file equals the line for the same node in the full
+    // Apart from the counts and the position, each line in the folded file equals the line for the same node in the full
     // file.
     let mut counts = Vec::new();
     for line in folded.lines() {
         let (drawn, id) =
             line.strip_suffix(']').and_then(|line| line.rsplit_once(" [")).expect("an id");
+        let (drawn, step) = drawn.split_once(" (step of ").unwrap_or((drawn, ""));
         let (drawn, count) = drawn.split_once(" × ").unwrap_or((drawn, "1"));
         let name = drawn.trim_start_matches(['│', ' ', '├', '└', '─']);
         assert!(full[id.parse::<usize>().expect("a number")].ends_with(name), "{line}");
         if count != "1" {
-            counts.push((name.split(['#', '_']).next().unwrap_or_default(), count));
+            counts.push((name.split(['#', '_']).next().unwrap_or_default(), count, step));
         }
     }
-    assert_eq!(counts, [("nn.Module: Block", "3"); 11], "{folded}");
+    let expected = ["4 calls × 4)", "4 calls × 7)"].map(|step| ("nn.Module: Block", "3", step));
+    assert_eq!(counts, expected, "{folded}");
     let only =
         |lines: &[&str]| lines.iter().filter(|line| line.contains("<< trace2: aten::relu")).count();
     assert_eq!((only(&full), only(&folded.lines().collect::<Vec<_>>())), (1, 1));
-    // In each of the eleven unchanged steps, two layers with four lines each are omitted.
-    assert_eq!(folded.lines().count(), full.len() - 11 * 2 * 4, "{folded}");
+    // An equal step has 15 lines, of which two layers with four lines each are omitted. Of eleven equal steps, two are
+    // drawn.
+    assert_eq!(folded.lines().count(), full.len() - 9 * 15 - 2 * 2 * 4, "{folded}");
+    let calls: Vec<&str> = folded.lines().filter(|line| line.starts_with(['├', '└'])).collect();
+    let (last, others) = calls.split_last().expect("calls");
+    assert!(last.starts_with("└── aten::add"), "{folded}");
+    assert!(others.iter().all(|line| line.starts_with("├── ")), "{folded}");
+}
+
+#[test]
+fn only_steps_with_the_same_calls_in_the_same_order_are_drawn_once() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let order = |step: u32| if step % 2 == 0 { ["mm", "add"] } else { ["add", "mm"] };
+    let trace = TraceBuilder::cuda()
+        .thread("main", |t| {
+            for step in 0..6 {
+                t.step(step, |t| {
+                    for name in order(step) {
+                        t.op(format!("aten::{name}").as_str(), |t| t.kernel(name, 10.0));
+                    }
+                });
+            }
+        })
+        .json();
+    compare_texts(&PerSide::new(trace.clone(), trace), |analysis| {
+        let options = ReportOptions { full_tree_nodes: 10, ..ReportOptions::default() };
+        let report = Report::with_options(analysis.clone(), options);
+        report.write(folder.path()).expect("a writable folder");
+    });
+    let drawn = text(&folder, "merged_tree_output.txt");
+    assert!(!drawn.contains("step of"), "{drawn}");
+    // The last op of a step and the first op of the next step have the same name.
+    assert_eq!(drawn.matches("aten::add × 2 [").count(), 3, "{drawn}");
+    assert_eq!(drawn.matches("aten::mm × 2 [").count(), 2, "{drawn}");
+}
+
+#[test]
+fn many_gpu_events_are_grouped_without_losing_any_of_their_time() {
+    let folder = TempDir::new().expect("a temporary folder");
+    compare_texts(&PerSide::new(steps(false), steps(true)), |analysis| {
+        for (name, instance_rows) in [("grouped", 10), ("full", 100_000)] {
+            let options = ReportOptions { instance_rows, ..ReportOptions::default() };
+            let report = Report::with_options(analysis.clone(), options);
+            assert_eq!(report.has_grouped_events(), name == "grouped");
+            report.write(folder.path().join(name)).expect("a writable folder");
+        }
+    });
+    let table = |name: &str| {
+        let path = folder.path().join(name).join("diff_stats_kernels.csv");
+        let mut reader = csv::Reader::from_path(path).expect("a table");
+        let rows = reader.deserialize().map(|row| row.expect("a row"));
+        rows.collect::<Vec<BTreeMap<String, String>>>()
+    };
+    // For each group: the number of events, and the sums of their times in ns.
+    let groups = |rows: &[BTreeMap<String, String>]| {
+        let mut groups: BTreeMap<Vec<String>, (u64, u64, u64)> = BTreeMap::new();
+        for row in rows {
+            let equal =
+                ["source", "name", "cpu_op_name", "nn_module_stack", "lowest_common_ancestor_name"];
+            let nanos =
+                |column: &str| (row[column].parse::<f64>().expect("a time") * 1e3).round() as u64;
+            let group = groups.entry(equal.map(|column| row[column].clone()).to_vec()).or_default();
+            group.0 += row.get("events").map_or(1, |count| count.parse().expect("a number"));
+            group.1 += nanos("kernel_time");
+            group.2 += nanos("busy_time");
+        }
+        groups
+    };
+    let (grouped, full) = (table("grouped"), table("full"));
+    assert_eq!(groups(&grouped), groups(&full));
+    assert_eq!(grouped.len(), groups(&full).len());
+    assert!(full.len() > 5 * grouped.len(), "{} and {} rows", full.len(), grouped.len());
 }

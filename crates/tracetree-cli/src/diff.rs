@@ -116,6 +116,11 @@ fn run_pair(
     }
     if !args.no_report {
         console.say(&format!("report in {}", args.output.display()));
+        if report.has_grouped_events() {
+            console.say(
+                "diff_stats_kernels has one row per group of equal GPU events; pass --per-instance for one row per event",
+            );
+        }
         args.emit.show(&args.output, console);
     }
     if args.selection.strict_comparability && !summary.comparable {

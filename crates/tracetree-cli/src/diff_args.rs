@@ -38,7 +38,7 @@ pub(super) struct DiffArgs {
     #[arg(short, long, value_name = "DIR", default_value = "tracetree_report", help_heading = headings::REPORT)]
     pub(super) output: PathBuf,
     /// Only print the result; do not write a report.
-    #[arg(long, conflicts_with_all = ["output", "emit", "open", "no_html", "perfetto_slices", "full_tree"], help_heading = headings::REPORT)]
+    #[arg(long, conflicts_with_all = ["output", "emit", "open", "no_html", "perfetto_slices", "full_tree", "per_instance"], help_heading = headings::REPORT)]
     pub(super) no_report: bool,
     #[command(flatten)]
     pub(super) emit: EmitArgs,

@@ -31,9 +31,13 @@ pub(super) struct EmitArgs {
     #[arg(long, value_name = "N", default_value_t = ReportOptions::default().perfetto_slices, help_heading = headings::REPORT)]
     perfetto_slices: usize,
     /// Draw all calls in merged_tree_output.txt. By default, if the tree has more than a million nodes,
-    /// consecutive identical siblings are drawn once.
+    /// consecutive identical siblings and steps are drawn once.
     #[arg(long, help_heading = headings::REPORT)]
     full_tree: bool,
+    /// Write one row per GPU event to diff_stats_kernels.csv. By default, if there are more than a million events,
+    /// events that differ only in their times, their step and their ids are one row.
+    #[arg(long, help_heading = headings::REPORT)]
+    per_instance: bool,
     /// Write strings to CSV exactly as they appear in the trace. By default, strings that a spreadsheet would treat as
     /// a formula (starting with = + - @) are prefixed with ', and control characters are escaped.
     #[arg(long, help_heading = headings::REPORT)]
@@ -129,6 +133,11 @@ impl EmitArgs {
                 usize::MAX
             } else {
                 ReportOptions::default().full_tree_nodes
+            },
+            instance_rows: if self.per_instance {
+                usize::MAX
+            } else {
+                ReportOptions::default().instance_rows
             },
             csv_texts: self.csv_texts(),
             existing: if self.force { Existing::Replace } else { Existing::Keep },

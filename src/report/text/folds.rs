@@ -1,68 +1,182 @@
-//! Finds runs of siblings with identical subtrees, such as layers; a large merged tree shows only the first sibling of
-//! each run.
+//! Finds what repeats among siblings: runs of identical subtrees, such as layers, and runs of identical steps, each of
+//! which may consist of several siblings. A large merged tree shows only the first repeat of each run.
 //!
 //! Two subtrees are identical if their calls have the same names, apart from instance numbers, and neither subtree
-//! contains a difference between the two traces.
+//! contains a difference between the two traces. Two steps are identical if all their siblings are.
 
 use crate::diff::{MergedId, MergedNode, Relation, TraceDiff};
+use crate::program::StepId;
 use crate::side::Side;
 use rustc_hash::FxHashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
-/// A run of consecutive siblings with identical subtrees.
+/// Consecutive repeats of one sibling, or of all siblings of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
-    /// Number of siblings, at least 2.
+    /// Number of repeats, at least 2.
     pub(super) count: usize,
-    /// Index of the last sibling.
-    pub(super) last: usize,
-    /// End of the subtree of the first sibling.
+    /// Number of siblings in each repeat.
+    pub(super) siblings: usize,
+    /// End of the subtrees of the first repeat.
     pub(super) first_end: usize,
-    /// End of the subtree of the last sibling.
+    /// End of the subtrees of the last repeat.
     pub(super) end: usize,
 }
 
-/// The siblings at one depth that the backward pass has visited so far.
+/// The runs in a merged tree.
+#[derive(Debug, Default)]
+pub(super) struct Folds {
+    /// Runs of identical siblings, by the index of the first sibling.
+    equal: FxHashMap<usize, Run>,
+    /// Runs of identical steps, by the index of the first sibling in the first step.
+    steps: FxHashMap<usize, Run>,
+    /// For the last sibling that is drawn of a run: the last sibling of the run, which is not drawn.
+    lasts: FxHashMap<usize, usize>,
+}
+
+impl Folds {
+    /// The run of steps and the run of siblings that begin at a node, the outer run first.
+    pub(super) fn at(&self, index: usize) -> [Option<Run>; 2] {
+        [&self.steps, &self.equal].map(|runs| runs.get(&index).copied())
+    }
+
+    /// The sibling whose position among its siblings a drawn node takes: the last one that the node represents.
+    pub(super) fn last(&self, index: usize) -> usize {
+        let mut index = index;
+        while let Some(&last) = self.lasts.get(&index) {
+            index = last;
+        }
+        index
+    }
+
+    /// Adds the runs among all siblings below one node, in order.
+    fn add(&mut self, siblings: &[Sibling]) {
+        let steps = steps(siblings);
+        let mut done = 0;
+        let mut at = 0;
+        while at < steps.len() {
+            let count = equal(&steps[at..], |step| step.hash);
+            let (first, last) = (&steps[at], &steps[at + count - 1]);
+            at += count;
+            if count > 1 {
+                self.add_equal(&siblings[done..first.siblings.start]);
+                self.add_equal(&siblings[first.siblings.clone()]);
+                done = last.siblings.end;
+                let of_first = &siblings[first.siblings.clone()];
+                let run = Run {
+                    count,
+                    siblings: of_first.len(),
+                    first_end: of_first[of_first.len() - 1].end,
+                    end: siblings[done - 1].end,
+                };
+                self.steps.insert(of_first[0].index, run);
+                // In the first step, a run of siblings may represent the last siblings.
+                let drawn = of_first[of_first.len() - 1].index;
+                self.lasts.insert(drawn, siblings[done - 1].index);
+            }
+        }
+        self.add_equal(&siblings[done..]);
+    }
+
+    /// Adds the runs of identical siblings.
+    fn add_equal(&mut self, siblings: &[Sibling]) {
+        let mut at = 0;
+        while at < siblings.len() {
+            let count = equal(&siblings[at..], |sibling| sibling.hash);
+            let (first, last) = (&siblings[at], &siblings[at + count - 1]);
+            at += count;
+            if count > 1 {
+                let run = Run { count, siblings: 1, first_end: first.end, end: last.end };
+                self.equal.insert(first.index, run);
+                self.lasts.insert(first.index, last.index);
+            }
+        }
+    }
+}
+
+/// Number of items at the start of a list that equal the first item; 1 if the first item may not be folded.
+fn equal<T>(items: &[T], hash: impl Fn(&T) -> Option<u64>) -> usize {
+    let Some(first) = items.first().and_then(&hash) else { return 1 };
+    items.iter().take_while(|item| hash(item) == Some(first)).count()
+}
+
+/// A node among its siblings.
 #[derive(Debug, Clone, Copy)]
-struct Level {
-    /// The next sibling: the hash of its subtree (`None` if the subtree may not be folded), and the run that begins
-    /// there.
-    next: Option<(Option<u64>, Run)>,
-    /// Hash of the subtrees of all visited siblings; `None` if one of these subtrees may not be folded.
-    all: Option<u64>,
-    /// Number of nodes in the subtrees of all visited siblings.
-    size: usize,
+struct Sibling {
+    index: usize,
+    /// End of the node's subtree.
+    end: usize,
+    /// Hash of the subtree; `None` if the subtree may not be folded.
+    hash: Option<u64>,
+    step: Option<StepId>,
 }
 
-impl Level {
-    const EMPTY: Level = Level { next: None, all: Some(0), size: 0 };
+/// The siblings of one step.
+struct StepSiblings {
+    siblings: Range<usize>,
+    /// Hash of the subtrees; `None` if the step may not be folded.
+    hash: Option<u64>,
 }
 
-/// The runs in the merged tree, by the index of their first sibling.
-pub(super) fn runs(diff: &TraceDiff) -> FxHashMap<usize, Run> {
+/// The steps that begin among siblings. A step ends where the next step begins, because calls between two steps repeat
+/// with the steps.
+fn steps(siblings: &[Sibling]) -> Vec<StepSiblings> {
+    let mut starts = Vec::new();
+    let mut current = None;
+    for (at, sibling) in siblings.iter().enumerate() {
+        if sibling.step.is_some() && sibling.step != current {
+            current = sibling.step;
+            starts.push(at);
+        }
+    }
+    if starts.len() < 2 {
+        return Vec::new();
+    }
+    let ends = starts.iter().copied().skip(1).chain([siblings.len()]);
+    let range =
+        |(start, end)| StepSiblings { siblings: start..end, hash: whole(&siblings[start..end]) };
+    starts.iter().copied().zip(ends).map(range).collect()
+}
+
+/// The hash of all siblings of a step. `None` if the step may not be folded, or if it repeats a single subtree: then
+/// the step is part of a longer run of siblings.
+fn whole(siblings: &[Sibling]) -> Option<u64> {
+    let first = siblings.first()?.hash;
+    if siblings.iter().all(|sibling| sibling.hash == first) {
+        return None;
+    }
+    all(siblings)
+}
+
+/// The hash of all subtrees; `None` if one of them may not be folded.
+fn all(siblings: &[Sibling]) -> Option<u64> {
+    siblings.iter().try_fold(0, |hash, sibling| Some(hash_of(&(sibling.hash?, hash))))
+}
+
+/// The runs in the merged tree.
+pub(super) fn folds(diff: &TraceDiff) -> Folds {
     let tree = diff.merged();
-    let mut found = FxHashMap::default();
-    let mut levels: Vec<Level> = Vec::new();
+    let steps = diff.program(Side::Baseline).steps();
+    let mut folds = Folds::default();
+    // For each depth, the siblings that were visited so far, last sibling first. Nodes are visited in reverse preorder.
+    let mut levels: Vec<Vec<Sibling>> = vec![Vec::new()];
     for id in tree.ids().rev() {
         let depth = tree.depth(id);
-        levels.resize(levels.len().max(depth + 2), Level::EMPTY);
-        let below = std::mem::replace(&mut levels[depth + 1], Level::EMPTY);
-        let hash = hash(diff, id, below.all);
+        levels.resize(levels.len().max(depth + 2), Vec::new());
+        let below = &mut levels[depth + 1];
+        below.reverse();
+        folds.add(below);
         let index = id.index();
-        let first_end = index + 1 + below.size;
-        let level = &mut levels[depth];
-        let mut run = Run { count: 1, last: index, first_end, end: first_end };
-        let same = level.next.filter(|(next, _)| hash.is_some() && *next == hash);
-        if let Some((_, of_next)) = same {
-            found.remove(&first_end);
-            run = Run { count: of_next.count + 1, last: of_next.last, first_end, end: of_next.end };
-            found.insert(index, run);
-        }
-        level.next = Some((hash, run));
-        level.all = hash.zip(level.all).map(|(one, others)| hash_of(&(one, others)));
-        level.size += 1 + below.size;
+        let end = below.last().map_or(index + 1, |last| last.end);
+        let hash = hash(diff, id, all(below));
+        below.clear();
+        let step = tree.node(id).call(Side::Baseline).and_then(|call| steps.step(call));
+        levels[depth].push(Sibling { index, end, hash, step });
     }
-    found
+    levels[0].reverse();
+    folds.add(&levels[0]);
+    folds
 }
 
 /// The hash of a subtree; `None` if the subtree contains a difference, or if a mark is drawn after the node's name.

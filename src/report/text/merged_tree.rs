@@ -29,8 +29,8 @@ const DEEPEST: usize = 128;
 /// shift all later lines relative to their ids.
 const NO_FURTHER: &str = "   (deeper calls are not indented further)";
 
-/// Writes the tree. If the tree has more than `most` nodes, consecutive siblings with identical subtrees are drawn
-/// once, and each line ends with the id of the line's node.
+/// Writes the tree. If the tree has more than `most` nodes, consecutive siblings with identical subtrees and
+/// consecutive identical steps are drawn once, and each line ends with the id of the line's node.
 pub(in crate::report) fn write(
     analysis: &Analysis,
     most: usize,
@@ -38,14 +38,12 @@ pub(in crate::report) fn write(
 ) -> io::Result<()> {
     let diff = analysis.diff();
     let tree = diff.merged();
-    let runs = (tree.len() > most).then(|| folds::runs(diff));
-    // For each run that is being drawn: the end of the subtree that represents the run, and the end of the run.
+    let folds = (tree.len() > most).then(|| folds::folds(diff));
+    // For each run that is being drawn, outermost first: the end of the first repeat, and the end of the run.
     let mut skips: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
-    let mut next = move |run: Option<folds::Run>| {
-        if let Some(run) = run {
-            skips.push((run.first_end, run.end));
-        }
+    let mut next = move |runs: [Option<folds::Run>; 2]| {
+        skips.extend(runs.iter().flatten().map(|run| (run.first_end, run.end)));
         at += 1;
         while let Some((_, end)) = skips.pop_if(|&mut (from, _)| from == at) {
             at = end;
@@ -63,10 +61,10 @@ pub(in crate::report) fn write(
     let mut id = tree.id(0);
     while let Some(this) = id {
         let node = tree.node(this);
-        let run = runs.as_ref().and_then(|runs| runs.get(&this.index())).copied();
-        id = tree.id(next(run));
+        let runs = folds.as_ref().map_or([None; 2], |folds| folds.at(this.index()));
+        id = tree.id(next(runs));
         let depth = tree.depth(this);
-        let is_last = last[run.map_or(this.index(), |run| run.last)];
+        let is_last = last[folds.as_ref().map_or(this.index(), |folds| folds.last(this.index()))];
         lengths.truncate(depth);
         prefix.truncate(lengths.last().copied().unwrap_or(0));
         if depth > 0 {
@@ -82,10 +80,14 @@ pub(in crate::report) fn write(
         if begins_captured(diff, node) {
             lines.push_str(" (captured)");
         }
-        if let Some(run) = run {
+        let [step, equal] = runs;
+        if let Some(run) = equal {
             lines.push_str(&format!(" × {}", run.count));
         }
-        if runs.is_some() {
+        if let Some(run) = step {
+            lines.push_str(&format!(" (step of {} calls × {})", run.siblings, run.count));
+        }
+        if folds.is_some() {
             lines.push_str(&format!(" [{}]", this.index()));
         }
         if depth > DEEPEST && !is_said {
