@@ -3,6 +3,7 @@
 use super::parts::{Item, Point, Work};
 use crate::analysis::Analysis;
 use crate::analysis::changes::{Change, ChangeKind};
+use crate::diff::{MergedNode, Relation, TraceDiff};
 use crate::program::Measure;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
@@ -43,7 +44,8 @@ impl<'a> Owners<'a> {
         }
         let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
         let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
-        // Calls inside an op or inside an unmatched call belong to the enclosing call's change.
+        // Calls inside an op or inside an unmatched call belong to the enclosing call's change, and so do renamed calls
+        // directly below a call of a change.
         let mut of_node = vec![None; merged.len()];
         for (id, node) in merged.nodes() {
             let own = claimed[id.index()]
@@ -55,7 +57,8 @@ impl<'a> Owners<'a> {
                         let call = merged.node(above).call(side);
                         call.is_some_and(|call| analysis.tree(side).kind(call) == CallKind::Op)
                     });
-                    if !is_matched || is_in_op { of_node[above.index()] } else { None }
+                    let is_other_code = !is_matched || is_renamed(diff, node);
+                    if is_other_code || is_in_op { of_node[above.index()] } else { None }
                 }
                 Some(_) | None => own,
             };
@@ -83,16 +86,17 @@ impl<'a> Owners<'a> {
         self.of_node[self.analysis.diff().merged().of(side, call).index()]
     }
 
-    /// The change to which a call's host time belongs. The host time of a matched call belongs to a change
-    /// only if host time is measured, or if a graph replays the call on one side, where the call therefore
-    /// takes no host time.
+    /// The change to which a call's host time belongs. The host time of a matched call belongs to a change only in
+    /// three cases: host time is measured; the call is renamed, so the sides run different code; or a graph replays
+    /// the call on one side, where the call therefore takes no host time.
     fn host(&self, side: Side, call: CallId) -> Option<u32> {
         match (self.analysis.diff().partner(side, call), self.analysis.measure()) {
             (None, _) => self.call(side, call),
             (Some(_), Measure::GpuTime) => {
-                let node = self.analysis.diff().merged().of(side, call);
-                let node = self.analysis.diff().merged().node(node);
-                self.graphs.filter(|_| self.analysis.diff().is_captured_on_one_side(node))
+                let diff = self.analysis.diff();
+                let node = diff.merged().node(diff.merged().of(side, call));
+                let renamed = self.call(side, call).filter(|_| is_renamed(diff, node));
+                renamed.or(self.graphs.filter(|_| diff.is_captured_on_one_side(node)))
             }
             (Some(_), Measure::HostSelfTime) => {
                 let row = self.analysis.row_index(side, call);
@@ -123,4 +127,10 @@ impl<'a> Owners<'a> {
         };
         works.iter().map(of).collect()
     }
+}
+
+/// Whether the two sides of a merged node are calls of different functions or ops.
+fn is_renamed(diff: &TraceDiff, node: MergedNode) -> bool {
+    node.call(Side::Baseline)
+        .is_some_and(|call| diff.relation(Side::Baseline, call) == Relation::Renamed)
 }
