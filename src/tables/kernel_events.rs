@@ -6,7 +6,7 @@ use crate::analysis::account::Row;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos, Stream};
 use crate::tree::CallId;
-use rustc_hash::FxHashMap;
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -113,7 +113,7 @@ pub(super) fn row_count(analysis: &Analysis) -> usize {
 fn groups(analysis: &Analysis) -> Vec<Event> {
     let begins = PerSide::from_fn(|side| begin(analysis, side));
     let mut groups: Vec<Event> = Vec::new();
-    let mut known = FxHashMap::default();
+    let mut known = HashMap::new();
     for event in (0..analysis.rows().len()).flat_map(|row| events(analysis, row, begins)) {
         let at = *known.entry(event.key(analysis)).or_insert(groups.len());
         match groups.get_mut(at) {

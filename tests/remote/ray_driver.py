@@ -57,6 +57,7 @@ def main(backend: str, plan: str, shards: str, out: str, marks: str) -> None:
         result = fleet.run(plan, out=out, shards=shards, backend=storm)
         ray.shutdown()
         cluster.shutdown()
+    print(*(finding["message"] for finding in result.findings[:5]), sep="\n", file=sys.stderr)
     print(json.dumps(result.counts))
 
 

@@ -125,6 +125,20 @@ def test_a_folder_that_takes_nothing_ends_the_run_early(fleet: Storage) -> None:
     assert len(fleet.asked("PUT", "/shards/")) < RANKS
 
 
+def test_a_truncated_response_that_a_shard_is_missing_is_repeated(fleet: Storage) -> None:
+    cut = []
+
+    def watch(request: Request) -> Fault | None:
+        if request.method == "GET" and "/shards/" in request.path and not cut:
+            cut.append(request)
+            return Fault.CUT
+        return None
+
+    fleet.watch = watch
+    fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "3")
+    assert cut and len(fleet.keys("out/shards/")) == 1
+
+
 def test_missing_shards_are_no_success(fleet: Storage) -> None:
     fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), "--pair", "3")
     done = fleet.run("fleet", "reduce", s3("plan.json"), "-o", s3("out"), code=3)

@@ -45,6 +45,8 @@ def test_ray_kills_and_a_faulty_store_change_no_byte(fleet: Storage, python: str
         environment = fleet.environment(TRACETREE_COMMAND=os.environ["TRACETREE"], TRACETREE_RETRY_SECONDS="120")
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, done.stderr
+        # Printed if the test fails: the findings and the warnings.
+        print(done.stderr)
         counts: dict[str, int] = json.loads(done.stdout.splitlines()[-1])
         return counts
 

@@ -435,7 +435,7 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
 #[test]
 fn only_steps_with_the_same_calls_in_the_same_order_are_drawn_once() {
     let folder = TempDir::new().expect("a temporary folder");
-    let order = |step: u32| if step % 2 == 0 { ["mm", "add"] } else { ["add", "mm"] };
+    let order = |step: u32| if step.is_multiple_of(2) { ["mm", "add"] } else { ["add", "mm"] };
     let trace = TraceBuilder::cuda()
         .thread("main", |t| {
             for step in 0..6 {

@@ -98,13 +98,14 @@ impl HttpService for Client {
             match self.inner.execute(request).await {
                 Ok(answer) => {
                     self.has_answered.store(true, Ordering::Relaxed);
-                    if is_listing { whole(answer).await } else { Ok(answer) }
+                    // The client repeats no request whose error response is truncated, for example the response that
+                    // an object does not exist.
+                    let is_whole = is_listing || !answer.status().is_success();
+                    if is_whole { whole(answer).await } else { Ok(answer) }
                 }
-                Err(error) => {
-                    let kind = self.kind(error.kind(), is_repeatable);
-                    Err(HttpError::new(kind, error))
-                }
+                Err(error) => Err(error),
             }
+            .map_err(|error| HttpError::new(self.kind(error.kind(), is_repeatable), error))
         })
     }
 }
@@ -113,8 +114,7 @@ impl HttpService for Client {
 /// for Azure.
 const LISTINGS: [&str; 2] = ["list-type=", "comp=list"];
 
-/// Waits for a complete response to a listing request. A truncated listing fails, so the request is
-/// repeated.
+/// Waits for a complete response. A truncated response fails, so the request is repeated.
 async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
     let (parts, body) = answer.into_parts();
     let cut = |error| HttpError::new(HttpErrorKind::Interrupted, error);
