@@ -24,7 +24,7 @@ def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
         step = getattr(profiler, "step_num", 0)
         target = trace_path(folder, rank(), step if has_cycles(profiler) else 0)
         if target in write.paths:  # type: ignore[attr-defined]
-            # The schedule did not announce this cycle.
+            # The schedule of the profiler did not start this cycle.
             target = trace_path(folder, rank(), step)
         place, name = os.path.split(target)
         os.makedirs(place, exist_ok=True)

@@ -28,7 +28,7 @@ mod absent {
     use std::convert::Infallible;
     use std::io::{self, Read};
 
-    /// A decoder that cannot be created.
+    /// Takes the position of the decoder in builds without zstd; it cannot be created.
     pub(in crate::trace) struct Zstd<R> {
         source: R,
         never: Infallible,

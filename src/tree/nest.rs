@@ -251,8 +251,8 @@ impl<'a> Planter<'a> {
     }
 }
 
-/// The rank of a category. If two calls have the same start and end, the call whose category has
-/// the lower rank encloses the other call.
+/// The nesting priority of a category. If two calls have the same start and end, the call whose category has
+/// the lower priority value encloses the other call.
 fn rank(category: Category) -> u8 {
     match category {
         Category::PythonFunction => 0,

@@ -255,7 +255,7 @@ pub(super) enum Existing {
 pub(super) enum Writing {
     /// The pair is finished, and there is no shard to write.
     Done(Mapped),
-    /// The shard is being written; the status is the outcome if writing succeeds.
+    /// The shard is being written; the status applies if the write succeeds.
     Begun(Option<Work>, Status, Creating),
 }
 

@@ -69,7 +69,7 @@ pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Analysis,
     list: Vec<Draft>,
     index: BTreeMap<(ChangeKind, String), usize>,
-    /// The draft of each outermost unmatched call, indexed by merged node.
+    /// The draft of a change for each outermost unmatched call, indexed by merged node.
     of_root: Vec<u32>,
     /// The draft of each changed matched op, indexed by merged node.
     of_site: Vec<u32>,

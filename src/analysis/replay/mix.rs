@@ -41,8 +41,8 @@ impl Taken {
     }
 }
 
-/// The changes to which an item belongs: the change that includes the item's point, and the change that
-/// includes the host time before this point.
+/// The changes to which an item of the host line belongs: the change of the item itself, and the change of the host
+/// time before the item.
 pub(super) type ItemChange = (Option<u32>, Option<u32>);
 
 /// Two graphs, divided into segments at matched points.

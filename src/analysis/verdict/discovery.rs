@@ -11,8 +11,7 @@
 pub(super) struct Discoveries {
     /// The probabilities in ascending order.
     probabilities: Vec<f64>,
-    /// The false discovery rate at each probability, that is, the minimum of the rates at this probability
-    /// and at all larger probabilities.
+    /// The q-value of each p-value: the smallest estimated false discovery rate at this p-value or at a larger one.
     rates: Vec<f64>,
 }
 

@@ -135,7 +135,7 @@ function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
 
-// The frame that represents a node's stack. In the view from the kernels up, this is the frame with the node's name.
+// The frame that represents a node's stack. In the bottom-up view, it is the frame with the name of the node.
 function frameAt(node) {
   let frame = rootFrame();
   if (flame.up) return below(frame).find((one) => one.key === keyOf(node)) || frame;
