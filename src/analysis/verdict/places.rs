@@ -1,4 +1,5 @@
-//! Tests whether the times of each call site of an [`Analysis`] differ significantly. A call site combines rows by op, arguments and module.
+//! Tests whether the times of each call site of an [`Analysis`] differ significantly. A call site combines rows by op,
+//! arguments and module.
 
 use super::family::{Family, Question};
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
