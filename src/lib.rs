@@ -93,30 +93,19 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 pub mod analysis;
-mod cancel;
 mod comparison;
-#[doc(hidden)]
-pub mod condition;
 pub mod diff;
-pub mod error;
-#[doc(hidden)]
-pub mod escape;
-#[doc(hidden)]
-pub mod order;
-pub mod program;
 pub mod report;
-pub mod side;
 #[doc(hidden)]
 pub mod signed;
 pub mod snapshot;
-#[doc(hidden)]
-pub mod storage;
 pub mod tables;
-pub mod trace;
-pub mod tree;
+
+pub use tracetree_trace::{Cancel, error, program, side, trace, tree};
+#[doc(hidden)]
+pub use tracetree_trace::{condition, escape, order, storage};
 
 pub use analysis::Analysis;
-pub use cancel::Cancel;
 pub use comparison::{Comparison, ComparisonOptions, Input, Stage};
 pub use diff::TraceDiff;
 pub use error::{Error, ErrorKind, Result};

@@ -32,7 +32,11 @@ use std::process::Command;
 use std::{env, fs, io};
 
 /// The folders that are mutated: those that determine the content of a report.
-const FOLDERS: [&str; 4] = ["program", "diff", "analysis", "tables"];
+const FOLDERS: [&str; 4] =
+    ["crates/tracetree-trace/src/program", "src/diff", "src/analysis", "src/tables"];
+
+/// The sources of the crates with mutants.
+const SOURCES: [&str; 2] = ["crates/tracetree-trace/src", "src"];
 
 /// The folders in use.
 struct Places {
@@ -57,8 +61,8 @@ impl Places {
         };
         Ok(Places {
             tree: target.join("tree"),
-            sources: kept(&["src"])?,
-            tests: kept(&["src", "tests"])?,
+            sources: kept(&SOURCES)?,
+            tests: kept(&["crates/tracetree-trace/src", "src", "tests"])?,
             target: target.join("build"),
             repository: repository.to_owned(),
         })
@@ -88,7 +92,7 @@ fn list(places: &Places) -> io::Result<Vec<Mutant>> {
     let mut command = Command::new("cargo");
     command.current_dir(&places.repository).args(["mutants", "--list", "--json"]);
     for folder in FOLDERS {
-        command.args(["-f", &format!("src/{folder}/**/*.rs")]);
+        command.args(["-f", &format!("{folder}/**/*.rs")]);
     }
     Ok(serde_json::from_slice(&command.output()?.stdout)?)
 }
@@ -139,5 +143,9 @@ fn copy(places: &Places) -> io::Result<()> {
         fs::create_dir_all(to.parent().expect("a folder"))?;
         fs::copy(from, to)?;
     }
-    fs::write(places.tree.join("src/mutation.rs"), include_str!("../runtime/mutation.rs"))
+    for sources in SOURCES {
+        let switches = places.tree.join(sources).join("mutation.rs");
+        fs::write(switches, include_str!("../runtime/mutation.rs"))?;
+    }
+    Ok(())
 }

@@ -4,11 +4,12 @@
 //! with one change, inserted before the original expression. The copy contains no switches of nested
 //! mutants; the original does. So the file grows with the nesting depth, not exponentially.
 
-use crate::Places;
+use crate::{Places, SOURCES};
 use crate::mutant::{Genre, Mutant, Position};
 use proc_macro2::Span;
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::{fs, io};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -32,15 +33,15 @@ pub fn write(
         fs::write(places.tree.join(file), text)?;
         written.extend(used);
     }
-    let source = fs::read_to_string(places.repository.join("src/lib.rs"))?;
-    let text = source.replacen("\nmod ", "\npub mod mutation;\nmod ", 1);
-    let allowed = "#![allow(warnings, arithmetic_overflow, unconditional_panic, clippy::all)]";
-    let text = text.replace("#![deny(", "#![allow(").replace("#![forbid(", "#![allow(");
-    let at = text.find("\n#![").or_else(|| text.find("\n\n")).unwrap_or(0);
-    fs::write(
-        places.tree.join("src/lib.rs"),
-        format!("{}\n{allowed}{}", &text[..at], &text[at..]),
-    )?;
+    for sources in SOURCES {
+        let library = Path::new(sources).join("lib.rs");
+        let source = fs::read_to_string(places.repository.join(&library))?;
+        let text = source.replacen("\nmod ", "\npub mod mutation;\nmod ", 1);
+        let allowed = "#![allow(warnings, arithmetic_overflow, unconditional_panic, clippy::all)]";
+        let text = text.replace("#![deny(", "#![allow(").replace("#![forbid(", "#![allow(");
+        let at = text.find("\n#![").or_else(|| text.find("\n\n")).unwrap_or(0);
+        fs::write(places.tree.join(library), format!("{}\n{allowed}{}", &text[..at], &text[at..]))?;
+    }
     written.sort_unstable();
     Ok(written)
 }

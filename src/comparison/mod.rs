@@ -2,9 +2,9 @@
 
 mod median_run;
 
+use crate::Cancel;
 use crate::analysis::runs::Run;
 use crate::analysis::{Analysis, AnalysisOptions, LookAhead};
-use crate::cancel::Cancel;
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{CaptureSource, Captures, Program, Selection};
@@ -424,10 +424,10 @@ fn read(side: Side, input: &mut Input, options: &ComparisonOptions) -> Result<Ca
         Input::File(path) => Some(path.clone()),
         Input::Bytes(..) | Input::Reader(..) | Input::Trace(_) => None,
     };
-    let reading = options.reading(side);
+    let mut reading = options.reading(side);
     let trace = input.read(&reading).and_then(with_calls)?;
-    let quietly = ReadOptions { progress: None, ..reading };
-    let captures = options.captures[side].open(&trace, path.as_deref(), &quietly)?;
+    reading.progress = None;
+    let captures = options.captures[side].open(&trace, path.as_deref(), &reading)?;
     Ok((trace, captures))
 }
 

@@ -87,6 +87,12 @@ class Storage:
     def contents(self, prefix: str) -> dict[str, bytes]:
         return {key.removeprefix(prefix): self.get(key) for key in self.keys(prefix)}
 
+    def assert_same(self, prefix: str, other: str) -> None:
+        """Compares the objects below two prefixes. A difference is reported by name, without the bytes."""
+        here, there = self.contents(prefix), self.contents(other)
+        assert here.keys() == there.keys()
+        assert not [key for key, content in here.items() if content != there[key]]
+
     def asked(self, method: str, part: str) -> list[Request]:
         """Returns the requests so far whose path contains ``part``."""
         return [request for request in self.requests if request.method == method and part in request.path]
@@ -168,6 +174,14 @@ class Between(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_HEAD = do_DELETE = _pass_on
 
 
+class Proxy(ThreadingHTTPServer):
+    """Accepts as many connections at once as the command opens. With the default of five, the kernel drops some, and
+    such a connection takes up to 30 s."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[int]:
     """Starts an S3-compatible server, and returns its port."""
@@ -185,8 +199,7 @@ def storage(server: int) -> Iterator[Storage]:
     client.create_bucket(Bucket=BUCKET)
     storage = Storage(client, "")
     handler = type("Handler", (Between,), {"storage": storage, "server_port": server})
-    between = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    between.daemon_threads = True
+    between = Proxy(("127.0.0.1", 0), handler)
     storage.endpoint = f"http://127.0.0.1:{between.server_address[1]}"
     threading.Thread(target=between.serve_forever, daemon=True).start()
     yield storage

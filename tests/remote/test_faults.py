@@ -197,7 +197,7 @@ def test_random_faults_change_no_byte(fleet: Storage, seed: int, stalls: int) ->
     assert sum(chaos.counts.values()) > 80
     assert f"{RANKS} planned = {RANKS} ok + 0 failed + 0 unmatched" in done.told
     fleet.watch = lambda request: None
-    assert fleet.contents("storm/") == fleet.contents("calm/")
+    fleet.assert_same("storm/", "calm/")
 
 
 def test_kills_in_a_storm_repeat_no_finished_pair(fleet: Storage) -> None:
@@ -217,4 +217,4 @@ def test_kills_in_a_storm_repeat_no_finished_pair(fleet: Storage) -> None:
     written = {request.path.split("/shards/")[1] for request in fleet.asked("PUT", "/shards/")}
     assert not written & {key.split("/shards/")[1] for key in before}
     fleet.watch = lambda request: None
-    assert fleet.contents("storm/") == fleet.contents("calm/")
+    fleet.assert_same("storm/", "calm/")

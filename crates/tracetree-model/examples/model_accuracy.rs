@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use tracetree_model::{ForwardPasses, ModelComparison, Scenario};
 
-fn main() -> tracetree::Result<()> {
+fn main() -> tracetree_trace::Result<()> {
     let comparison = scenario(std::env::args_os().skip(1).map(PathBuf::from)).compare()?;
     print_coverage(&comparison);
     print_contributors(&comparison);

@@ -3,8 +3,8 @@
 
 use super::compare::{Row, percent};
 use super::status::Status;
-use tracetree::order::Order as _;
-use tracetree::trace::Nanos;
+use tracetree_trace::order::Order as _;
+use tracetree_trace::trace::Nanos;
 
 /// Maximum number of contributors to the error in a report.
 pub const CONTRIBUTORS: usize = 10;

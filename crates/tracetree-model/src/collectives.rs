@@ -14,10 +14,10 @@
 //! round to different values would be counted twice.
 
 use std::collections::BTreeMap;
-use tracetree::order::Order as _;
+use tracetree_trace::order::Order as _;
 
 use super::kernel_type::KernelType;
-use tracetree::trace::Nanos;
+use tracetree_trace::trace::Nanos;
 
 /// Maximum time between the starts of two rows that belong to the same launch.
 const SAME_START: Nanos = Nanos(1_000);

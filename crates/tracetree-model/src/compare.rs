@@ -1,14 +1,14 @@
 //! Compares a prediction with a profile. The result has one row per kernel type, largest first.
 
 use std::collections::BTreeSet;
-use tracetree::order::Order as _;
+use tracetree_trace::order::Order as _;
 
 use super::forward_passes::ForwardPasses;
 use super::kernel_type::KernelType;
 use super::predict::{PredictedKernel, Prediction, divided};
 use super::profile::{MeasuredKernel, Profile};
 use super::status::Status;
-use tracetree::trace::Nanos;
+use tracetree_trace::trace::Nanos;
 
 /// Prediction and measurement for one kernel type in a forward pass.
 #[derive(Debug, Clone, PartialEq)]

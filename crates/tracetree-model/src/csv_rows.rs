@@ -8,8 +8,8 @@ use csv::ByteRecord;
 use super::collectives::Stream;
 use super::kernel_type::KernelType;
 use super::{input, micros};
-use tracetree::error::{Error, ErrorKind, Place, Result};
-use tracetree::trace::Nanos;
+use tracetree_trace::error::{Error, ErrorKind, Place, Result};
+use tracetree_trace::trace::Nanos;
 
 const TYPE: &str = "Type";
 const START: &str = "Start Time(us)";

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::input;
-use tracetree::error::{Error, ErrorKind, Result};
+use tracetree_trace::error::{Error, ErrorKind, Result};
 
 /// One entry of `traceEvents`.
 #[derive(Debug, Default, Deserialize)]

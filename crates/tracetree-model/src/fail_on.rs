@@ -19,8 +19,8 @@ use super::input;
 use super::kernel_type::KernelType;
 use super::quantity::Quantity;
 use super::scenario::ModelComparison;
-use tracetree::condition::{self, Condition, Relation};
-use tracetree::error::{Error, Result};
+use tracetree_trace::condition::{self, Condition, Relation};
+use tracetree_trace::error::{Error, Result};
 
 /// A condition under which the gate fails.
 ///
@@ -29,7 +29,7 @@ use tracetree::error::{Error, Result};
 /// let condition: FailOn = "MatMulV2: error > 10% & share >= 1%".parse()?;
 /// assert_eq!(condition.to_string(), "MatMulV2: error > 10% & share >= 1%");
 /// assert!("errors>20%".parse::<FailOn>().is_err());
-/// # Ok::<(), tracetree::Error>(())
+/// # Ok::<(), tracetree_trace::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct FailOn {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
-use tracetree::error::{Error, Result};
+use tracetree_trace::error::{Error, Result};
 
 /// The number of forward passes in a profile: at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::path::Path;
-use tracetree::error::{Error, ErrorKind, Place, Result};
-use tracetree::escape;
-use tracetree::trace::unpack;
+use tracetree_trace::error::{Error, ErrorKind, Place, Result};
+use tracetree_trace::escape;
+use tracetree_trace::trace::unpack;
 
 /// Maximum size of a decompressed input, in bytes. The limit prevents a decompression bomb from exhausting memory;
 /// for comparison, the trace of a 64-layer model takes 3 MB.

@@ -23,10 +23,10 @@
 //!     println!("{:40} {error}", row.kernel_type);
 //! }
 //! let report = render(&[Outcome::Compared(Box::new(comparison))], Format::Markdown, 15);
-//! # Ok::<(), tracetree::Error>(())
+//! # Ok::<(), tracetree_trace::Error>(())
 //! ```
 
-// Only `tracetree::storage` writes files.
+// Only `tracetree_trace::storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 
 mod accuracy;

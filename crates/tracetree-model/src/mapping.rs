@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::input;
 use super::kernel_type::KernelType;
-use tracetree::error::{Error, ErrorKind, Result};
+use tracetree_trace::error::{Error, ErrorKind, Result};
 
 /// The key that contains the entries in all mapping files shipped with the database.
 const ENTRIES: &str = "operator_mappings";
@@ -83,7 +83,7 @@ pub(crate) fn short_name(op: &str) -> &str {
 
 fn parse(bytes: &[u8], path: &Path) -> Result<Value> {
     let text = std::str::from_utf8(bytes).map_err(|e| {
-        let at = tracetree::error::Place { offset: e.valid_up_to() as u64, event: None };
+        let at = tracetree_trace::error::Place { offset: e.valid_up_to() as u64, event: None };
         Error::new(ErrorKind::Malformed, path, "the op mapping is not UTF-8")
             .at(at)
             .remedy("save it as UTF-8")

@@ -3,7 +3,7 @@
 //! Start times in a profile have 16 digits before the decimal point. At this size, a double has a resolution of only
 //! 0.25 µs, and rounding could make the two rows of a collective look like two launches.
 
-use tracetree::trace::{Nanos, nanos};
+use tracetree_trace::trace::{Nanos, nanos};
 
 /// Parses a time in microseconds, rounded to a nanosecond.
 ///

@@ -10,7 +10,7 @@ use super::kernel_type::KernelType;
 use super::mapping::{Lowering, OpMapping, short_name};
 use super::status::Status;
 use super::trace::{ModelOp, ModelTrace, Source};
-use tracetree::trace::{Nanos, Notes};
+use tracetree_trace::trace::{Nanos, Notes};
 
 /// Maximum number of op names kept per kernel type; a few names are enough to find the kernel type in the model.
 const OPS_NAMED: usize = 3;

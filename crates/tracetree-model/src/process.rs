@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::document::Event;
 use super::input;
-use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::trace::Notes;
+use tracetree_trace::error::{Error, ErrorKind, Result};
+use tracetree_trace::trace::Notes;
 
 /// Lower-case words that identify the process to compare: its name contains one of these words.
 const PREDICTING: [&str; 2] = ["profiling", "empirical"];

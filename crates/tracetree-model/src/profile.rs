@@ -11,8 +11,8 @@ use super::collectives::{self, CollectiveRow};
 use super::csv_rows::{Columns, KernelRow, Row};
 use super::input;
 use super::kernel_type::KernelType;
-use tracetree::error::{Error, ErrorKind, Place, Result};
-use tracetree::trace::{Nanos, Notes};
+use tracetree_trace::error::{Error, ErrorKind, Place, Result};
+use tracetree_trace::trace::{Nanos, Notes};
 
 /// The measured time and the number of kernels for each kernel type, summed over all forward passes of the profile.
 #[derive(Debug, Clone, Default)]

@@ -10,8 +10,8 @@ use super::predict::Prediction;
 use super::process::ModelProcess;
 use super::profile::{Profile, ProfileRows};
 use super::trace::ModelTrace;
-use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::trace::Notes;
+use tracetree_trace::error::{Error, ErrorKind, Result};
+use tracetree_trace::trace::Notes;
 
 /// The inputs of one comparison: a model's trace, a profile and an op mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]

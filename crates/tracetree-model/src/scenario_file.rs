@@ -19,7 +19,7 @@ use serde::Deserialize;
 use super::forward_passes::ForwardPasses;
 use super::input;
 use super::scenario::Scenario;
-use tracetree::error::{Error, ErrorKind, Place, Result};
+use tracetree_trace::error::{Error, ErrorKind, Place, Result};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

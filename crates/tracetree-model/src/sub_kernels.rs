@@ -6,7 +6,7 @@
 
 use super::kernel_type::KernelType;
 use super::micros;
-use tracetree::trace::Nanos;
+use tracetree_trace::trace::Nanos;
 
 /// Returns the pairs in the list, in order; `None` if the string is not a list of names with numbers.
 pub(crate) fn parse(text: &str) -> Option<Vec<(KernelType, Nanos)>> {

@@ -11,8 +11,8 @@ use super::input;
 use super::kernel_type::KernelType;
 use super::process::{self, ModelProcess};
 use super::{micros, sub_kernels};
-use tracetree::error::{Error, ErrorKind, Result};
-use tracetree::trace::{Nanos, Notes};
+use tracetree_trace::error::{Error, ErrorKind, Result};
+use tracetree_trace::trace::{Nanos, Notes};
 
 /// The ops that the model predicted, in file order.
 #[derive(Debug, Clone)]

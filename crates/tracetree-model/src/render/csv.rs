@@ -4,7 +4,7 @@
 use super::figures::rounded;
 use crate::compare::Row;
 use crate::scenario::Outcome;
-use tracetree::escape::cell;
+use tracetree_trace::escape::cell;
 
 const COLUMNS: [&str; 11] = [
     "scenario",

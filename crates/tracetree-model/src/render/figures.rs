@@ -1,7 +1,7 @@
 //! Formats the numbers in tables: times and percentages have one decimal, differences have a sign, and undefined
 //! values are empty.
 
-use tracetree::trace::Nanos;
+use tracetree_trace::trace::Nanos;
 
 /// Formats a time as microseconds with one decimal.
 pub(super) fn micros(time: Nanos) -> String {

@@ -7,8 +7,8 @@ use super::figures::rounded;
 use crate::accuracy::{Contributor, Coverage};
 use crate::compare::{Amounts, Row};
 use crate::scenario::{ModelComparison, Outcome};
-use tracetree::escape::in_json;
-use tracetree::trace::Notes;
+use tracetree_trace::escape::in_json;
+use tracetree_trace::trace::Notes;
 
 /// Version of the JSON schema, increased when a key is removed or changes its meaning.
 const VERSION: u32 = 1;

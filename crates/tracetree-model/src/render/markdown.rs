@@ -2,7 +2,7 @@
 
 use super::table::{self, HEADS};
 use crate::scenario::{ModelComparison, Outcome};
-use tracetree::escape::one_line;
+use tracetree_trace::escape::one_line;
 
 pub(super) fn render(outcomes: &[Outcome], top: usize) -> String {
     let parts: Vec<String> = outcomes

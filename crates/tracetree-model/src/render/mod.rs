@@ -10,7 +10,7 @@ mod text;
 use super::scenario::Outcome;
 use std::path::Path;
 use std::str::FromStr;
-use tracetree::error::{Error, Result};
+use tracetree_trace::error::{Error, Result};
 
 /// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::table::{self, HEADS};
 use crate::scenario::{ModelComparison, Outcome};
-use tracetree::escape::one_line;
+use tracetree_trace::escape::one_line;
 
 /// Maximum width of a cell, in characters; some names have thousands of characters.
 const WIDEST: usize = 64;

@@ -215,7 +215,8 @@ impl Trace {
 
     /// Time spans in which a device ran GPU events that [`Trace::select`] dropped: disjoint, sorted
     /// by start.
-    pub(crate) fn unselected(&self) -> &[(Nanos, Nanos)] {
+    #[doc(hidden)]
+    pub fn unselected(&self) -> &[(Nanos, Nanos)] {
         &self.unselected
     }
 
@@ -380,7 +381,8 @@ impl Trace {
     }
 
     /// `Call stack` of an op in a trace from 2021 or 2022.
-    pub(crate) fn call_stacks(&self) -> &Sparse<TextId> {
+    #[doc(hidden)]
+    pub fn call_stacks(&self) -> &Sparse<TextId> {
         &self.call_stacks
     }
 

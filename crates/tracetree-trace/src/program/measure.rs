@@ -47,7 +47,8 @@ impl Measure {
 
     /// Index of a measured call in columns that contain only measured calls; `None` for calls that
     /// are not measured. Indexes are below [`Measure::slots`].
-    pub(crate) fn slot(self, tree: &CallTree, call: CallId) -> Option<usize> {
+    #[doc(hidden)]
+    pub fn slot(self, tree: &CallTree, call: CallId) -> Option<usize> {
         match self {
             Measure::GpuTime => tree.gpu_position(call),
             Measure::HostSelfTime => (tree.kind(call) == CallKind::Op).then(|| call.index()),
@@ -57,7 +58,8 @@ impl Measure {
     /// Length of columns that contain only measured calls. GPU events have their own numbering,
     /// because they are only a small part of all calls; ops are numbered by their position among
     /// all calls.
-    pub(crate) fn slots(self, tree: &CallTree) -> usize {
+    #[doc(hidden)]
+    pub fn slots(self, tree: &CallTree) -> usize {
         match self {
             Measure::GpuTime => tree.roots().map(|root| tree.gpu_events(root)).sum(),
             Measure::HostSelfTime => tree.len(),
@@ -65,7 +67,8 @@ impl Measure {
     }
 
     /// Number of recorded durations from which the measured time of a call is computed.
-    pub(crate) fn durations(self, tree: &CallTree, call: CallId) -> u64 {
+    #[doc(hidden)]
+    pub fn durations(self, tree: &CallTree, call: CallId) -> u64 {
         match self {
             Measure::GpuTime => 1,
             Measure::HostSelfTime => 1 + ops_below(tree, call),

@@ -7,10 +7,11 @@
 
 /// The words of a name, in lowercase.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Words(Vec<String>);
+pub struct Words(Vec<String>);
 
 impl Words {
-    pub(crate) fn of(name: &str) -> Words {
+    /// Splits a name into words.
+    pub fn of(name: &str) -> Words {
         let mut words = Vec::new();
         let mut word = String::new();
         let mut before = None;
@@ -32,69 +33,73 @@ impl Words {
         Words(words)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+    /// The words, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// The number of words.
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether the name has no words.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether the words of `part` appear in the name consecutively and in order.
-    pub(crate) fn contain(&self, part: &Words) -> bool {
+    pub fn contain(&self, part: &Words) -> bool {
         self.0.windows(part.len().max(1)).any(|window| window == part.0)
     }
 
     /// The positions in the name at which the words of `part` appear consecutively and in order.
-    pub(crate) fn places_of(&self, part: &Words) -> impl Iterator<Item = std::ops::Range<usize>> {
+    pub fn places_of(&self, part: &Words) -> impl Iterator<Item = std::ops::Range<usize>> {
         let length = part.len().max(1);
         let places = self.0.windows(length).enumerate();
         places.filter(move |(_, window)| *window == part.0).map(move |(at, _)| at..at + length)
     }
 
     /// Whether all words of `part` appear in the name, in any order.
-    pub(crate) fn contain_all(&self, part: &Words) -> bool {
+    pub fn contain_all(&self, part: &Words) -> bool {
         part.0.iter().all(|word| self.0.contains(word))
     }
 
     /// Whether the name contains a word.
-    pub(crate) fn has(&self, word: &str) -> bool {
+    pub fn has(&self, word: &str) -> bool {
         self.0.iter().any(|known| known == word)
     }
 
     /// Whether the name has at least one word, and all of its words satisfy `is_such`.
-    pub(crate) fn all(&self, is_such: impl Fn(&str) -> bool) -> bool {
+    pub fn all(&self, is_such: impl Fn(&str) -> bool) -> bool {
         !self.0.is_empty() && self.0.iter().all(|word| is_such(word))
     }
 
     /// The words of the name that are not numbers.
-    pub(crate) fn without_numbers(&self) -> Words {
+    pub fn without_numbers(&self) -> Words {
         let is_number = |word: &str| word.bytes().all(|b| b.is_ascii_digit());
         Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
     }
 
     /// The words of the name except the given words; all words if no other words would remain.
-    pub(crate) fn without(&self, words: &[&str]) -> Words {
+    pub fn without(&self, words: &[&str]) -> Words {
         let kept = self.0.iter().filter(|word| !words.contains(&word.as_str()));
         let kept: Vec<String> = kept.cloned().collect();
         if kept.is_empty() { self.clone() } else { Words(kept) }
     }
 
-    pub(crate) fn at(&self, position: usize) -> Option<&str> {
+    /// The word at a position.
+    pub fn at(&self, position: usize) -> Option<&str> {
         self.0.get(position).map(String::as_str)
     }
 
     /// The first `count` words of the name, or all words if the name is shorter.
-    pub(crate) fn first(&self, count: usize) -> Words {
+    pub fn first(&self, count: usize) -> Words {
         Words(self.0[..count.min(self.0.len())].to_vec())
     }
 
     /// The words after the first occurrence of `word`; `None` if `word` does not occur.
-    pub(crate) fn behind(&self, word: &str) -> Option<Words> {
+    pub fn behind(&self, word: &str) -> Option<Words> {
         let at = self.0.iter().position(|known| known == word)?;
         Some(Words(self.0[at + 1..].to_vec()))
     }

@@ -164,7 +164,8 @@ impl Steps {
 
     /// Whether a range of calls in preorder, from `first` up to but excluding `end`, is in a single
     /// step, or entirely outside of steps.
-    pub(crate) fn are_in_one(&self, first: CallId, end: CallId) -> bool {
+    #[doc(hidden)]
+    pub fn are_in_one(&self, first: CallId, end: CallId) -> bool {
         self.of_calls.is_one(first.index()..end.index())
     }
 }

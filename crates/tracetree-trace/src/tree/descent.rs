@@ -8,7 +8,7 @@ use super::{CallId, CallTree};
 /// the calls are nested. In any other visiting order, the values are the same, but calls are
 /// entered repeatedly.
 #[derive(Debug)]
-pub(crate) struct Descent<T> {
+pub struct Descent<T> {
     path: Vec<(CallId, T)>,
     /// The calls to enter during a visit, stored in a field to reuse the memory.
     new: Vec<CallId>,
@@ -24,7 +24,7 @@ impl<T> Descent<T> {
     /// Moves to a call: leaves the calls that are not its ancestors, innermost first, then enters
     /// the remaining ancestors and the call itself. Both functions receive the value of the parent,
     /// if there is a parent.
-    pub(crate) fn visit(
+    pub fn visit(
         &mut self,
         tree: &CallTree,
         call: CallId,
@@ -42,7 +42,8 @@ impl<T> Descent<T> {
         &self.path.last().expect("the path ends with the visited call").1
     }
 
-    pub(crate) fn finish(mut self, leave: impl FnMut(CallId, T, Option<&mut T>)) {
+    /// Leaves all calls of the path.
+    pub fn finish(mut self, leave: impl FnMut(CallId, T, Option<&mut T>)) {
         self.leave_until(|_| false, leave);
     }
 

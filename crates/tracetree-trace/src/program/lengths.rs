@@ -26,12 +26,13 @@ pub struct Lengths {
 
 /// The annotations of a trace that contain token counts, sorted by thread and start.
 #[derive(Debug, Default)]
-pub(crate) struct LengthsOf {
+pub struct LengthsOf {
     spans: Vec<(ThreadId, Nanos, Nanos, Lengths)>,
 }
 
 impl LengthsOf {
-    pub(crate) fn new(trace: &Trace) -> LengthsOf {
+    /// Finds the annotations of a trace.
+    pub fn new(trace: &Trace) -> LengthsOf {
         let annotations =
             trace.events().filter(|&event| trace.category(event) == Category::UserAnnotation);
         let mut spans: Vec<_> = annotations
@@ -45,7 +46,7 @@ impl LengthsOf {
     }
 
     /// The token counts of the forward pass in which a host call was made.
-    pub(crate) fn at(&self, trace: &Trace, call: EventId) -> Option<Lengths> {
+    pub fn at(&self, trace: &Trace, call: EventId) -> Option<Lengths> {
         let (thread, time) = (trace.thread_of(call), trace.start(call));
         let before = self.spans.partition_point(|&(at, start, ..)| (at, start) <= (thread, time));
         let &(at, _, end, lengths) = self.spans.get(before.checked_sub(1)?)?;

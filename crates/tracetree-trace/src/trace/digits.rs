@@ -3,12 +3,12 @@
 
 /// Appends a whole number.
 #[inline]
-pub(crate) fn push_whole(text: &mut String, number: i64) {
+pub fn push_whole(text: &mut String, number: i64) {
     text.push_str(itoa::Buffer::new().format(number));
 }
 
 /// Appends ±`whole` / 10^`decimals` with exactly `decimals` (at most eight) decimal places.
-pub(crate) fn push_fixed(text: &mut String, is_negative: bool, whole: u64, decimals: usize) {
+pub fn push_fixed(text: &mut String, is_negative: bool, whole: u64, decimals: usize) {
     const ZEROS: &str = "00000000";
     let mut buffer = itoa::Buffer::new();
     let digits = buffer.format(whole);

@@ -32,7 +32,8 @@ impl Pattern {
     }
 
     /// The first capture group that `with` refers to but the pattern does not have.
-    pub(crate) fn unknown_group(&self, with: &str) -> Option<String> {
+    #[doc(hidden)]
+    pub fn unknown_group(&self, with: &str) -> Option<String> {
         let known = |group: &&str| {
             self.0
                 .capture_names()

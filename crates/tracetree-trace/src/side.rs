@@ -59,7 +59,8 @@ impl<T> PerSide<T> {
     }
 
     /// Creates a pair of values: `mine` for `side`, and `theirs` for the other side.
-    pub(crate) fn seen_from(side: Side, mine: T, theirs: T) -> Self {
+    #[doc(hidden)]
+    pub fn seen_from(side: Side, mine: T, theirs: T) -> Self {
         match side {
             Side::Baseline => PerSide::new(mine, theirs),
             Side::Candidate => PerSide::new(theirs, mine),
@@ -73,7 +74,8 @@ impl<T> PerSide<T> {
     }
 
     /// Like [`PerSide::from_fn`], but runs in parallel if two threads are free.
-    pub(crate) fn from_fn_at_once(make: impl Fn(Side) -> T + Sync) -> Self
+    #[doc(hidden)]
+    pub fn from_fn_at_once(make: impl Fn(Side) -> T + Sync) -> Self
     where
         T: Send,
     {

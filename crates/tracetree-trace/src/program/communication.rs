@@ -10,7 +10,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 
 /// Why a call counts as communication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Evidence {
+#[doc(hidden)]
+pub enum Evidence {
     /// The call is a communication op, or was launched by a communication op.
     Op,
     /// The collective name recorded with the kernel, or the kernel's own name, indicates
@@ -67,7 +68,8 @@ impl Communication {
     /// Why a call counts as communication. Communication calls are communication ops, kernels
     /// launched by communication ops, and kernels whose names indicate a collective. Copies and
     /// memsets never count as communication, even if a communication op launched them.
-    pub(crate) fn evidence(&self, tree: &CallTree, call: CallId) -> Option<Evidence> {
+    #[doc(hidden)]
+    pub fn evidence(&self, tree: &CallTree, call: CallId) -> Option<Evidence> {
         match tree.kind(call) {
             CallKind::Gpu => self.of_gpu_event(tree, call),
             CallKind::Op => self.ops[name(tree, call)?.index()].then_some(Evidence::Op),

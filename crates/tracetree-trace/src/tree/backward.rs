@@ -24,7 +24,8 @@ impl CallTree {
     }
 
     /// The forward op of each outermost backward op.
-    pub(crate) fn forward_of_backward(&self) -> FxHashMap<CallId, CallId> {
+    #[doc(hidden)]
+    pub fn forward_of_backward(&self) -> FxHashMap<CallId, CallId> {
         self.backward_links().iter().map(|&(forward, backward)| (backward, forward)).collect()
     }
 

@@ -25,7 +25,7 @@ pub(super) fn union(mut spans: Vec<(Nanos, Nanos)>) -> Vec<(Nanos, Nanos)> {
 
 /// For each span, the length that is not covered by earlier spans. `spans` must be sorted by start.
 /// The resulting lengths add up to the length of the union.
-pub(crate) fn newly_busy(spans: &[(Nanos, Nanos)]) -> Vec<Nanos> {
+pub fn newly_busy(spans: &[(Nanos, Nanos)]) -> Vec<Nanos> {
     let mut reached = Nanos(i64::MIN / 2);
     spans
         .iter()

@@ -22,7 +22,8 @@
 mod annotations;
 mod batch_class;
 mod captures;
-pub(crate) mod communication;
+#[doc(hidden)]
+pub mod communication;
 mod damage;
 mod evidence;
 mod footing;
@@ -54,7 +55,8 @@ pub use footing::{Footing, LOST_LAUNCHES, Obstacle};
 pub use info::{CapturedInfo, CategoryCount, Contents, DeviceInfo, HeadInfo, TraceInfo};
 pub use layers::{Layer, LayerId, LayerPlace, Layers, Stack, StackKind};
 pub use lengths::Lengths;
-pub(crate) use lengths::LengthsOf;
+#[doc(hidden)]
+pub use lengths::LengthsOf;
 pub use measure::Measure;
 pub use model::{Architecture, Found, Model};
 pub use phase::Phase;
@@ -67,7 +69,8 @@ pub use repeats::RepeatDetection;
 pub use selection::{Selection, StepRange};
 pub use steps::{StepId, StepOrigin, StepSpan, Steps};
 pub use synchronisation::is_synchronisation;
-pub(crate) use words::Words;
+#[doc(hidden)]
+pub use words::Words;
 
 use crate::tree::CallTree;
 use std::sync::{Arc, OnceLock};
@@ -94,10 +97,8 @@ impl Program {
 
     /// Same as [`Program::of`]; `repeats` decides whether repeated calls are used as steps if no
     /// steps are recorded.
-    pub(crate) fn with_repeats(
-        tree: impl Into<Arc<CallTree>>,
-        repeats: RepeatDetection,
-    ) -> Program {
+    #[doc(hidden)]
+    pub fn with_repeats(tree: impl Into<Arc<CallTree>>, repeats: RepeatDetection) -> Program {
         Program {
             tree: tree.into(),
             repeats,
@@ -134,13 +135,15 @@ impl Program {
 
     /// The layers, and the position of each call. Pass the measure that both traces of the
     /// comparison share, because the result of the first call is cached.
-    pub(crate) fn layers(&self, measure: Measure) -> &Arc<Layers> {
+    #[doc(hidden)]
+    pub fn layers(&self, measure: Measure) -> &Arc<Layers> {
         let find = || Arc::new(Layers::in_steps(&self.tree, measure, self.steps()));
         self.layers.get_or_init(find)
     }
 
     /// The kind of model that runs.
-    pub(crate) fn architecture(&self) -> Option<&Found<Architecture>> {
+    #[doc(hidden)]
+    pub fn architecture(&self) -> Option<&Found<Architecture>> {
         self.architecture.get_or_init(|| Architecture::of(&self.tree)).as_ref()
     }
 
@@ -151,7 +154,8 @@ impl Program {
     }
 
     /// Computes in advance the facts that every analysis needs.
-    pub(crate) fn look_ahead(&self) {
+    #[doc(hidden)]
+    pub fn look_ahead(&self) {
         self.phases();
         self.communication();
         self.steps();

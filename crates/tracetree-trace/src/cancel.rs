@@ -40,7 +40,8 @@ impl Cancel {
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Cancelled`] if a stop was requested.
-    pub(crate) fn check(&self, path: impl AsRef<Path>) -> Result<()> {
+    #[doc(hidden)]
+    pub fn check(&self, path: impl AsRef<Path>) -> Result<()> {
         if self.is_requested() {
             Err(Error::new(ErrorKind::Cancelled, path, "stopped on request"))
         } else {

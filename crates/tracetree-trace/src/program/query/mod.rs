@@ -111,7 +111,8 @@ impl Query {
     }
 
     /// The kind of calls that the query selects, as named in the last part of the query.
-    pub(crate) fn finds(&self) -> Word {
+    #[doc(hidden)]
+    pub fn finds(&self) -> Word {
         self.parts.last().expect("a query has at least one part").word
     }
 

@@ -28,8 +28,10 @@ mod stretches;
 
 pub(crate) use captured::{Alignment, Alphabet, Launched, Ran, align};
 pub use captured::{Capture, CapturedGraph, LaunchKind, Misfit, Replay, ReplayedGraph};
-pub(crate) use counts::Counts;
-pub(crate) use descent::Descent;
+#[doc(hidden)]
+pub use counts::Counts;
+#[doc(hidden)]
+pub use descent::Descent;
 pub use links::{LinkGraph, LinkKind};
 pub use module_name::ModuleName;
 pub use options::{Frames, TreeOptions};
@@ -412,21 +414,24 @@ impl CallTree {
 
     /// Whether a captured call was recorded during the capture, or is known only because kernels in
     /// the replay name it. Returns `None` for a call that ran.
-    pub(crate) fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
+    #[doc(hidden)]
+    pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
         Some(self.trace.captured(self.event(call)?)?.known)
     }
 
     /// Whether the captured calls below a graph launch were recorded during the capture, or are
     /// known only because kernels in the replay name them. Returns `None` if there are no captured
     /// calls.
-    pub(crate) fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
+    #[doc(hidden)]
+    pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
         let has_only_events = self.size(launch) == self.gpu_events(launch) + 1;
         (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
     }
 
     /// Whether the call launches a captured graph whose calls are unknown, apart from program parts
     /// that the kernels name.
-    pub(crate) fn is_bare_replay(&self, call: CallId) -> bool {
+    #[doc(hidden)]
+    pub fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
     }
 
@@ -503,7 +508,8 @@ impl CallTree {
     }
 
     /// All `nn.Module` frames, in preorder.
-    pub(crate) fn module_calls(&self) -> impl Iterator<Item = CallId> {
+    #[doc(hidden)]
+    pub fn module_calls(&self) -> impl Iterator<Item = CallId> {
         // All calls in a range have the same innermost module. If the first call of the range is
         // that module call itself, the module begins there.
         let begins = self.modules().begins();

@@ -29,7 +29,8 @@ pub use by_name::ByName;
 pub use capture_files::{CAPTURE_FOLDER, CaptureFile};
 pub(crate) use captured::{Graft, GraftedCall};
 pub use captured_call::{CapturedAs, CapturedCall};
-pub(crate) use category::CUT_MODULE;
+#[doc(hidden)]
+pub use category::CUT_MODULE;
 pub use category::Category;
 pub use columns::{
     Argument, Arguments, FlowEnd, FlowPoint, Grid, Message, Sequence, Stream, Thread, Trace,
@@ -37,7 +38,8 @@ pub use columns::{
 #[doc(hidden)]
 pub use communication::is_communication_kernel;
 pub(crate) use communication::is_communication_op;
-pub(crate) use digits::{push_fixed, push_whole};
+#[doc(hidden)]
+pub use digits::{push_fixed, push_whole};
 pub use header::{Device, Distributed, Header, Recorder};
 pub use ids::{ArgumentsId, EventId, ThreadId, Uid};
 pub use losses::Losses;
@@ -48,7 +50,8 @@ pub use pattern::Pattern;
 pub use reader::nanos;
 pub use reader::{ReadOptions, ReadProgress};
 pub use spans::busy_time;
-pub(crate) use spans::newly_busy;
+#[doc(hidden)]
+pub use spans::newly_busy;
 pub use sparse::Sparse;
 pub use texts::{TextId, Texts};
 pub use time::Nanos;

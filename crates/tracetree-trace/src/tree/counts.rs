@@ -5,13 +5,13 @@ use std::ops::Range;
 
 /// The sum of the amounts before each position, and of all amounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     before: Vec<u32>,
 }
 
 impl Counts {
     /// Creates running counts of the given amounts.
-    pub(crate) fn of(amounts: impl ExactSizeIterator<Item = u8>) -> Counts {
+    pub fn of(amounts: impl ExactSizeIterator<Item = u8>) -> Counts {
         let mut before = Vec::with_capacity(amounts.len() + 1);
         let mut sum = 0;
         for amount in amounts {
@@ -23,12 +23,12 @@ impl Counts {
     }
 
     /// The sum of the amounts before a position.
-    pub(crate) fn before(&self, at: usize) -> u32 {
+    pub fn before(&self, at: usize) -> u32 {
         self.before[at]
     }
 
     /// The sum of the amounts in a range of positions.
-    pub(crate) fn within(&self, range: Range<usize>) -> u32 {
+    pub fn within(&self, range: Range<usize>) -> u32 {
         self.before(range.end) - self.before(range.start)
     }
 }

@@ -24,7 +24,7 @@ pub enum Category {
 }
 
 /// Name suffix of an `nn.Module` call that was only partly recorded.
-pub(crate) const CUT_MODULE: &str = " (cut)";
+pub const CUT_MODULE: &str = " (cut)";
 
 impl Category {
     /// Whether an event of this category is GPU work whose time is measured: a kernel, memcpy or

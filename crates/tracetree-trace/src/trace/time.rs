@@ -58,7 +58,8 @@ impl PerSide<Nanos> {
 
 impl Nanos {
     /// Appends the text that [`Display`](fmt::Display) produces.
-    pub(crate) fn push_micros(self, text: &mut String) {
+    #[doc(hidden)]
+    pub fn push_micros(self, text: &mut String) {
         push_fixed(text, self.0 < 0, self.0.unsigned_abs(), 3);
     }
 }

@@ -1,0 +1,33 @@
+//! Reads a PyTorch profiler (Kineto) trace, builds its call tree, and finds out what the program does: the part of
+//! `tracetree` that needs only one trace.
+//!
+//! ```text
+//! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program
+//! ```
+//!
+//! The crate `tracetree-diff` reexports these modules, and its documentation describes them. Use that crate: what is
+//! hidden here may change at any time.
+
+// Only `storage` writes files.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
+
+mod cancel;
+#[doc(hidden)]
+pub mod condition;
+pub mod error;
+#[doc(hidden)]
+pub mod escape;
+#[doc(hidden)]
+pub mod order;
+pub mod program;
+pub mod side;
+#[doc(hidden)]
+pub mod storage;
+pub mod trace;
+pub mod tree;
+
+pub use cancel::Cancel;
+pub use error::{Error, ErrorKind, Result};
+pub use side::{PerSide, Presence, Side};
+pub use trace::{Trace, Uid};
+pub use tree::CallTree;
