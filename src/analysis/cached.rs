@@ -3,10 +3,11 @@
 //! Computing such a result visits all calls in a tree, so recomputing it would be slow: a report uses the
 //! results about thirty times.
 
+use super::Analysis;
 use super::causes::Causes;
 use super::changes::Changes;
 use super::comparability::Comparability;
-use super::efficiency::{EfficiencyRow, Models, Peaks, TraceEfficiency};
+use super::efficiency::EfficiencyRow;
 use super::fusion::FusionRow;
 use super::kernels::SameKernels;
 use super::kernels::Stacks;
@@ -17,12 +18,10 @@ use super::runs::StepTime;
 use super::steps::StepRow;
 use super::verdict::Verdicts;
 use super::wall::Wall;
-use super::{Analysis, AnalysisOptions};
-use crate::diff::TraceDiff;
-use crate::program::{Layers, Measure, Phases, Program, Steps};
+use crate::program::{Layers, Phases, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
-use crate::tree::{CallId, CallTree};
+use crate::tree::CallId;
 use std::sync::{Arc, OnceLock};
 
 /// The tick of a coarse clock, one microsecond.
@@ -35,9 +34,6 @@ pub(super) struct Cached {
     pub(super) verdicts: OnceLock<Verdicts>,
     layer_pairs: OnceLock<LayerPairs>,
     memory: PerSide<OnceLock<MemoryUsage>>,
-    /// The built-in efficiency models and hardware peaks, parsed only when a table first needs them.
-    yardstick: OnceLock<(Models, Peaks)>,
-    efficiency: PerSide<OnceLock<TraceEfficiency>>,
     pub(super) by_efficiency: OnceLock<Vec<EfficiencyRow>>,
     /// Step times in the median run, for each side.
     pub(super) step_times: PerSide<OnceLock<Vec<Option<StepTime>>>>,
@@ -49,50 +45,6 @@ pub(super) struct Cached {
     pub(super) fusions: OnceLock<Vec<FusionRow>>,
     pub(super) step_rows: OnceLock<Vec<StepRow>>,
     pub(super) same_kernels: OnceLock<SameKernels>,
-}
-
-impl Cached {
-    pub(super) fn efficiency(
-        &self,
-        side: Side,
-        tree: &Arc<CallTree>,
-        measure: Measure,
-        options: &AnalysisOptions,
-    ) -> &TraceEfficiency {
-        let (models, peaks) = self.yardstick.get_or_init(|| {
-            let models = options.models.clone().unwrap_or_default();
-            (models, options.peaks.clone().unwrap_or_default())
-        });
-        let find = || TraceEfficiency::with_measure(tree.clone(), measure, models, peaks);
-        self.efficiency[side].get_or_init(find)
-    }
-}
-
-/// Intermediate results that need only one trace. They are computed while another thread is still aligning
-/// the two traces.
-pub(crate) struct LookAhead {
-    measure: Measure,
-    options: AnalysisOptions,
-    cached: Cached,
-}
-
-impl LookAhead {
-    pub(crate) fn new(trees: PerSide<&CallTree>, options: AnalysisOptions) -> LookAhead {
-        LookAhead { measure: Measure::of(trees), options, cached: Cached::default() }
-    }
-
-    /// Computes the intermediate results that need only the trace of `side`.
-    pub(crate) fn at(&self, side: Side, program: &Program) {
-        program.layers(self.measure);
-        program.architecture();
-        self.options.categories.look_ahead();
-        self.cached.efficiency(side, program.tree(), self.measure, &self.options);
-    }
-
-    /// Completes the analysis after the traces have been aligned.
-    pub(crate) fn analyse(self, diff: TraceDiff) -> Analysis {
-        Analysis { cached: self.cached, ..Analysis::with_options(diff, self.options) }
-    }
 }
 
 impl Analysis {

@@ -31,12 +31,13 @@ mod shared_texts;
 mod side_names;
 #[doc(hidden)]
 pub mod steps;
+mod trace_facts;
 pub mod verdict;
 pub mod wall;
 
 use cached::Cached;
-pub(crate) use cached::LookAhead;
 pub use options::AnalysisOptions;
+pub(crate) use trace_facts::TraceFacts;
 
 use crate::diff::TraceDiff;
 use crate::program::{Measure, StepId};
@@ -46,6 +47,7 @@ use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use account::{Account, Row, RowKind};
 use categories::CategoryTable;
 use runs::Run;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use verdict::Thresholds;
 
@@ -56,6 +58,7 @@ const REPLACED: &str = "(replaced calls)";
 #[derive(Debug, Clone)]
 pub struct Analysis {
     diff: Arc<TraceDiff>,
+    trace_facts: PerSide<TraceFacts>,
     measure: Measure,
     rows: Vec<Row>,
     /// Row of each measured call, indexed by slot (the position among the measured calls).
@@ -102,6 +105,17 @@ impl Analysis {
     #[doc(hidden)]
     pub fn with_options(diff: impl Into<Arc<TraceDiff>>, options: AnalysisOptions) -> Analysis {
         let diff = diff.into();
+        let facts = TraceFacts::of(PerSide::from_fn(|side| diff.program(side)), &options);
+        Analysis::of_facts(diff, facts, options)
+    }
+
+    /// Attributes the time of both traces; the facts that need only one trace are already known.
+    pub(crate) fn of_facts(
+        diff: impl Into<Arc<TraceDiff>>,
+        trace_facts: PerSide<TraceFacts>,
+        options: AnalysisOptions,
+    ) -> Analysis {
+        let diff = diff.into();
         let measure = Measure::of(diff.trees());
         let account = || {
             let (rows, row_of) = account::assign_rows(&diff, measure);
@@ -120,6 +134,7 @@ impl Analysis {
         let (runs, cached) = (PerSide::default(), Cached::default());
         let mut analysis = Analysis {
             diff,
+            trace_facts,
             measure,
             rows,
             row_of,
@@ -366,6 +381,13 @@ impl Analysis {
             tree.module(node.call(side)?).map(|module| tree.name(module))
         };
         Side::BOTH.iter().find_map(|&side| module(side)).map_or("", ModuleName::instance_or_name)
+    }
+
+    /// The forward op of each outermost backward op.
+    fn forward_of_backward(&self) -> PerSide<FxHashMap<CallId, CallId>> {
+        self.diff.trees().map(|tree| {
+            tree.backward_links().iter().map(|&(forward, backward)| (backward, forward)).collect()
+        })
     }
 
     /// The nearest op at or above `call`: the op that launched a GPU event, or the op that contains a host call.

@@ -2,9 +2,8 @@
 
 mod median_run;
 
-use crate::Cancel;
 use crate::analysis::runs::Run;
-use crate::analysis::{Analysis, AnalysisOptions, LookAhead};
+use crate::analysis::{Analysis, AnalysisOptions, TraceFacts};
 use crate::diff::{DiffOptions, TraceDiff};
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{CaptureSource, Captures, Program, Selection};
@@ -17,6 +16,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tracetree_trace::Cancel;
 
 /// The source of a trace: a file, bytes, a reader, or a loaded trace.
 #[non_exhaustive]
@@ -279,17 +279,17 @@ impl Comparison {
         options.tell(Stage::Aligning);
         let analysis =
             AnalysisOptions { first_step: first_step(options), ..options.analysis.clone() };
-        let ahead = LookAhead::new(trees.as_ref(), analysis);
-        let diff = TraceDiff::with_look_ahead(
-            trees.baseline,
-            trees.candidate,
-            options.diff.clone(),
-            Some(&|side, program: &Program| ahead.at(side, program)),
+        let repeats = options.diff.repeats;
+        let programs = trees.map(|tree| Arc::new(Program::with_repeats(tree, repeats)));
+        // Aligning the trees keeps one thread busy. Meanwhile, other threads compute the facts that need only one trace.
+        let (diff, facts) = rayon::join(
+            || TraceDiff::of_programs(programs.clone(), options.diff.clone()),
+            || TraceFacts::of(programs.as_ref().map(|program| &**program), &analysis),
         );
         diff.check_pins()?;
         options.cancel.check(&name)?;
         options.tell(Stage::Accounting);
-        let analysis = ahead.analyse(diff);
+        let analysis = Analysis::of_facts(diff, facts, analysis);
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 

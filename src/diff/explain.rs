@@ -77,7 +77,7 @@ impl TraceDiff {
         let mut arguments = ArgumentIds::of(self.trees());
         let outlines =
             self.trees().map(|tree| Outline::new(tree, &mut keys, &mut arguments).summed_up());
-        let programs = self.programs.as_ref();
+        let programs = self.programs.as_ref().map(|program| &**program);
         let left_out = step_pairs::left_out(programs, self.step_pairs());
         let outlines = recorded::without_one_sided(
             self.trees(),

@@ -113,7 +113,7 @@ impl Relation {
 /// The comparison of two call trees.
 #[derive(Debug, Clone)]
 pub struct TraceDiff {
-    programs: PerSide<Program>,
+    programs: PerSide<Arc<Program>>,
     relations: PerSide<Vec<Relation>>,
     passes: PerSide<Vec<Pass>>,
     confidences: Confidences,
@@ -161,49 +161,26 @@ impl TraceDiff {
         candidate: impl Into<Arc<CallTree>>,
         options: DiffOptions,
     ) -> TraceDiff {
-        TraceDiff::with_look_ahead(baseline, candidate, options, None::<&fn(Side, &Program)>)
+        let trees = PerSide::new(baseline.into(), candidate.into());
+        let program = |tree| Arc::new(Program::with_repeats(tree, options.repeats));
+        TraceDiff::of_programs(trees.map(program), options)
     }
 
-    /// Same as [`TraceDiff::with_options`]. While the trees are aligned, `look_ahead` runs on other threads.
-    /// `look_ahead` computes everything in a report that depends on one trace alone.
-    pub(crate) fn with_look_ahead(
-        baseline: impl Into<Arc<CallTree>>,
-        candidate: impl Into<Arc<CallTree>>,
-        options: DiffOptions,
-        look_ahead: Option<&(impl Fn(Side, &Program) + Sync)>,
-    ) -> TraceDiff {
-        let owned = PerSide::new(baseline.into(), candidate.into());
-        let programs: PerSide<Program> =
-            owned.map(|tree| Program::with_repeats(tree, options.repeats));
+    /// Aligns the trees of two programs.
+    pub(crate) fn of_programs(programs: PerSide<Arc<Program>>, options: DiffOptions) -> TraceDiff {
+        let plain = programs.as_ref().map(|program| &**program);
         let trees = programs.as_ref().map(|program| &**program.tree());
         let pins = TraceDiff::pinned(&options.pins, trees);
         let windows = windows::of(trees);
-        let align = || {
-            let (mut pairing, regions, confidences) = if order::in_order(trees) {
-                align_in_order(programs.as_ref(), &options, &pins, &windows)
-            } else {
-                let programs = programs.as_ref().swap();
-                mirrored(align_in_order(programs, &options, &pins, &windows))
-            };
-            // From now on, only the merged tree stores the matching.
-            let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
-            (pairing, regions, confidences, merged)
+        let (mut pairing, regions, confidences) = if order::in_order(trees) {
+            align_in_order(plain, &options, &pins, &windows)
+        } else {
+            mirrored(align_in_order(plain.swap(), &options, &pins, &windows))
         };
-        let plain_names: PerSide<PlainNames> = PerSide::default();
-        // The alignment keeps one thread busy. Meanwhile, a second thread computes everything that depends on only one
-        // tree.
-        let look_ahead = || {
-            for side in Side::BOTH {
-                programs[side].look_ahead();
-                if let Some(look_ahead) = look_ahead {
-                    plain_names[side].look_ahead(trees[side]);
-                    look_ahead(side, &programs[side]);
-                }
-            }
-        };
-        let ((pairing, regions, confidences, merged), ()) = rayon::join(align, look_ahead);
+        // From now on, only the merged tree stores the matching.
+        let merged = MergedTree::build(trees, &std::mem::take(&mut pairing.partners));
         let compared_steps =
-            pairing.steps.as_deref().map(|pairs| step_pairs::compared(programs.as_ref(), pairs));
+            pairing.steps.as_deref().map(|pairs| step_pairs::compared(plain, pairs));
         let mut notes = Notes::default();
         notes.add(
             "ALIGNMENT_CUT",
@@ -228,7 +205,7 @@ impl TraceDiff {
             compared_steps,
             step_pairs: pairing.steps,
             merged,
-            plain_names,
+            plain_names: PerSide::default(),
             differences: OnceLock::new(),
             windows,
             notes,

@@ -28,11 +28,6 @@ impl PlainNames {
         &all.names[all.of_kinds[kind as usize][name.index()] as usize]
     }
 
-    /// Computes all plain names in advance.
-    pub(super) fn look_ahead(&self, tree: &CallTree) {
-        self.all(tree);
-    }
-
     fn all(&self, tree: &CallTree) -> &Names {
         self.0.get_or_init(|| {
             let mut all = Names::default();

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A request to stop, which any thread can make. All clones of a `Cancel` share the same request.
 ///
 /// ```
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("a folder");
 /// use tracetree::{Cancel, Comparison, ComparisonOptions, ErrorKind};
 ///
 /// let cancel = Cancel::new();

@@ -149,11 +149,6 @@ impl Categories {
         self.rules.as_deref().unwrap_or(&BUILTIN_RULES)
     }
 
-    /// Parses the category rules ahead of time, while another thread aligns the traces.
-    pub(super) fn look_ahead(&self) {
-        self.rules();
-    }
-
     /// Name of a category; `unclassified` for [`CategoryId::UNCLASSIFIED`].
     pub fn name(&self, id: CategoryId) -> &str {
         self.rules().categories.get(usize::from(id.0)).map_or("unclassified", |rule| &rule.name)

@@ -86,7 +86,7 @@ impl<'a> Drafts<'a> {
             index: BTreeMap::new(),
             of_root: vec![NONE; nodes],
             of_site: vec![NONE; nodes],
-            forward: PerSide::from_fn(|side| analysis.tree(side).forward_of_backward()),
+            forward: analysis.forward_of_backward(),
         }
     }
 

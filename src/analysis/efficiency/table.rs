@@ -50,7 +50,7 @@ enum Ids {
 impl Analysis {
     /// The efficiency of the trace on one side.
     pub fn efficiency(&self, side: Side) -> &TraceEfficiency {
-        self.cached.efficiency(side, self.tree(side), self.measure, self.options())
+        &self.trace_facts[side].efficiency
     }
 
     /// Work and time of a row's events on one side.

@@ -97,7 +97,7 @@ impl<'a> Sampler<'a> {
     /// The rows that both sides have, grouped by name and by look on each side, and the rows that only one side
     /// has.
     fn rows_by_look(&self, texts: &mut SharedTexts<'_>) -> (Groups<'a>, Vec<Alone<'a>>) {
-        let forward = PerSide::from_fn(|side| self.analysis.tree(side).forward_of_backward());
+        let forward = self.analysis.forward_of_backward();
         let mut names: FxHashMap<String, u32> = FxHashMap::default();
         let (mut groups, mut alone) = (Groups::default(), Vec::new());
         for (at, row) in self.analysis.rows().iter().enumerate() {

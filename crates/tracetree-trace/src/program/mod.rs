@@ -153,14 +153,6 @@ impl Program {
         self.evidence.get_or_init(|| Evidence::of(self))
     }
 
-    /// Computes in advance the facts that every analysis needs.
-    #[doc(hidden)]
-    pub fn look_ahead(&self) {
-        self.phases();
-        self.communication();
-        self.steps();
-    }
-
     /// The collectives of the trace.
     #[doc(hidden)]
     pub fn communication(&self) -> &Communication {

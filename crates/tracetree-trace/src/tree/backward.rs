@@ -23,12 +23,6 @@ impl CallTree {
         self.backward.get_or_init(|| self.find_backward_links())
     }
 
-    /// The forward op of each outermost backward op.
-    #[doc(hidden)]
-    pub fn forward_of_backward(&self) -> FxHashMap<CallId, CallId> {
-        self.backward_links().iter().map(|&(forward, backward)| (backward, forward)).collect()
-    }
-
     fn find_backward_links(&self) -> Vec<(CallId, CallId)> {
         let forward = self.forward_ops();
         let backward = self.backward_ops();

@@ -139,6 +139,7 @@ impl CallTree {
     /// nested or linked are kept and reported as notes.
     ///
     /// ```
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("a folder");
     /// use tracetree::{CallTree, Trace};
     ///
     /// let trace = Trace::open("examples/traces/resnet.rocm.json.gz")?;

@@ -14,6 +14,7 @@ pub enum Frames {
 /// Options that control how a tree is built from a trace.
 ///
 /// ```
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("a folder");
 /// use tracetree::tree::{CallKind, Frames, TreeOptions};
 /// use tracetree::{CallTree, Trace};
 ///

@@ -69,6 +69,7 @@ pub struct Part {
 /// A query for a path in the call tree, as written by the user.
 ///
 /// ```
+/// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("a folder");
 /// use tracetree::program::Query;
 /// use tracetree::{CallTree, Trace};
 ///

@@ -68,6 +68,7 @@ impl Trace {
     /// (`REPAIRED_JSON`). If the file is truncated, all complete events are kept (`TRUNCATED`).
     ///
     /// ```
+    /// # std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).expect("a folder");
     /// use tracetree::Trace;
     ///
     /// let trace = Trace::open("examples/traces/resnet.rocm.json.gz")?;
