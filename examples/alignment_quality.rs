@@ -5,14 +5,14 @@
 //!     [--wrong N] [--below SHARE] [--write FOLDER]
 //! ```
 //! Each trace is compared with copies that are changed in known ways (ops dropped, wrapped, renamed, …), with and
-//! without Python frames. The changes in `Change::hard` come last; no test requires a minimum score for these changes
-//! yet.
+//! without Python frames. The changes in `Change::hard` come last. Of these changes, only `MoreLayersDrop` has a
+//! minimum score that a test requires, and only with Python frames.
 //!
 //! The first columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
 //! host calls. If the change compiles calls or replaces them with multi-tensor ops, the next column shows the precision
-//! and recall of the GPU events that each region is said to have replaced. The next column shows the fraction of true
-//! matches that are found exactly (on the GPU path, or among all host calls if the GPU path is empty). The last columns
-//! show the fraction of matches that are firm, and the number of firm matches that are wrong.
+//! and recall with which baseline GPU events are assigned to the region that replaced them. The next column shows the
+//! fraction of true matches that are found exactly (on the GPU path, or among all host calls if the GPU path is empty).
+//! The last columns show the fraction of matches that are firm, and the number of firm matches that are wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.

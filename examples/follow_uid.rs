@@ -3,9 +3,9 @@
 //! ```text
 //! cargo run --example follow_uid [-- BASELINE CANDIDATE UID]
 //! ```
-//! UID is the position of an event in the baseline's `traceEvents`, counted from 0. Such positions are in the columns
-//! `uid1` in `diff_stats.csv` and `gpu_op_uid` in `diff_stats_kernels.csv`. Without arguments, the example follows the
-//! longest matched kernel in the ResNet pair in `examples/traces`.
+//! UID is the position of an event in the baseline's `traceEvents`, counted from 0. The columns `uid1` in
+//! `diff_stats.csv` and `gpu_op_uid` in `diff_stats_kernels.csv` contain UIDs. Without arguments, the example follows
+//! the longest matched kernel in the ResNet pair in `examples/traces`.
 
 use std::error::Error;
 use std::io::Write;

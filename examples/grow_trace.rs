@@ -15,8 +15,8 @@ use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::ops::Range;
 
-/// Keys whose values are times or ids, in groups. All keys in a group contain the same kind of id, and these ids are
-/// shifted together.
+/// Keys whose values are times or ids, each with its group. The values of all keys in a group are of the same kind and
+/// are shifted together.
 const SHIFTED: [(&str, Group); 13] = [
     ("ts", Group::Time),
     ("correlation", Group::Correlation),
@@ -232,8 +232,8 @@ fn whole_part(text: &[u8], token: Range<usize>) -> Option<Range<usize>> {
     (length > 0 && length < 19 && ends_well).then(|| start..start + length)
 }
 
-/// The amount that each round adds to the values of a group. The amount is larger than the range of the values in the
-/// group.
+/// For each group, the amount that each round adds to the group's values. The amount exceeds the range of these values,
+/// so the rounds do not overlap.
 fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     let mut strides = [0; GROUPS];
     for (group, stride) in strides.iter_mut().enumerate() {
@@ -250,7 +250,7 @@ fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     strides
 }
 
-/// The longest duration in µs, rounded up. Every event ends at most this long after the last event starts.
+/// The longest duration in µs, rounded up. Every event ends within this duration after the start of the last event.
 fn longest(text: &[u8]) -> u64 {
     let mut longest = 0;
     let mut after_key = false;

@@ -10,7 +10,7 @@
 //!
 //! When a pass is skipped, a later pass often makes the same matches. With `--without`, the first row shows the losses
 //! when all given passes are skipped. Each further row shows the losses when one more pass is skipped in addition to
-//! these passes.
+//! the given passes.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

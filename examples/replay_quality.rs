@@ -235,10 +235,9 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Recordings of programs into which a known delay was injected. A recording without Python stacks contains
-/// no call for a sleep on the host. The effect of a sleep is therefore computed as the effect of the host
-/// time before the first op of each step. The effect of any other change is computed as the effect of the
-/// calls that have no counterpart.
+/// Recordings of programs into which a known delay was injected. Recordings without Python stacks contain no call for a
+/// sleep on the host, so the effect of a sleep is computed as the effect of the host time before the first op of each
+/// step. The effect of any other change is computed as the effect of the calls that have no counterpart.
 fn known(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nKnown changes (ms per step): recorded difference, effect, injected delay")?;
     for (program, injected) in [
@@ -283,7 +282,7 @@ fn is_alone(analysis: &Analysis, side: Side, point: Point) -> bool {
     }
 }
 
-/// The start time of the first call in each step.
+/// The point at which the first call in each step starts.
 fn first_ops(replays: &Replays, side: Side) -> BTreeSet<Point> {
     let items = &replays.recorded(side).items;
     let is_first = |at: usize| at == 0 || matches!(items[at - 1].point, Point::Step(_));

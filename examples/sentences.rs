@@ -21,7 +21,7 @@ use std::path::Path;
 
 const COUNT: usize = 100;
 const SEED: u64 = 1;
-/// Minimum number of words in a sentence. Anything shorter is a label or a name.
+/// Minimum number of words in a sentence. A text with fewer words is a label or a name.
 const WORDS: usize = 4;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -126,6 +126,6 @@ fn median(rounds: &[Round], stage: usize, of: fn(&Cost) -> f64) -> f64 {
 
 /// Resets the recorded peak memory of the process to its current memory use.
 fn forget_peak() {
-    // If the file cannot be written, the reported peak covers all stages so far.
+    // If `clear_refs` cannot be written, the reported peak covers all stages so far.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

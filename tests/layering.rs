@@ -10,7 +10,7 @@ use petgraph::graphmap::DiGraphMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders of the library's modules: of the crate for one trace, and of the crate for two.
+/// The folders with the library's modules: the crate that reads a single trace, and the crate that compares two traces.
 const ROOTS: [&str; 2] = ["crates/tracetree-trace/src", "src"];
 /// The library's modules in the order in which data flows through them.
 const LAYERS: [&str; 17] = [
@@ -324,8 +324,8 @@ fn the_python_package_depends_only_on_the_library() {
     }
 }
 
-/// For each group of files that use each other in a cycle, the names that each file uses from another, one pair of
-/// files per line.
+/// For each group of files that use each other in a cycle, one line per pair of files, with the names that the first
+/// file uses from the second file.
 fn circles(ties: &Ties) -> Vec<String> {
     let graph: DiGraphMap<&str, ()> = ties.keys().map(|(from, to)| (&**from, &**to)).collect();
     let several = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);

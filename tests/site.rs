@@ -16,7 +16,7 @@ const FOLDERS: [&str; 10] = [
 /// Folders with dependencies or expected output, which are not checked.
 const SKIPPED: [&str; 5] = ["node_modules", "target", "data", "seeds", "corpus"];
 
-/// The files below a folder whose names have one of the given endings, in sorted order.
+/// All files below a folder that have a name with one of the given endings, in sorted order.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found = Vec::new();

@@ -154,7 +154,8 @@ def tidied(path):
 if __name__ == "__main__":
     name, how = sys.argv[1:]
     torch.set_num_threads(1)
-    # Without this option, the profiler does not record loops that Inductor generates.
+    # Without `enable_kernel_profile`, the profiler does not record the loops that Inductor
+    # generates.
     torch._inductor.config.cpp.enable_kernel_profile = True
     path = Path(__file__).with_name(f"{name}_{how}.pt.trace.json")
     record(name, how, path)

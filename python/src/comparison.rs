@@ -210,7 +210,7 @@ impl Comparison {
         self.of_kind(TableKind::UidMap)
     }
 
-    /// The steps of both traces, matched by position (`steps.csv`).
+    /// The steps of both traces, with one row for each matched pair of steps (`steps.csv`).
     #[getter]
     fn steps(&self) -> Table {
         self.of_kind(TableKind::Steps)

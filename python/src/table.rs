@@ -42,7 +42,7 @@ impl Table {
         Table { name, table, origin, arrow: OnceLock::new() }
     }
 
-    /// The table in memory. The table is built on first use, and the interpreter is released meanwhile.
+    /// The table as Arrow data in memory, built on first use. Other Python threads can run while the data is built.
     fn arrow(&self, py: Python<'_>) -> &ArrowTable {
         match self.arrow.get() {
             Some(arrow) => arrow,

@@ -1,4 +1,4 @@
-//! The Python classes for a trace and its call tree. Both classes own their data.
+//! The Python classes for a trace and its call tree. Objects of either class own their data.
 
 use crate::errors::usage;
 use crate::node::Node;

@@ -13,7 +13,7 @@ use tracetree::program::Query;
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, Error, Side};
 
-/// The table `what_if`. Call it to replay both sides in a scenario, as `tracetree what-if` does.
+/// The table `what_if`. Call the table to replay both sides in a scenario, as `tracetree what-if` does.
 ///
 /// >>> import tracetree
 /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",

@@ -76,7 +76,7 @@ def test_a_loop_of_comparisons_does_not_grow_memory() -> None:
 def test_no_reference_to_a_large_input_is_kept(
     pair: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Inputs smaller than this are kept in memory so that they can be pickled.
+    # Buffers of at most ``KEPT`` bytes are kept in memory so that they can be pickled.
     monkeypatch.setattr(_inputs, "KEPT", 1000)
     trace = pair[0].read_bytes()
     before = sys.getrefcount(trace)

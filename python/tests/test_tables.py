@@ -216,7 +216,7 @@ def test_a_stream_can_be_read_again_or_dropped(d: tracetree.Comparison) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     rows = d.rows
     for _ in range(100):
-        # These Arrow capsules are never consumed, so the table data is released when the capsules are.
+        # These Arrow capsules are never consumed, so the table data is released together with the capsules.
         rows.__arrow_c_stream__()
         rows.__arrow_c_schema__()
     assert pyarrow.table(rows).equals(pyarrow.table(rows))

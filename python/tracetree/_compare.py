@@ -71,7 +71,7 @@ def diff(
     - ``names`` are the display names of the two sides;
     - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the graphs of that side were
       captured: paths, folders, or traces returned by ``tracetree.open``. The default is the folder
-      ``capture_traces`` next to the trace; ``False`` uses none;
+      ``capture_traces`` next to the trace; ``False`` ignores graph captures;
     - ``categories``, ``efficiency``, ``peaks`` are TOML files with custom rules;
     - ``stacks`` is the number of Python stacks reported for each op and kernel;
     - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us``: differences below these thresholds are ignored;
@@ -81,8 +81,9 @@ def diff(
     of bytes (or ``None``). By default, a progress bar is shown if tqdm is installed and standard error is a
     terminal; ``False`` disables the bar.
 
-    Other Python threads keep running during the comparison, and Ctrl-C stops it. Raises ``TraceError`` if an input
-    is not a trace, ``OSError`` if a file cannot be read, ``TypeError`` if an argument has the wrong type.
+    Other Python threads keep running during the comparison, and Ctrl-C stops the comparison. Raises
+    ``TraceError`` if an input is not a trace, ``OSError`` if a file cannot be read, ``TypeError``
+    if an argument has the wrong type.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"

@@ -89,7 +89,7 @@ class GateOutcome:
 
     @property
     def passed(self) -> bool:
-        """Whether no rule is violated and every rule could be checked."""
+        """Whether the outcome is ``pass``."""
         return self.outcome == "pass"
 
     @property

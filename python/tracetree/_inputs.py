@@ -83,7 +83,8 @@ def source(given: Any) -> _Source:
     raise TypeError(f"a trace must be {KINDS}, not {type(given).__name__}")
 
 
-#: Larger buffers are not kept for pickling, because most users never pickle, so the memory would be wasted.
+#: Maximum size in bytes of a buffer that is kept for pickling. Keeping larger buffers would waste memory, because most
+#: users never pickle.
 KEPT = 1 << 26
 
 

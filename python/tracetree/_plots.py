@@ -30,7 +30,7 @@ Engine = Literal["matplotlib", "altair"]
 
 @dataclass(frozen=True)
 class Series:
-    """One line or one group of points."""
+    """One line, or one group of points, in a plot."""
 
     name: str
     x: list[float]

@@ -24,7 +24,7 @@ def trace_handler(folder: str | os.PathLike[str]) -> Callable[[Any], None]:
         step = getattr(profiler, "step_num", 0)
         target = trace_path(folder, rank(), step if has_cycles(profiler) else 0)
         if target in write.paths:  # type: ignore[attr-defined]
-            # The schedule of the profiler did not start this cycle.
+            # An earlier trace already has this name: add the step to the name.
             target = trace_path(folder, rank(), step)
         place, name = os.path.split(target)
         os.makedirs(place, exist_ok=True)
@@ -75,7 +75,7 @@ def is_frame(name: str) -> bool:
     return "): " in name or name.startswith("<built-in")
 
 
-#: The schedule counts as repeating if a second cycle begins within this number of steps. Real schedules repeat sooner.
+#: The schedule counts as repeating if two of its cycles end within this number of steps. Real schedules repeat sooner.
 HORIZON = 10_000
 
 
@@ -116,10 +116,10 @@ class profile:
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python
     stacks, and writes one file for each rank. Call ``p.step()`` after each step of the program. The first
     ``wait`` steps run without the profiler. The next ``warmup`` steps run under the profiler without being
-    recorded, and the next ``active`` steps are recorded. ``repeat`` is the number of such cycles, each of which is
-    recorded to its own file; with 0, cycles repeat until the block ends. ``schedule=None`` records the whole block
-    instead. Any other value of ``schedule`` is passed on to ``torch.profiler.profile``, as are all other keyword
-    arguments.
+    recorded, and the next ``active`` steps are recorded. ``repeat`` is the number of cycles of ``wait``, ``warmup`` and
+    ``active`` steps, each of which is recorded to its own file; with 0, cycles repeat until the block ends.
+    ``schedule=None`` records the whole block instead. Any other value of ``schedule`` is passed on to
+    ``torch.profiler.profile``, as are all other keyword arguments.
 
     ``p.path`` is the file written last. The profiler waits for the GPU before and after the recorded steps, so
     that the trace contains all work from these steps and no earlier work. If the block raises an exception, no

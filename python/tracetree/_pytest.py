@@ -71,7 +71,7 @@ class Checks:
         return self._request.path.parent / FOLDER / f"{wanted}.ttb"
 
     def record(self, step: Callable[[], object], *, runs: int = 3, steps: int = 5, warmup: int = 3) -> list[str]:
-        """Records several runs of ``step``, a function for one step, as ``tracetree.compare_steps`` does.
+        """Records several runs of ``step``, a function that runs one step, as ``tracetree.compare_steps`` does.
 
         Returns the paths of the recorded files, which are in the test's temporary folder.
         """

@@ -37,7 +37,7 @@ __all__ = ["Answer", "Engine", "FleetResult", "Job", "Local", "Ray", "Task", "co
 #: A run ends after this many consecutive pairs whose results could not be written or whose workers failed.
 _MOST_FAILURES = 10
 
-#: The error codes that count as such failures.
+#: The error codes of pairs whose results could not be written or whose workers failed.
 _FAILURES = ("SHARD_NOT_WRITTEN", "REPORT_NOT_WRITTEN", "WORKER_FAILED")
 
 #: Memory needed for a comparison: a constant number of bytes, plus a number of bytes for each byte of uncompressed text
@@ -257,7 +257,7 @@ def outcomes(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
     ``backend`` is ``"local"`` (one process for each pair), ``"threads"`` (threads of this process), ``"ray"`` or any
     object with ``map(fn, items)``. A comparison that takes longer than ``timeout`` seconds is killed, except with
     ``"threads"``. If the iteration ends early, for example because of an error or Ctrl-C, the remaining pairs are
-    cancelled. The other parameters are those of ``run``.
+    cancelled. The other parameters have the same meaning as in ``run``.
 
     Raises ``TraceError`` if ten pairs in a row fail because of the folder or the workers.
     """
@@ -267,7 +267,7 @@ def outcomes(plan: str | os.PathLike[str], *, out: str | os.PathLike[str],
     head = json.dumps({**whole, "pairs": [], "unmatched": [], "notes": []})
     place = _place(out if shards is None else shards)
     job = Job(head, place, cpus_per_pair, timeout, getattr(engine, "in_process", False))
-    # If a large pair came last, the other workers would wait for it.
+    # Compare the largest pairs first: if a large pair came last, the other workers would be idle meanwhile.
     tasks = [Task(json.dumps(pair), pair["key"], _memory(pair)) for pair in pairs]
     tasks.sort(key=lambda task: -task.memory)
     failures, answers = 0, engine.map(functools.partial(compare_pair, job), tasks)
@@ -307,8 +307,8 @@ def run(plan: str | os.PathLike[str], *, out: str | os.PathLike[str], shards: st
     """Compares all pairs in a plan on an engine, and merges the results by passing ``outcomes`` to ``reduce``.
 
     ``out`` is the folder for the result. ``shards`` (default ``out``) must be accessible to all workers under the
-    same name. It is a folder, or an address (``"s3://bucket/fleet"``) if ``TRACETREE_COMMAND`` names a command that
-    supports addresses.
+    same name. ``shards`` is a folder, or an address (``"s3://bucket/fleet"``) if ``TRACETREE_COMMAND`` names a command
+    that supports addresses.
 
     Raises ``TraceError`` if results cannot be written.
     """
@@ -352,7 +352,8 @@ def _memory(pair: dict[str, Any]) -> int:
 
 
 def _not_visible(compared: Sequence[Answer], place: str) -> dict[str, list[str]]:
-    """The entries for the compared pairs; an entry is used if ``reduce`` finds no shard for the pair."""
+    """The error ``SHARD_NOT_VISIBLE`` for each compared pair. ``reduce`` reports the error only if it finds no shard
+    for the pair."""
     if "://" not in place:
         compared = [answer for answer in compared if not Path(place, "shards", f"{answer.key}.parquet").exists()]
     hosts = sorted({answer.host for answer in compared})
@@ -374,7 +375,7 @@ def _engine(backend: str | Engine, cpus_per_pair: int, retries: int, timeout: fl
     if backend in ("local", "threads"):
         return Local(cpus_per_pair, in_process=backend == "threads")
     if backend == "ray":
-        # A task may be retried, and may have to wait for other tasks that take equally long.
+        # Twice the timeout, because a task may be retried, and may have to wait for other tasks that take equally long.
         return Ray(cpus_per_pair, retries, 2 * timeout)
     if isinstance(backend, str):
         raise UsageError(f'there is no backend "{backend}": use "local", "threads", "ray" or any object with '

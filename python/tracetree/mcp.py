@@ -277,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="a folder with traces; may be repeated; relative paths start at the first one (default: .)",
     )
     given = parser.parse_args(arguments)
-    # Results already contain the warnings.
+    # Suppress the warnings, because the results already contain them.
     warnings.simplefilter("ignore", TraceWarning)
     try:
         serving = server(given.root or ["."])

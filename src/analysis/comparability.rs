@@ -178,7 +178,7 @@ impl Analysis {
         let told = |window: &Window| {
             let [one, two] = Side::BOTH.map(|side| window.told(side));
             let common = window.common().map_or_else(
-                || "no layer is in both".to_owned(),
+                || "the recordings have no layer in common".to_owned(),
                 |common| format!("both contain {common}"),
             );
             format!("{} {one} → {two} ({common})", window.class)
@@ -391,9 +391,9 @@ fn percent(part: Nanos, whole: Nanos) -> String {
     format!("{:.1}%", 100.0 * part.as_micros() / whole.as_micros().max(f64::MIN_POSITIVE))
 }
 
-/// Compares the layer counts if both sides have layers. A graph replay calls no modules, but may be compared
-/// with an eager trace, in which modules are called. A model has one graph for each batch size, and every
-/// graph contains all layers of the model, so layer counts that repeat are merged.
+/// Compares the layer counts if both sides have layers. A graph replay calls no modules, but may be
+/// compared with an eager trace, in which modules are called. A model has one graph for each batch size,
+/// and every graph contains all layers of the model, so equal layer counts of graphs are merged.
 fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     let is_graph = |stack: &Stack| stack.kind == StackKind::Graph;
     let of_graphs = Side::BOTH.iter().any(|&side| stacks[side].iter().any(is_graph));

@@ -1,5 +1,4 @@
-//! Reports recording conditions that differ between the two sides. Such differences do not prevent a
-//! comparison.
+//! Reports different recording conditions, such as different devices, which do not prevent a comparison.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};

@@ -5,8 +5,8 @@
 //! trace1   Model( Linear(linear), GELU(gelu) )         same model: the region does the work of the modules
 //! trace2   OptimizedModule( Model( region ) )
 //! ```
-//! The region may also come from a different model. Matrix products and convolutions show whether it comes
-//! from the same model, because a compiler preserves their number and shapes.
+//! A compiled region may also come from a different model. Matrix products and convolutions show whether the
+//! region comes from the same model, because a compiler preserves their number and shapes.
 
 use super::Analysis;
 use super::fusion::shapes;
@@ -40,8 +40,8 @@ pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     }
     let compiled = Compiled::of(analysis);
     let replaced = PerSide::from_fn(|side| count(&compiled.replaced(analysis, side)));
-    // The recordings contain different layers of these classes, so their instance counts say nothing about the
-    // models.
+    // The recordings contain different layers of the classes in `windows`, so different instance counts of
+    // these classes do not mean that the models differ.
     let windows = analysis.diff().windows();
     let names: BTreeSet<&str> =
         Side::BOTH.iter().flat_map(|&side| classes[side].keys()).copied().collect();
@@ -75,7 +75,7 @@ fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
     classes
 }
 
-/// The compiled regions of each side, as evidence about modules.
+/// What the compiled regions of each side show about missing modules.
 struct Compiled {
     /// Whether the regions on each side do the work of the calls that they replaced on the other side.
     stands_for: PerSide<bool>,
@@ -94,8 +94,8 @@ impl Compiled {
         Compiled { stands_for, has_regions }
     }
 
-    /// Names of the modules on one side that regions on the other side replaced. Such a region replaced the module
-    /// itself, or contains counterparts of the module's calls.
+    /// Names of the modules on one side that regions on the other side replaced. A region counts as a
+    /// replacement if it replaced the module itself, or if it contains counterparts of the module's calls.
     fn replaced<'a>(&self, analysis: &'a Analysis, side: Side) -> BTreeSet<&'a str> {
         let diff = analysis.diff();
         let tree = analysis.tree(side);
@@ -120,8 +120,8 @@ fn is_called_in_region(analysis: &Analysis, side: Side, module: CallId) -> bool 
     partners.any(|partner| other.ancestors(partner).any(|above| is_generated(other.name(above))))
 }
 
-/// Whether the regions on one side may come from the same model as the calls that they replaced, as far as
-/// the traces show.
+/// Whether the regions on one side may come from the same model as the calls that they replaced. The answer
+/// is based on the matrix products and convolutions in the traces.
 fn do_the_same(analysis: &Analysis, side: Side) -> bool {
     let (mut inside, mut replaced) = (Products::default(), Products::default());
     for region in analysis.diff().regions().iter().filter(|region| region.side == side) {
@@ -165,9 +165,10 @@ impl Products {
         }
     }
 
-    /// Whether both sides have a similar number of products, and at least half of the shapes in common. Half
-    /// is enough, because only the shapes of weights do not depend on the batch. An additional layer changes
-    /// only how often the common shapes occur.
+    /// Whether both sides have a similar number of products, have at least half of the shapes in common, and
+    /// use the common shapes about equally often. Half of the shapes is enough, because only the shapes of
+    /// weights are independent of the batch. The number of uses matters, because an additional layer of the
+    /// model changes nothing else.
     fn are_like(&self, other: &Products) -> bool {
         let (less, more) = (self.count.min(other.count), self.count.max(other.count));
         let fewest = self.shapes.len().min(other.shapes.len());

@@ -22,8 +22,8 @@ pub struct AnalysisOptions {
     /// Display names of the two sides. If a name is empty, a name is chosen automatically; see
     /// [`Analysis::side_name`](super::Analysis::side_name).
     pub names: PerSide<String>,
-    /// Number of steps excluded from the start of both traces, so that steps are displayed with their positions in
-    /// the whole traces.
+    /// Number of steps that were excluded from the start of both traces. This number is added to displayed
+    /// step positions, so that they refer to the whole traces.
     pub first_step: u32,
 }
 

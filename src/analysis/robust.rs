@@ -21,8 +21,8 @@ pub fn median(samples: &[f64]) -> f64 {
 }
 
 /// The middle sample, or the lower of the two middle samples; 0 if there are no samples. Unlike an ordinary
-/// median, the result is always one of the samples. For the step times of runs, it is the step time of the
-/// median run, so headlines agree with the tables, which show the median run.
+/// median, the result is always one of the samples. For the step times of runs, the result is the step time
+/// of the median run, so headlines agree with the tables, which show the median run.
 pub fn lower_median(samples: &[f64]) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -111,8 +111,8 @@ impl Few {
     }
 }
 
-/// Maximum number of differences to compute. If there would be more differences, the samples are thinned
-/// evenly.
+/// Maximum number of samples per side from which differences are computed. If a side has more samples, they
+/// are thinned evenly.
 const MOST_DIFFERENCES: usize = 1_000;
 
 /// The median of all differences between a candidate sample and a baseline sample (Hodges and

@@ -1,8 +1,8 @@
 //! Sorts each side's runs by step time, so the order in which the runs are passed does not matter.
 //!
-//! Tables compare one run from each side. This *median run* has the middle step time (if the number of runs is even,
-//! the lower of the two middle step times). The choice depends only on measurements, never on file names or on the
-//! order of the files.
+//! Tables compare the *median run* of each side, which is the run with the middle step time. If the number
+//! of runs is even, it is the run with the lower of the two middle step times. The choice depends only on
+//! measurements, never on file names or on the order of the files.
 
 use super::{Captured, ComparisonOptions, Input, Source, build, read};
 use crate::analysis::wall::StepWall;
@@ -10,8 +10,8 @@ use crate::error::Result;
 use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
 
-/// Maximum total number of events per side to keep in memory until the runs are compared. Runs that would exceed this
-/// maximum are read a second time.
+/// Maximum total number of events per side to keep in memory until the runs are compared. A run that would
+/// exceed the maximum is discarded and read a second time.
 const KEPT_EVENTS: usize = 2_000_000;
 
 /// The index of the median run among `runs` runs sorted by step time.

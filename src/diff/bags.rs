@@ -20,8 +20,8 @@ const MUCH_LONGER: usize = 8;
 /// tokens. For fewer tokens, counting again is faster than looking up the stored count.
 const REMEMBERED: usize = 4;
 
-/// Maximum number of pairs of bags (16 bytes each) whose number of shared tokens is remembered. When the limit is
-/// reached, all pairs are forgotten.
+/// Maximum number of pairs of bags (16 bytes each) for which the number of shared tokens is stored. When the limit is
+/// reached, all stored numbers are discarded.
 const MOST_REMEMBERED: usize = 1 << 16;
 
 /// A multiset of tokens, stored in the [`Bags`] that computed it.
@@ -41,8 +41,8 @@ enum Part {
     Launches,
 }
 
-/// The bags of the calls that one worker examines. Identical subtrees need no bags, so all bags
-/// together have only a few times as many tokens as the changed calls.
+/// The bags of the calls that one worker examines. Identical subtrees need no bags, so the total
+/// number of tokens in all bags is only a few times the number of changed calls.
 #[derive(Debug)]
 pub(super) struct Bags<'a> {
     outlines: PerSide<&'a Outline<'a>>,
@@ -99,8 +99,7 @@ impl<'a> Bags<'a> {
         }
     }
 
-    /// Discards all bags if they contain too many tokens. Callers must not use a bag that they obtained
-    /// before this call.
+    /// Discards all bags if they contain too many tokens. Bags obtained earlier must not be used afterward.
     pub(super) fn tidy(&mut self) {
         if self.entries.len() > KEPT {
             self.entries = Vec::new();
@@ -164,7 +163,7 @@ impl<'a> Bags<'a> {
     }
 
     /// The launch tokens below a call: the kinds of launches and of their GPU events. Even traces of unrelated programs
-    /// share such tokens.
+    /// share launch tokens.
     pub(super) fn launches(&mut self, side: Side, call: u32) -> Bag {
         if let Some(bag) = self.known(side, call, Part::Launches) {
             return bag;
@@ -246,8 +245,9 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// Identifies the bag of a call. A call's hash skips queries, and with them any calls that were recorded inside a
-    /// query by mistake. The number of tokens includes such calls, so the fingerprint combines both values.
+    /// Identifies the bag of a call. A call's hash skips queries and any calls that were recorded inside a query by
+    /// mistake. The number of tokens includes the calls inside queries, so the fingerprint combines the hash with the
+    /// number of tokens.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         outline.exact[call as usize] ^ u64::from(outline.weight(call))

@@ -1,5 +1,5 @@
-//! Computes the core of a wrapper: a chain of nested calls, each of which contains most of what is below the
-//! previous call. Each core is computed once.
+//! Computes the core of a wrapper: a chain of nested calls, each of which contains more than half of the tokens below
+//! the previous call. The core of each call is computed only once.
 
 use super::keys::Key;
 use super::outline::Outline;
@@ -17,8 +17,9 @@ pub(super) struct Cores {
 }
 
 impl Cores {
-    /// The ops and frames inside `call` that form its core, with their keys. The outermost core call contains most of
-    /// what is below `call`, and every further core call contains most of what is below the previous core call.
+    /// The ops and frames inside `call` that form its core, with their keys. The outermost core call contains more than
+    /// half of the tokens below `call`, and every further core call contains more than half of the tokens below the
+    /// previous core call.
     pub(super) fn of(&mut self, side: Side, outline: &Outline<'_>, call: u32) -> &[(Key, u32)] {
         let calls = &mut self.calls;
         let core = self.known[side].entry(call).or_insert_with(|| {
@@ -32,7 +33,7 @@ impl Cores {
     }
 }
 
-/// The direct child that contains most of what is below `call`.
+/// The direct child that contains more than half of the tokens below `call`.
 fn heaviest(outline: &Outline<'_>, call: u32) -> Option<u32> {
     let most = outline.weight(call) - outline.own_weight(call);
     outline.each_child(call).find(|&child| 2 * outline.weight(child) > most)

@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Crossing<'a> {
     programs: PerSide<&'a Program>,
-    /// For each compared step, the index of its pair of steps, in baseline order.
+    /// For each compared step, the index of its pair in the list of pairs, which is in baseline
+    /// order.
     pair_of: PerSide<FxHashMap<StepId, usize>>,
 }
 

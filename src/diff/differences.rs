@@ -52,8 +52,8 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a node shows a difference between the programs: its calls have no same-named counterpart, and
-    /// not merely because one trace recorded less.
+    /// Whether a node shows a difference between the programs: its calls have no same-named counterpart, and the reason
+    /// is not just that one trace recorded less.
     #[doc(hidden)]
     pub fn is_difference(&self, node: MergedNode) -> bool {
         Side::BOTH.iter().any(|&side| {
@@ -89,7 +89,7 @@ impl TraceDiff {
         alone.any(|above| self.plain_name(side, above).starts_with(PROFILER))
     }
 
-    /// Whether a node is directly below another difference and therefore part of it.
+    /// Whether a node is directly below another difference and therefore part of that difference.
     fn is_inside_difference(&self, id: MergedId) -> bool {
         self.merged().parent(id).is_some_and(|parent| {
             let node = self.merged().node(parent);

@@ -181,8 +181,8 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The calls in the opposite trace that `call` could be matched with: the children of the counterpart of its
-    /// nearest matched ancestor, and the siblings of its own counterpart.
+    /// The possible counterparts of `call`: the children of its nearest matched ancestor's counterpart, and the
+    /// siblings of its own counterpart.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();
         let above = self

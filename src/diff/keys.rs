@@ -151,7 +151,8 @@ fn runtime_name(name: &str) -> Cow<'_, str> {
 /// - Example: `<built-in method add of type object at 0x7f…>` →
 ///   `<built-in method add of type object>`.
 /// - Example: `<built-in method run of pybind11_builtins.… object at 0x7f…>` →
-///   `<built-in method run of PyCapsule object>`, the older of the two names that pybind11 gives
+///   `<built-in method run of PyCapsule object>`, the name that older versions of pybind11 give to
+///   the same method
 fn frame_name(name: &str) -> Cow<'_, str> {
     if let Some(module) = ModuleName::of(name) {
         return Cow::Owned(format!("nn.Module: {}", module.class));

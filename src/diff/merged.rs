@@ -199,7 +199,7 @@ impl Drafts {
     }
 }
 
-/// The ordered children of each unordered node; the roots are in the last entry.
+/// The children of each node in [`Drafts`], in their final order; the roots are in the last entry.
 struct Children {
     starts: Vec<u32>,
     list: Vec<u32>,
@@ -238,7 +238,7 @@ fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]
         .collect()
 }
 
-/// Finds the parent of an unordered node.
+/// Finds the parents of the nodes in [`Drafts`].
 struct Above<'a> {
     trees: PerSide<&'a CallTree>,
     calls: &'a [(u32, u32)],

@@ -17,8 +17,8 @@ pub(super) struct ArgumentIds {
 }
 
 impl ArgumentIds {
-    /// Ids for the arguments of two traces. If the precision differs between the traces, floating-point types are not
-    /// evidence.
+    /// Prepares ids for the arguments of two traces. If the precision differs between the traces, floating-point types
+    /// are ignored.
     pub(super) fn of(trees: PerSide<&CallTree>) -> ArgumentIds {
         let is_any_float = precision::differs(trees.map(|tree| &**tree.trace()));
         ArgumentIds { ids: FxHashMap::default(), is_any_float }
@@ -30,7 +30,7 @@ impl ArgumentIds {
         trace.all_arguments().iter().map(|arguments| self.id(trace, arguments)).collect()
     }
 
-    /// Hashes of the strides in a trace's argument records, which only break ties.
+    /// Hashes of the strides in a trace's argument records. Strides only break ties.
     fn strides_of(trace: &Trace) -> Vec<u64> {
         let hash = |arguments: &Arguments| {
             let mut hasher = FxHasher::default();
@@ -52,7 +52,7 @@ impl ArgumentIds {
 /// argument records.
 pub(super) type Token = u32;
 
-/// A tree in preorder, as the alignment reads it.
+/// A call tree in preorder, with the columns of integers that the alignment compares.
 #[derive(Debug)]
 pub(super) struct Outline<'a> {
     tree: &'a CallTree,

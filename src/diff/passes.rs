@@ -134,7 +134,9 @@ impl Pass {
             Pass::Emptied => {
                 ("emptied", "their names and arguments are equal, and one has lost its contents")
             }
-            Pass::Far => ("far", "no other call below the same match is similar"),
+            Pass::Far => {
+                ("far", "no other unmatched call below the same matched callers is similar")
+            }
             Pass::EqualInOrder => {
                 ("equal_in_order", "equal calls keep their order when other calls move past them")
             }

@@ -115,8 +115,8 @@ impl TraceDiff {
     ///
     /// # Errors
     /// Fails if a query selects no calls, if the two queries of a pin select different numbers of calls, or if a pinned
-    /// pair contradicts another match. Two pairs contradict each other if each pair is above the other on one side,
-    /// because no tree can contain both.
+    /// pair contradicts another match. Two pairs contradict each other if the first pair is above the second on one
+    /// side and below it on the other side, because no tree can contain both pairs.
     #[doc(hidden)]
     pub fn check_pins(&self) -> Result<()> {
         let pins = &self.options().pins;

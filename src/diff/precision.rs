@@ -10,8 +10,8 @@ use crate::trace::{Arguments, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// The precision differs if the traces share at least 1 / `GAIN` more argument records when floating-point types are
-/// ignored.
+/// The precision differs if ignoring floating-point types increases the number of shared argument records by more than
+/// 1 / `GAIN`.
 const GAIN: usize = 8;
 
 /// The floating-point types, as PyTorch records them.

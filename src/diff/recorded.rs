@@ -1,7 +1,7 @@
 //! Hides calls from the alignment if only one side recorded calls of their kind.
 //!
-//! If only one of two runs was recorded with `with_stack`, the frames of that run cannot have counterparts. Such frames
-//! would lie between the ops and count as evidence against every match.
+//! If only one of two runs was recorded with `with_stack`, the frames of that run cannot have counterparts. If these
+//! frames were not hidden, they would lie between the ops and count as evidence against every match.
 //!
 //! ```text
 //! trace1   step(forward(linear(addmm)))        aligned as   linear(addmm)
@@ -31,7 +31,7 @@ enum Optional {
     Module,
     /// Calls recorded while a graph was captured.
     Captured,
-    /// A program part in which kernels of a graph were captured. Such parts are known only from the arguments of the
+    /// A program part in which kernels of a graph were captured. Program parts are known only from the arguments of the
     /// kernels.
     Part,
 }

@@ -7,9 +7,9 @@
 //! trace1   prefill 512   decode 4   decode 5      batches of an inference engine: equal batches first,
 //! trace2   decode 4   prefill 500   decode 4      then similar batches of the same class, in any order
 //! ```
-//! Steps in different phases are never compared with each other. If both traces have the same number of steps and
-//! nothing shows that the steps run in a different order, steps are compared by position. The alignment ignores the
-//! calls in a step without a counterpart, so these calls cannot match calls in a compared step.
+//! Matching by similarity never compares steps in different phases with each other. If both traces have the same number
+//! of steps and nothing shows that the steps run in a different order, steps are compared by position. The alignment
+//! ignores the calls in a step without a counterpart, so these calls cannot match calls in a compared step.
 
 use super::outline::{Outline, Token};
 use crate::program::{BatchClass, Phase, Program, StepId, StepSpan, Steps};

@@ -27,18 +27,18 @@ pub(super) const LAYER: i64 = 16;
 pub(super) const LAYERS: usize = 3;
 /// Maximum number of pairs of layers that are compared for one run of layers.
 pub(super) const LAYER_CELLS: usize = 1 << 14;
-/// Score for matching two runtime calls without GPU work. Such calls vary from run to run, so the score is only a
-/// fraction of a token.
+/// Score for matching two runtime calls without GPU work. Runtime calls without GPU work vary from run to run, so the
+/// score is only a fraction of a token.
 pub(super) const QUERY: i64 = TOKEN / 8;
-/// Divisor for the score of two calls that each have an identical counterpart elsewhere. Such calls have
-/// swapped places.
+/// Divisor for the score of two calls that each have an identical counterpart elsewhere. Two calls with identical
+/// counterparts elsewhere have swapped places.
 pub(super) const SETTLED: i64 = 8;
 /// Maximum number of nested wrappers to look through; decorators and dispatchers nest about five
 /// deep.
 pub(super) const WRAPPERS: usize = 16;
 
-/// Minimum number of tokens required to treat a thread as unrelated to another thread; fewer tokens may
-/// differ by chance.
+/// Minimum number of tokens required to treat a thread as unrelated to another thread; smaller threads may differ
+/// completely by chance.
 pub(super) const FOREIGN: u32 = 64;
 /// Maximum number of thread pairs for which every pair is compared: 512 by 512.
 pub(super) const THREAD_PAIRS: usize = 1 << 18;
@@ -147,13 +147,13 @@ pub(super) const MOVED_ELSEWHERE: u32 = 8;
 /// a thread without frames has thousands of ops.
 pub(super) const SHORT_LIST: usize = 64;
 /// Minimum number of evidence tokens (about one layer) in a call that may be matched at any distance because no other
-/// call of its kind on its side is unmatched. Matched calls of that kind may exist.
+/// call of its kind on its side is unmatched. Other calls of its kind may exist if they are already matched.
 pub(super) const UNMISTAKABLE: u32 = 128;
 /// Minimum number of siblings that can be the former contents of a missing wrapper.
 pub(super) const LEAST_RUN: usize = 8;
 /// Maximum number of cells in the search for the calls that regions replaced: 3,000 by 3,000 siblings.
 pub(super) const COLUMN_CELLS: usize = 1 << 23;
-/// Maximum number of runs that are tried in this search.
+/// Maximum number of runs that are tried in the search for the calls that regions replaced.
 pub(super) const COLUMN_STEPS: usize = 1 << 24;
 /// Maximum number of runs of siblings, per list, that are examined as the former contents of a
 /// missing wrapper.

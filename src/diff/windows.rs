@@ -5,11 +5,10 @@
 //! trace1   blocks_3 … blocks_9 … blocks_19
 //! trace2              blocks_9 … blocks_19 … blocks_23
 //! ```
-//! Kineto numbers the instances of a class in the order in which it encounters them, so these numbers do not
-//! identify positions in the model and are not part of keys. Other recorders read the path of a module
-//! (`blocks.9`), which contains the position. If such a recording begins after the first layer, the same
-//! number identifies the same layer on both sides, and the alignment must not match layers with different
-//! numbers.
+//! Kineto numbers the instances of a class in the order in which it encounters them, so these numbers do not identify
+//! positions in the model and are not part of keys. Other recorders read the path of a module (`blocks.9`), which
+//! contains the position. If a recording with module paths begins after the first layer, the same number identifies the
+//! same layer on both sides, and the alignment must not match layers with different numbers.
 
 use crate::side::{PerSide, Side};
 use crate::trace::{CUT_MODULE, Recorder};
@@ -39,7 +38,7 @@ impl Window {
     }
 }
 
-/// Whether a name belongs to a layer of one of these classes, or to a layer that is only partly recorded.
+/// Whether a name belongs to a layer of a class in `windows`, or to a layer that is only partly recorded.
 pub(super) fn is_numbered(windows: &[Window], name: &str) -> bool {
     ModuleName::of(name).is_some_and(|module| {
         let is_cut = module.instance.ends_with(CUT_MODULE);

@@ -20,8 +20,8 @@ const VERSION: u32 = 1;
 const SENTENCE: usize = 140;
 const COMMAND: usize = 200;
 
-/// Writes the result of a comparison as `key: value` lines, at most [`LONGEST_BRIEF`] bytes. Changes that do
-/// not fit are counted in `changes` only.
+/// Writes the result of a comparison as `key: value` lines, at most [`LONGEST_BRIEF`] bytes. Changes that do not fit
+/// are omitted, but the number in `changes` includes them.
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.

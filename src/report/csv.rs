@@ -56,7 +56,8 @@ pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
 #[doc(hidden)]
 pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io::Result<()> {
     let columns = table.columns();
-    // In a table with a single column, an empty cell would produce an empty line.
+    // Tables need several columns, because an empty cell in a table with a single column would
+    // produce an empty line.
     debug_assert!(columns.len() > 1, "{} has one column", table.name());
     let buffer = String::with_capacity(BUFFER + BUFFER / 4);
     let (quoted, text) = (Quoted::new(texts, columns.len()), String::new());

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A report format in addition to the table formats, which are always written.
+/// A report format that can be written in addition to the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Emit {
@@ -142,8 +142,9 @@ pub struct ReportOptions {
     /// Maximum number of nodes of a merged tree that is drawn in full in `merged_tree_output.txt`. In larger trees,
     /// consecutive identical siblings, such as layers, and consecutive identical steps are drawn once.
     pub full_tree_nodes: usize,
-    /// Maximum number of rows of `diff_stats_kernels.csv` for one row per GPU event. If there are more events, events
-    /// that differ only in their times, their step and their ids are one row, with a column `events`.
+    /// Maximum number of GPU events for which `diff_stats_kernels.csv` has one row per event. If there are more events,
+    /// events that differ only in their times, their step and their ids share one row, and the column `events` contains
+    /// their number.
     pub instance_rows: usize,
     /// How strings are written to CSV tables.
     pub csv_texts: CsvTexts,

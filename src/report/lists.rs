@@ -50,7 +50,7 @@ pub(super) struct ListLine {
     pub(super) style: &'static str,
     /// The times on both sides, if the times are sums over all steps.
     pub(super) time: Option<PerSide<Nanos>>,
-    /// The times on both sides of the last cells, each of which shows both; `None` for a side without such a time.
+    /// The times on both sides that the last cells show, one entry per cell; `None` for a side without a time.
     pub(super) pairs: Vec<PerSide<Option<Nanos>>>,
 }
 
@@ -64,7 +64,7 @@ impl ListLine {
         ListLine { name, note, cells, style, time: Some(time), pairs: Vec::new() }
     }
 
-    /// The times of a cell that shows both sides, such as `13236000 -`: ns, or `-` for a side without a time.
+    /// The times of a cell that shows both sides, in ns, such as `13236000 -`; `-` stands for a side without a time.
     pub(super) fn pair(&self, cell: &usize) -> Option<String> {
         let at = cell.checked_sub(self.cells.len() - self.pairs.len())?;
         let shown = |time: Option<Nanos>| time.map_or("-".to_owned(), |time| time.0.to_string());
@@ -94,7 +94,7 @@ pub(super) fn change(difference: Nanos) -> &'static str {
     }
 }
 
-/// The texts of both sides, as one text if they are equal.
+/// Joins the texts of both sides with an arrow, or returns a single text if they are equal.
 fn both([one, two]: [String; 2]) -> String {
     if one == two { one } else { format!("{one} → {two}") }
 }
@@ -235,8 +235,8 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     }
 }
 
-/// The regions that the programs mark with `record_function`: those with the largest difference in wall time, in the
-/// order of their paths.
+/// Lists the regions that the programs mark with `record_function`: selects the regions with the largest differences in
+/// wall time, and sorts them by path.
 fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
     let mut rows = analysis.annotated_rows();
     // GPU work outside of regions has no wall time, and steps have their own list.

@@ -10,8 +10,8 @@ pub(super) type ValueId = u32;
 /// A plain value.
 #[derive(Debug)]
 pub(super) enum Value {
-    /// `None`, a boolean, a float, or an integer that does not fit in 64 bits. The snapshot reader does not
-    /// use such values.
+    /// A value that the snapshot reader does not use: `None`, a boolean, a float, or an integer that does
+    /// not fit in 64 bits.
     Other,
     Int(i64),
     Text(Box<str>),

@@ -48,7 +48,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .micros_difference(
             "busy_us",
-            "the part of the cost in which the device was busy",
+            "the part of the cost that is GPU busy time",
             |_, r| r.busy.into(),
         )
         .micros_difference(

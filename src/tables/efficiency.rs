@@ -84,7 +84,7 @@ fn identity() -> Columns<Analysis, EfficiencyRow> {
     Columns::default()
         .text(
             "name",
-            "the name of the attribution row; the op if a model covers only a part of the row",
+            "name of the attribution row, or of the op if models cover only part of the row",
             |_: &Analysis, r: &EfficiencyRow| r.name.as_str().into(),
         )
         .sides("input_shape_*", TEXT, "`Input Dims` of the op", |_, r, side| text(&r.dims, side))

@@ -89,8 +89,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// Like [`table`], but events that differ only in their times, their step and their ids are one row: the first event,
-/// with the sums of the times and the number of events.
+/// Like [`table`], but events that differ only in their times, step and ids share a row, which shows the
+/// first event, the sums of the times, and the number of events.
 pub(super) fn folded(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let count = Columns::default().whole(
         "events",

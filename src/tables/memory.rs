@@ -52,7 +52,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(figure(
             "allocated_bytes",
             BYTES,
-            "total number of bytes allocated; memory that is freed and allocated again counts twice",
+            "total number of bytes allocated; memory that is freed and allocated again counts again",
             |f| Some(f.allocated),
         ))
         .and(figure(

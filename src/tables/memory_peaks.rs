@@ -7,7 +7,7 @@ use crate::analysis::memory::{LiveRow, LiveSet, MemorySource};
 use crate::side::Side;
 use std::sync::Arc;
 
-/// A row of the table: one row of a set of live memory, given by its index.
+/// A row of the table: a live set, and the index of one row of this set.
 struct Part {
     set: Arc<LiveSet>,
     at: usize,

@@ -49,7 +49,7 @@ fn chances<R: 'static>(judgement: for<'c> fn(&'c R) -> &'c Judgement) -> Columns
         .decimal(
             "q",
             (4, ""),
-            "false discovery rate over all call sites if `p` counts as a finding",
+            "false discovery rate over all call sites if every test with at most this `p` counts as a finding",
             move |_, r| judgement(r).q.into(),
         )
 }

@@ -170,7 +170,8 @@ fn operations_and_bytes_equal_the_reference_unless_it_is_provably_wrong() {
     assert_eq!(found.len(), 8, "docs/concepts/efficiency.md lists them: {found:#?}");
 }
 
-/// Checks that the ops with a model cover at least as large a share of the GPU time as in the reference.
+/// Checks that the ops for which the library can compute the minimum work cover at least as large a share of the GPU
+/// time as in the reference.
 #[test]
 fn the_models_cover_as_much_time_as_the_reference() {
     for (name, names) in REFERENCE {
@@ -504,7 +505,7 @@ fn the_convolutions_of_the_resnet_are_those_counted_by_hand() {
     let outputs = sum(|&[_, to, side, _, count]| count * side * side * to);
     // Each product takes one multiplication and one addition. Adding the bias takes one operation per output element.
     // In the forward pass, the addition runs inside MIOpen's op or as a separate op after cuDNN's op; in the backward
-    // pass, it is a sum over the gradient.
+    // pass, the addition is a sum over the gradient.
     let forward = 2 * products + outputs;
     let backward = 4 * products + outputs;
     for (trace, backend) in

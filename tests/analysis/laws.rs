@@ -1,5 +1,5 @@
-//! Tests for properties that hold for every pair of traces, with the traces in this repository and, if
-//! `TRACETREE_TRACES` is set, on real traces.
+//! Tests properties that hold for every pair of traces, on the traces in this repository and, if `TRACETREE_TRACES` is
+//! set, on real traces.
 
 use crate::support::{laws, traces};
 use tracetree::analysis::Analysis;

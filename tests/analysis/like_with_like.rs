@@ -59,7 +59,7 @@ fn spellings(path: &Path) -> PerSide<String> {
     PerSide::new(text, again)
 }
 
-/// The number of call sites with each of the three kinds of work.
+/// The number of call sites with the same work on both sides, with changed work, and with work on one side only.
 fn works(analysis: &Analysis) -> [usize; 3] {
     let of = |work| analysis.judged().sites.iter().filter(|site| site.work == work).count();
     [Work::Same, Work::Changed, Work::OneSided].map(of)

@@ -168,8 +168,8 @@ fn churn_is_not_called_need() {
     });
 }
 
-/// On the MI300X, the peak is in a linear layer that allocates a workspace of 76 MiB; the H100 allocates 1 MiB there.
-/// On the H100, the peak is in a later GELU, so the live sets at the two peaks are not comparable.
+/// On the MI300X, the peak is in a linear layer that allocates a workspace of 76 MiB; on the H100, this layer allocates
+/// 1 MiB. On the H100, the peak is in a later GELU, so the live sets at the two peaks are not comparable.
 #[test]
 fn peaks_at_different_calls_are_compared_at_the_matched_call() {
     let side = |vendor: &str| real(&format!("mi300_h100/vit.{vendor}.json.gz"));
@@ -294,7 +294,7 @@ fn driver_allocations_in_each_step_are_compared() {
     assert_eq!(found([1, 2, 1], [3, 4, 3]), of(more));
     let more = more.replace("candidate", "baseline");
     assert_eq!(found([3, 4, 3], [1, 2, 1]), of(&more));
-    // Calls that are not in every step are not reported, nor are counts within the other side's range.
+    // Calls that only some steps make are not reported. Counts are not reported if the ranges of the two sides overlap.
     assert_eq!(found([0, 0, 0], [2, 0, 0]), []);
     assert_eq!(found([1, 2, 1], [2, 4, 3]), []);
 }

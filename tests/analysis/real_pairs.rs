@@ -106,7 +106,8 @@ fn vit_on_two_platforms_has_the_figures_of_the_reference() {
                 ("aten::gelu", 12, 0.066, 0.061),
                 ("aten::cat", 1, 0.007, 0.007),
                 ("aten::tanh", 1, 0.004, 0.002),
-                // The reference instead reports aten::scaled_dot_product_attention, which is the parent of this op.
+                // Instead of aten::_flash_attention_forward, the reference reports its parent
+                // aten::scaled_dot_product_attention.
                 ("aten::_flash_attention_forward", 12, 0.375, 0.123),
             ],
         );

@@ -11,12 +11,13 @@ use tracetree::report::{Narrative, evidence, summarise, write_csv, write_markdow
 use tracetree::tables::TableKind;
 use tracetree::{Comparison, ComparisonOptions, Input, PerSide, Side, Trace};
 
-/// A trace with two steps, each with a matrix product of `gemm` µs and other ops of 5 µs below one op.
+/// A trace with two steps. Each step has one op, which calls a matrix product of `gemm` µs and other ops of 5 µs each.
 fn run(gemm: f64, others: &[&str]) -> Trace {
     steps(2, gemm, others)
 }
 
-/// A trace with `count` steps, each with a matrix product of `gemm` µs and other ops of 5 µs below one op.
+/// A trace with `count` steps. Each step has one op, which calls a matrix product of `gemm` µs and other ops of 5 µs
+/// each.
 fn steps(count: u32, gemm: f64, others: &[&str]) -> Trace {
     let trace = TraceBuilder::cuda().thread("main", |t| {
         for number in 1..=count {

@@ -74,8 +74,8 @@ fn a_tenfold_time_is_significant_with_two_steps_per_side() {
 
 #[test]
 fn a_call_site_borrows_the_usual_spread_from_the_others() {
-    // If three steps agree by chance at one call site while all other call sites vary by 10%, a difference there is not
-    // significant.
+    // If three steps agree by chance at one call site while all other call sites vary by 10%, a difference at that call
+    // site is not significant.
     let texts = [[100.0, 100.1, 100.0], [105.0, 105.1, 105.0]].map(|mm| {
         TraceBuilder::cuda()
             .thread("main", |t| {
@@ -289,7 +289,7 @@ fn verdicts_add_up_and_mirror_if_one_trace_has_more_steps() {
     let path = |name: &str| format!("examples/traces/h100/{name}.pt.trace.json.gz").into();
     let pair = PerSide::new(path("train_base"), path("train_five_steps"));
     check(&pair);
-    // The time at call sites must not include the additional steps.
+    // The time at call sites must not include the candidate's additional steps.
     compare_files(pair, |analysis| {
         let sites = &analysis.judged().sites;
         let sum: Nanos = sites.iter().map(|site| site.time.candidate).sum();
@@ -473,7 +473,7 @@ fn kernels_that_differ_by_one_tick_of_a_coarse_clock_are_not_significantly_slowe
     let [add, mm] = judged(PerSide::new(whole(&steps(1.0, 50.0)), whole(&steps(2.0, 60.0))));
     assert_eq!((add.verdict, mm.verdict), (Verdict::WithinNoise, Verdict::Slower));
     assert_eq!(add.words(), "slower by less than the clock resolution of 1 µs per event (6 steps)");
-    // The same difference is significant if the clock has a finer resolution.
+    // A difference of 1 µs per event is significant if the clock has a finer resolution than 1 µs.
     let [add, _] = judged(PerSide::new(steps(1.001, 50.001), steps(2.001, 60.001)));
     assert_eq!(add.verdict, Verdict::Slower);
 }

@@ -176,8 +176,8 @@ fn work_that_runs_after_the_last_step_belongs_to_it() {
 
 #[test]
 fn work_launched_before_the_window_is_listed_separately() {
-    // The trace does not contain the launches of kernel_9 and kernel_8, and kernel_1 was launched before the step. Of
-    // these three kernels, only kernel_8 runs after kernel_2 on the same stream.
+    // The trace does not contain the launches of kernel_9 and kernel_8, and kernel_1 was launched before the step. Only
+    // kernel_8 runs after kernel_2, which was launched in the step.
     let events = Events::default()
         .launch(1, (-20.0, -10.0))
         .step(0, (0.0, 100.0))

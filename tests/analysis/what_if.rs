@@ -18,7 +18,7 @@ const LATENCY: f64 = 6.0;
 /// Duration of a launch call, in µs.
 const CALL: f64 = 5.0;
 
-/// Simulates a program with two steps and one kernel per op; the kernels run in order on one stream.
+/// Simulates a program with three steps and one kernel per op; the kernels run in order on one stream.
 #[derive(Clone)]
 struct Made {
     events: Vec<String>,
@@ -109,7 +109,7 @@ fn ops(made: &mut Made, kernel: f64) {
     }
 }
 
-/// Adds the same ops with softmax kernels of a different duration.
+/// Adds the ops from [`ops`], but the softmax kernel has a different duration.
 fn softmax(made: &mut Made, kernel: f64, softmax: f64) {
     for name in ["aten::mm", "aten::add", "aten::relu"] {
         made.op(name, kernel);
@@ -238,7 +238,7 @@ fn a_host_that_takes_no_time_leaves_the_kernels() {
     let text = Made::steps(|step| ops(step, 10.0));
     let recorded = recorded(&text).expect("a graph");
     let bound = recorded.replay(&Scenario { host: 0.0, ..Scenario::RECORDED }).end;
-    // The step has 12 kernels of 10 µs, 11 gaps of 0 to 1 µs, and one launch.
+    // The three steps have 12 kernels of 10 µs, 11 gaps of 0 to 1 µs, and the latency of one launch.
     assert!((120_000..=120_000 + 11_000 + 6_000).contains(&bound), "{bound} ns");
 }
 
@@ -296,7 +296,7 @@ fn what_cannot_be_replayed_has_a_reason() {
         let event = step.events.len();
         ops(step, 10.0);
         for text in &mut step.events[event..] {
-            // The GPU clock lags the host clock by 10 s.
+            // The start times of the kernels are negated, so the kernels start before their launches.
             if text.contains("\"kernel\"") {
                 *text = text.replace("\"ts\": ", "\"ts\": -");
             }
@@ -411,7 +411,7 @@ fn a_sleep_is_separated_from_noise() {
 }
 
 /// According to the durations in the files, `_single_tensor_adam` takes 6.14 ms per step longer than
-/// `_multi_tensor_adam`, and 0.09 ms are saved before. The recordings differ by 9.38 ms.
+/// `_multi_tensor_adam`, and the candidate saves 0.09 ms earlier in the step. The recordings differ by 9.38 ms.
 #[test]
 fn an_optimizer_that_loops_over_tensors_costs_the_time_of_its_loop() {
     compare_h100("train_base", "train_foreach_off", |analysis| {

@@ -278,7 +278,7 @@ test("a cause, a uid and a path query can be copied", async () => {
   assert.match(cause, /^[−+][\d.]+ ms \w+: /);
   assert.match(uid, /^\d+$/);
   assert.match(query, /op\("aten::sum"\)$/);
-  // The copied query finds the row from which it was copied.
+  // The copied query finds at least one node.
   const finds = await page.evaluate((text) => searchOf(text).nodes.list.length, query);
   assert.ok(finds >= 1);
   await page.close();

@@ -1,5 +1,5 @@
-// Tests for the first screen: what changed, what each change costs, and what to do; also for units, kernel names and
-// keys, and that nothing moves unexpectedly.
+// Tests for the first screen: what changed, what each change costs, and what to do. Also tests units, kernel names and
+// keys, and that no element moves unexpectedly.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -30,7 +30,7 @@ for (const report of REPORTS) {
       const { cost_us, effect_alone_us, sentence } = summary.changes[change];
       near(costs[at], cost_us / scale);
       near(number(lead), (effect_alone_us ?? cost_us) / scale);
-      // The attributed cost is shown next to an effect, unless both are the same figure.
+      // The attributed cost is shown only next to an effect, and only if the two figures differ.
       assert.ok(cost === "" || effect_alone_us !== null, sentence);
     });
     const listed = new Set(rows.map(([change]) => change));

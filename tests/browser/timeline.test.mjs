@@ -11,7 +11,7 @@ after(() => browser.close());
 const range = (page) => page.evaluate(() => timelineRange());
 const inUnits = (list, unit) => list.map((value) => value / unit);
 
-// Whether the color of a pixel on the canvas differs from the background color.
+// The number of distinct colors in a sample of the canvas's pixels.
 function isDrawn(page) {
   return page.evaluate(() => {
     const { width, height } = timelineView;

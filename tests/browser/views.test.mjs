@@ -237,7 +237,7 @@ if (existsSync(file("compiled", "report.html"))) {
     const page = await open(browser, "compiled", { tab: "kernels" });
     const lines = await page.$$eval("#regions tbody tr", (rows) => rows.map((row) => [row.dataset.t.split(" ").map(Number), [...row.cells].map((cell) => cell.textContent)]));
     assert.ok(lines.length > 0);
-    // The times equal the times attributed to the regions' nodes and to the calls that the regions replaced.
+    // On each side, the times of all regions add up to at most the total kernel time.
     const { trace1, trace2 } = summaryOf("compiled");
     for (const [side, trace] of [[0, trace1], [1, trace2]]) {
       const time = sum(lines.map(([times]) => times[side])) / 1e3;

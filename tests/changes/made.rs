@@ -69,7 +69,7 @@ fn a_made_change_is_named() {
         for (change, kind) in &made {
             changed(&path, change, |analysis| {
                 let is_possible = match kind {
-                    // This edit can rewrite types only in the bundled example traces.
+                    // `Change::LowerPrecision` can rewrite types only in the bundled example traces.
                     ChangeKind::Precision => path.to_string_lossy().contains("examples/traces"),
                     ChangeKind::Shapes => analysis.changes().has_arguments(),
                     _ => true,

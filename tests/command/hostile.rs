@@ -1,4 +1,4 @@
-//! Tests that commands escape names that could begin a log line or control a terminal.
+//! Tests that commands escape names that contain workflow commands for a CI log or control sequences for a terminal.
 
 use crate::support::tracetree;
 use std::fs;
@@ -13,7 +13,7 @@ const NAME: &str = "n\n::error::x\r\u{1b}[2J\u{9b}31m\u{202e}\t##[error]y";
 /// A hostile name that is short enough for a side name.
 const SHORT: &str = "n\n::error::x\r\u{1b}[2J\u{202e}##[e]";
 
-/// A trace in which every string that a command may print is [`NAME`] or could begin a log line.
+/// A trace in which names and versions are [`NAME`], and one op's name is a workflow command.
 fn trace(time: u32) -> String {
     let event = |cat: &str, name: &str, tid: &str, ts: u32, args: serde_json::Value| {
         serde_json::json!({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts,
@@ -141,7 +141,7 @@ fn no_line_of_any_command_is_a_workflow_command() {
         let bytes = fs::read(home.path().join("report").join(file)).expect("a file of the report");
         assert!(String::from_utf8_lossy(&bytes).contains("error"), "{file}");
         let text = String::from_utf8(bytes).expect("UTF-8").replace("##[", "");
-        // A file is not a log, so a line in a file may begin with a hostile name.
+        // Report files are not CI logs, so a line in a report file may begin with a workflow command.
         assert_tame(file, text.replace("::error::z", "").as_bytes(), &[]);
     }
     for file in ["summary.json", "cpu_op_map.json", "stacks.json", "report.html"] {

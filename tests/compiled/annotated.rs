@@ -1,4 +1,5 @@
-//! Tests with graphs whose kernels name parts of the program; these parts become calls below the graph launch.
+//! Tests with graph replays whose kernels are annotated with the names of program parts. Each program part becomes a
+//! call below the graph launch.
 
 use crate::support::files::unpacked;
 use crate::support::laws;
@@ -160,8 +161,8 @@ fn modules_above(tree: &CallTree, call: CallId) -> Vec<&str> {
     names
 }
 
-/// A recorded replay whose kernels name the modules in the capture, as PyTorch writes these names; also returns the
-/// modules of each kernel, by uid.
+/// A recorded replay in which each kernel below a captured module is annotated with its module path, as PyTorch writes
+/// annotations. Also returns the modules of each annotated kernel, by uid.
 fn annotated_replay() -> (String, HashMap<u32, Vec<String>>) {
     let replay = Trace::open(h100("decode_graph")).expect("a trace");
     let capture = Trace::open(h100("decode_graph.capture")).expect("a trace");

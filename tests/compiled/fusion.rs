@@ -77,7 +77,7 @@ fn a_kernel_that_does_not_name_all_ops_is_not_a_fusion() {
     let other = |t: &mut HostThread<'_>| op(t, "my::step", "step_kernel");
     let rows = fusions(&model(3, eager), &model(3, other));
     assert_eq!(only(&rows), "Model / Block: 2 | 1 count, 3 of 3");
-    // The name of the fused kernel contains only one of the two ops.
+    // The name of the fused kernel names only one of the two fused ops.
     let more = |t: &mut HostThread<'_>| {
         op(t, "triton_poi_fused_mul_0", "triton_poi_fused_mul_0");
     };

@@ -258,7 +258,7 @@ fn changes_of_all_ranks_come_before_those_of_some() {
         .collect();
     assert_eq!(changes.len(), 2, "{findings:#?}");
     assert_eq!((changes[0].0, changes[1].0), ("0-3", "2"));
-    // Each kernel starts 1 µs after the previous kernel.
+    // Each kernel starts 1 µs after the previous kernel ends.
     assert!(
         changes[0].1.contains("aten::relu") && changes[0].1.contains("+0.021 ms"),
         "{changes:?}"

@@ -220,7 +220,7 @@ fn write(folder: &TempDir, name: &str, trace: &Value) -> String {
     path.display().to_string()
 }
 
-/// Several runs of one program: the second recording, with all times multiplied by each factor.
+/// Writes one run per factor: the second recording of the program, with all times multiplied by the factor.
 fn runs(folder: &TempDir, name: &str, factors: &[f64]) -> Vec<String> {
     let one = |(at, factor): (usize, &f64)| {
         write(folder, &format!("{name}_{at}.json"), &scaled(&rerun(), *factor))

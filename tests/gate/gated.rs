@@ -15,7 +15,7 @@ pub(crate) fn check(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default(), Date::today())
 }
 
-/// Does the same as [`check`], but only with the rules about structure, because times cannot be tested with a single
+/// Checks a candidate like [`check`], but only with the structural rules, because times cannot be tested with a single
 /// run per side.
 pub(crate) fn check_structure(baseline: &Recording, candidate: &Recording) -> Gate {
     Gate::check(baseline, candidate, &Rules::default().structure_only(), Date::today())

@@ -9,7 +9,7 @@ use tracetree::program::CaptureSource;
 use tracetree::trace::ReadOptions;
 use tracetree_gate::{Captured, Date, FindingSite, Gate, Outcome, Recorder, Recording, Rules};
 
-/// Recordings of the program, which was run three times.
+/// Recordings of three runs of the same program.
 const RUNS: [&str; 3] = ["resnet_eager", "resnet_eager_again", "resnet_eager_third"];
 
 fn runs(names: &[&str], captures: CaptureSource) -> Recording {
@@ -105,8 +105,8 @@ fn several_runs_per_side_violate_the_time_rule_if_every_run_takes_longer() {
     let gate = check(&before, &after);
     let expected = BTreeSet::from(["gpu_time", "kernels_per_call", "new_kernel", "step_wall"]);
     assert_eq!(broken(&gate), expected);
-    // With one run per side, the noise is unknown, so an increase in time is not a finding; a decrease in time never
-    // is.
+    // With one run per side, the noise is unknown, so an increase in time is not a finding; a decrease in time is never
+    // a finding.
     assert!(!broken(&check(&before, &file("resnet_tf32_off"))).contains("gpu_time"));
     assert!(!broken(&check(&after, &before)).contains("gpu_time"));
 }

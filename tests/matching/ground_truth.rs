@@ -12,27 +12,27 @@ use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{Platform, TraceBuilder};
 use std::path::Path;
 
-/// Minimum precision and recall for a single change. This minimum is also the goal.
+/// Minimum precision and recall for a single change. The goal has the same value.
 const SINGLE: f64 = 0.998;
 
-/// Minimum for several changes at once. This minimum is set to the current scores in order to catch regressions. The
-/// goal is 0.995; docs/development/alignment-quality.md lists the cases that miss this goal.
+/// Minimum precision and recall for several changes at once. The minimum is set to the current scores in order to catch
+/// regressions. The goal is 0.995; docs/development/alignment-quality.md lists the cases that miss this goal.
 const SEVERAL: f64 = 0.987;
 
-/// Minimum for a change that moves work to a different thread. This minimum is lower because the frames that enclose
-/// the moved work then look like wrappers.
+/// Minimum precision and recall for a change that moves work to a different thread. It is lower than for other changes
+/// because the frames that enclose the moved work then look like wrappers.
 const SPLIT: f64 = 0.995;
 
-/// Minimum for layers added to a run of layers in which ops were dropped.
+/// Minimum precision and recall if layers are added to a run of layers and ops are dropped.
 const LAYERS: f64 = 0.99;
 
-/// Minimum for swapped neighbors. This minimum is lower because equal calls can be distinguished only by their
-/// positions.
+/// Minimum precision and recall for swapped neighbors. It is lower than for other changes because equal calls can be
+/// distinguished only by their positions.
 const NEIGHBOURS: f64 = 0.96;
 
-/// Minimum if the two sides have different numbers of steps. Steps that make the same calls are matched by number, and
-/// nothing shows which step was repeated or removed. A step may therefore be matched to a neighbor of its true
-/// counterpart.
+/// Minimum precision and recall if the two sides have different numbers of steps. Steps that make the same calls are
+/// matched by number, and nothing shows which step was repeated or removed. A step may therefore be matched to a
+/// neighbor of its true counterpart.
 const EQUAL_STEPS: f64 = 0.4;
 
 /// Minimum precision and recall required for a change.
@@ -70,7 +70,8 @@ fn generated(platform: Platform) -> Recording {
     Recording::read(training(platform, 3).json().as_bytes()).expect("a built trace is a trace")
 }
 
-/// The hard changes that are matched well if frames show the layers, with the minimum for each change.
+/// The changes in [`Change::hard`] that are matched well if Python frames show the layers, each with its minimum
+/// precision and recall.
 fn with_frames() -> Vec<(Change, f64)> {
     vec![(Change::MoreLayersDrop(5.0), LAYERS)]
 }

@@ -1,5 +1,5 @@
-//! Tests that the changes in [`Change::hard`] change a recording as their names say. These tests
-//! check the changed recordings, not how calls are matched.
+//! Tests that the changes in [`Change::hard`] change a recording as their names say. The tests check the changed
+//! recordings, not how calls are matched.
 
 use crate::support::changes::Change;
 use crate::support::recording::{Event, Forest, Kind, Recording};

@@ -65,9 +65,9 @@ fn of_similar_siblings_the_equal_one_is_matched_and_not_a_larger_one() {
 
 #[test]
 fn the_position_of_a_call_is_after_everything_inside_the_call_before_it() {
-    // The second `sigmoid` swaps places with the large call before it, and the first `sigmoid` is
-    // removed. If the position of a call were defined by the start of the previous call, the removed `sigmoid` would
-    // be nearer.
+    // The second `sigmoid` swaps places with the large call before it, and the first `sigmoid` is removed. If the
+    // position of a call were defined by the start of the previous call, the removed `sigmoid` would be nearer to the
+    // candidate's `sigmoid`.
     let block = |t: &mut HostThread<'_>, before: bool, behind: bool| {
         large(t, "linear", 12);
         if before {
@@ -133,7 +133,7 @@ fn a_call_swapped_with_a_whole_pass_is_still_its_neighbour() {
         if swapped {
             op(t, "zero_grad");
         }
-        // There are more siblings than usual in a frame, so some of the siblings are far away.
+        // The step has so many ops that some siblings are far apart.
         for number in 0..40 {
             op(t, &format!("optimizer_{number}"));
         }

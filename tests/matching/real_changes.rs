@@ -1,5 +1,5 @@
-//! Tests with real traces of a program before and after one change. The two traces in a pair differ only in this
-//! change. Pairs that are not in this repository are compared only if `TRACETREE_TRACES` names their folder.
+//! Tests with pairs of real traces of one program. The two traces in a pair differ only in one change to the program.
+//! Pairs that are not in this repository are compared only if `TRACETREE_TRACES` names their folder.
 
 use crate::support::compared::compare_files;
 use crate::support::find::calls;

@@ -33,7 +33,7 @@ fn layers(compiled: &'static [usize]) -> impl FnOnce(&mut HostThread<'_>) {
     }
 }
 
-/// For each region, the positions of the replaced calls among the calls of the thread on the opposite side.
+/// For each region, the indices of the calls that the region replaced, among all `aten::` ops on the other side.
 fn replaced(diff: &TraceDiff) -> Vec<Vec<usize>> {
     let positions = |side: Side, calls: &[_]| {
         let tree = diff.tree(side);
@@ -56,7 +56,7 @@ fn each_region_replaced_one_of_several_equal_layers() {
     }
 }
 
-/// An optimizer that runs these ops for each of five parameters.
+/// An optimizer that runs the ops in `names` for each of five parameters.
 fn looped(names: &'static [&str]) -> impl FnOnce(&mut HostThread<'_>) {
     move |t| {
         t.op("optimizer", |t| {
@@ -69,7 +69,7 @@ fn looped(names: &'static [&str]) -> impl FnOnce(&mut HostThread<'_>) {
     }
 }
 
-/// The same optimizer with multi-tensor ops.
+/// An optimizer that runs each op in `names` once, as a multi-tensor op for all parameters.
 fn multi_tensor(names: &'static [&str]) -> impl FnOnce(&mut HostThread<'_>) {
     move |t| {
         t.op("optimizer", |t| {
@@ -104,7 +104,8 @@ fn a_multi_tensor_op_is_not_a_rename_of_the_op_of_one_parameter() {
     });
 }
 
-/// The relations and the counterparts of all calls with a name, as positions among the calls with that name.
+/// For each baseline call with the given name, its relation, and the index of its counterpart among the candidate's
+/// calls with that name.
 fn partners(diff: &TraceDiff, name: &str) -> Vec<(Relation, Option<usize>)> {
     let [mine, theirs] = Side::BOTH.map(|side| calls(diff.tree(side), name));
     let partner = |call| {
@@ -116,7 +117,8 @@ fn partners(diff: &TraceDiff, name: &str) -> Vec<(Relation, Option<usize>)> {
 
 #[test]
 fn in_another_precision_equal_types_are_not_evidence() {
-    // The whole model runs in another precision. Its first and its last index happen to have each other's types.
+    // The candidate runs the whole model in a different precision. The first `aten::index` in each trace happens to
+    // have the type of the last `aten::index` in the other trace.
     let model = |types: [&'static str; 2], other: &'static str| {
         move |t: &mut HostThread<'_>| {
             for number in 0..12 {

@@ -1,5 +1,5 @@
-//! Tests with ranges that only one side marks and with changed layers in a run of layers that became longer; also tests
-//! for the confidence of matches.
+//! Tests for annotated ranges that only one trace contains, for changed layers next to added layers, and for the
+//! confidence of matches.
 
 use crate::support::compared::{align_threads as look, compare_files, shaped};
 use crate::support::files::real_traces;
@@ -119,7 +119,7 @@ fn a_dropped_call_is_not_one_of_many_added_ones() {
     look(program(false, 0), program(true, 10), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").1, None);
     });
-    // The added call may be the same call that is missing elsewhere.
+    // A single added `aten::add` may be the dropped `aten::add` at a new position.
     look(program(false, 0), program(true, 1), |diff| {
         assert_eq!(relation(diff, Side::Baseline, "aten::add").0, Relation::Moved);
     });
@@ -190,7 +190,7 @@ fn renamed_and_moved_calls_are_at_most_likely() {
     });
 }
 
-/// This test uses files from the specification, which are only in the collection of real traces.
+/// The traces in this test are only in the collection of real traces, in the folder `align`.
 #[test]
 fn ranges_and_layers_of_the_collection_are_matched_in_order() {
     let Some(folder) = real_traces() else {

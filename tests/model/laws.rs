@@ -24,7 +24,7 @@ fn csv(rows: &[(usize, usize, u32, u32)]) -> String {
     std::iter::once(header).chain(rows.iter().map(line)).collect()
 }
 
-/// Ops in a model; each op has the index of its kernel types in [`json`], and a duration in µs.
+/// Ops in a model. Each op has an index into the list of kernel types in [`json`], and a duration in µs.
 fn ops() -> impl Strategy<Value = Vec<(usize, u32)>> {
     prop::collection::vec((0..6_usize, 0..100_u32), 1..40)
 }

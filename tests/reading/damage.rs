@@ -608,7 +608,7 @@ fn in_damaged_text_events_in_a_member_after_the_list_are_reported_as_lost() {
 
 #[test]
 fn a_key_split_between_two_blocks_is_read_as_a_whole() {
-    // An event in a damaged member is found no matter where the first block ends.
+    // The events in the damaged list `y` are found no matter where the first block ends.
     let text = |blanks: usize| {
         let blanks = " ".repeat(blanks);
         format!(r#"{{"traceEvents": [], "y": [{{1], {blanks}{}, {}]}}"#, op("a", 1), op("b", 2))

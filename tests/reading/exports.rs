@@ -41,7 +41,8 @@ impl Export {
         self.now += 100 + kernel;
     }
 
-    /// Adds the blocks with these numbers. Each block lies between FSDP ranges and contains two ops.
+    /// Creates an export of the blocks with the given numbers. Each block lies between FSDP ranges and contains two
+    /// ops.
     fn blocks(numbers: std::ops::Range<i64>) -> Export {
         let mut export = Export::default();
         for number in numbers {
@@ -224,7 +225,7 @@ fn an_old_export_without_optional_columns_is_read() {
     assert_eq!(below, ["cudaLaunchKernel", "gemm"]);
 }
 
-/// The same program as recorded by Kineto.
+/// Converts an export to the trace that Kineto would record of the same program.
 fn kineto(export: &Export) -> Trace {
     let number = |cell: &Cell| match cell {
         Cell::Int(number) => *number,

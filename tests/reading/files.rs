@@ -1,8 +1,8 @@
 //! Tests that every file in `malformed/` and `odd/` gives the expected result: a trace with notes,
 //! or a clear error.
 //!
-//! `TRACETREE_TRACES` names the folder that contains these files. If this variable is not set, the tests are skipped
-//! with a message.
+//! `TRACETREE_TRACES` names the folder that contains `malformed/` and `odd/`. If `TRACETREE_TRACES` is not set, the
+//! tests are skipped with a message.
 
 use crate::support::files::real_traces;
 use std::path::PathBuf;

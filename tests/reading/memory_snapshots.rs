@@ -20,8 +20,8 @@ fn diff(baseline: &str, candidate: &str) -> SnapshotDiff {
     SnapshotDiff { sides: PerSide::new(open(baseline), open(candidate)) }
 }
 
-/// Bytes live at the end, peak, reserved bytes, and number of allocations. These figures were computed in Python with
-/// `pickle.load`, by going backwards from the blocks that are active at the end.
+/// Bytes live at the end, peak, reserved bytes, and number of allocations. The expected figures were computed in Python
+/// with `pickle.load`, by going backwards from the blocks that are active at the end.
 const COUNTED: [(&str, [i64; 4]); 7] = [
     ("base", [280_025_344, 752_195_848, 807_403_520, 426]),
     ("again", [280_025_344, 752_195_848, 807_403_520, 426]),

@@ -323,7 +323,8 @@ fn whole_recordings_of_all_recorders_satisfy_the_laws() {
 #[test]
 fn comparisons_of_all_recorders_satisfy_the_laws() {
     let unpacked = |path: PathBuf| files::unpacked(&path).expect("a trace");
-    // The JAX trace is compared with a trace of a different program, and with a Kineto trace.
+    // Compares two JAX traces, an Nsight Systems trace with a Kineto trace, and an Nsight Systems trace with a JAX
+    // trace.
     let pair =
         [unpacked(jax("jax_cpu_base")), unpacked(jax("jax_cpu_relu"))].join(&b"\n====\n"[..]);
     laws::hold_for_comparing(&pair);

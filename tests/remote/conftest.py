@@ -88,7 +88,7 @@ class Storage:
         return {key.removeprefix(prefix): self.get(key) for key in self.keys(prefix)}
 
     def assert_same(self, prefix: str, other: str) -> None:
-        """Compares the objects below two prefixes. A difference is reported by name, without the bytes."""
+        """Compares the objects below two prefixes. A failure names the objects that differ, without their bytes."""
         here, there = self.contents(prefix), self.contents(other)
         assert here.keys() == there.keys()
         assert not [key for key, content in here.items() if content != there[key]]
@@ -175,8 +175,8 @@ class Between(BaseHTTPRequestHandler):
 
 
 class Proxy(ThreadingHTTPServer):
-    """Accepts as many connections at once as the command opens. With the default of five, the kernel drops some, and
-    such a connection takes up to 30 s."""
+    """Accepts as many connections at once as the command opens. With the default queue of five connections, the kernel
+    drops some connections, and a dropped connection takes up to 30 s."""
 
     daemon_threads = True
     request_queue_size = 256

@@ -1,7 +1,7 @@
 """Runs a fleet with the Python package: ``ray_driver.py local|ray PLAN SHARDS OUT MARKS``.
 
-With ``ray``, a cluster of two raylets compares the pairs. The worker is killed once for a tenth of the pairs, and one
-raylet is removed after a quarter of the pairs. Each kill leaves a file in the folder MARKS.
+With ``ray``, a cluster of two raylets compares the pairs. For a tenth of the pairs, the worker is killed once. After a
+quarter of the pairs, one raylet is removed. Each kill leaves a file in the folder MARKS.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def test_a_run_with_a_bad_shard_and_a_bad_trace_adds_up(fleet: Storage) -> None:
         return Refusal(500, "InternalError") if is_bad else None
 
     # The run creates a plan with the same keys as the fleet's plan. Planning reads only the start of each trace, and
-    # requests for the start do not fail here.
+    # requests for the start do not fail in this test.
     fleet.watch = lambda request: watch(request) if request.range != "bytes=0-262143" else None
     done = fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("out"))
     assert f"{RANKS} planned = {RANKS - 2} ok + 2 failed + 0 unmatched" in done.told

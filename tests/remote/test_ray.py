@@ -1,4 +1,4 @@
-"""A fleet on Ray whose store fails at random: the result has the same bytes as a calm run on this machine.
+"""A fleet on Ray whose store fails at random: the result has the same bytes as a run without failures on this machine.
 
 ``TRACETREE_PYTHON`` names a Python interpreter with the package tracetree and Ray; ``python/test`` installs both into
 ``target/python/tools``.

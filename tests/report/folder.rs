@@ -423,8 +423,8 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     let only =
         |lines: &[&str]| lines.iter().filter(|line| line.contains("<< trace2: aten::relu")).count();
     assert_eq!((only(&full), only(&folded.lines().collect::<Vec<_>>())), (1, 1));
-    // An equal step has 15 lines, of which two layers with four lines each are omitted. Of eleven equal steps, two are
-    // drawn.
+    // A step without differences has 15 lines. The folded file omits two of its layers, with four lines each. Of the
+    // eleven steps without differences, the folded file contains two.
     assert_eq!(folded.lines().count(), full.len() - 9 * 15 - 2 * 2 * 4, "{folded}");
     let calls: Vec<&str> = folded.lines().filter(|line| line.starts_with(['├', '└'])).collect();
     let (last, others) = calls.split_last().expect("calls");

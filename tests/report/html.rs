@@ -243,7 +243,7 @@ fn write_fleet(traces: &Path, folder: &Path) {
 }
 
 /// Writes path queries with the uids that each query matches in both traces. The page has its own parser for path
-/// queries, which must find the same uids.
+/// queries, which must find the same uids as the library.
 fn write_answers(pair: &PerSide<String>, file: &Path) {
     let queries = [
         r#"module("Conv2d_0") / op("aten::conv2d")"#,
@@ -329,7 +329,7 @@ fn a_page_runs_only_its_own_script_and_has_no_inline_style_or_handler() {
         let policy = &policy[..policy.find('"').expect("an end")];
         assert!(!policy.contains("unsafe") && policy.contains("default-src 'none'"), "{policy}");
         assert_eq!(policy.matches("'sha256-").count(), 2, "{policy}");
-        // The page's data is not markup, because it is parsed as text.
+        // The JSON data in the page is skipped, because a browser parses it as text and not as markup.
         let (head, rest) = page.split_once("<script type=\"application/json\"").expect("data");
         let (_, tail) = rest.split_once("</script>").expect("an end");
         let (markup, _) = tail.split_once("<script>").expect("a script");

@@ -1,4 +1,4 @@
-//! Tests that all files written for a pair of traces are unchanged, byte for byte.
+//! Tests that all files written for a pair of traces match the snapshots, byte for byte.
 //!
 //! A wrong table can satisfy the general properties that other tests check, but it cannot pass this test.
 //! `snapshots/reports` contains the number of lines, the CRC-32 and the beginning of each file. If a change is

@@ -12,7 +12,7 @@ use tracetree::report::{Report, summarise};
 use tracetree::tree::CallId;
 use tracetree::{PerSide, Side};
 
-/// For each side, the attributed events on one line of a table.
+/// For each side, the calls whose time is attributed to one line of a table.
 type Events = [Vec<CallId>; 2];
 
 /// The name of a table, and the table's verdict on a set of events.

@@ -105,8 +105,7 @@ fn the_first_sheet_has_numbers_as_numbers_and_they_are_those_of_the_summary() {
     near(&first[3], causes[0]["difference_us"].as_f64().expect("a difference") / 1e3);
     let rows = csv_rows(&folder, "diff_stats.csv").len() as f64 - 1.0;
     near(&line_of(&cover, "diff_stats")[2], rows);
-    // Values that are numbers in other files are numbers in the workbook too: no text cell contains
-    // only digits.
+    // Values that are numbers in other files are numbers in the workbook too: no text cell contains only a number.
     for (row, column, cell) in cover.used_cells() {
         if let Data::String(text) = cell {
             assert!(text.parse::<f64>().is_err(), "{text} at {row}, {column} is a text");

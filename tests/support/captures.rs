@@ -1,7 +1,7 @@
 //! Measures how many kernels in a graph replay are attributed to the right captured launch.
 //!
 //! Any trace with launches can be turned into a capture by removing the GPU events, and into a replay by removing the
-//! calls. For such a pair, the true launch of each kernel is known.
+//! calls. If a capture and a replay come from the same trace, the true launch of each kernel is known.
 
 use super::recording::{Event, Kind, Recording};
 use super::splitmix::SplitMix;
@@ -34,7 +34,8 @@ pub enum CaptureChange {
     TwoStreams,
 }
 
-/// The time in ns between a launch and its kernel, and by how many ns kernels on a second stream start earlier.
+/// The time in ns between a launch and its kernel, and the number of ns by which kernels on a second stream start
+/// earlier.
 const LATENCY: i64 = 10_000;
 const AHEAD: i64 = 20_000;
 

@@ -23,8 +23,8 @@ pub struct Sample {
     dependent: usize,
 }
 
-/// An element of `traceEvents`: its bytes, and the event that the trace keeps. There is no event here if the event's
-/// time depends on other events.
+/// An element of `traceEvents`: the range of its bytes, and the key of its event. The key is `None` if the trace does
+/// not keep the event, or if the event's time depends on other events.
 struct Element {
     range: Range<usize>,
     key: Option<Key>,
@@ -223,7 +223,8 @@ struct Edit {
     text: Vec<u8>,
 }
 
-/// A random range of 1 to 8,192 bytes. Short and long ranges are about equally frequent on a logarithmic scale.
+/// A random range of 1 to 8,192 bytes. The maximum length is a random power of two, so that short ranges are frequent
+/// and long ranges also occur.
 fn stretch(text: &[u8], random: &mut SplitMix) -> Range<usize> {
     let most = 1 << random.below(14);
     let length = 1 + random.below(most);
@@ -268,8 +269,8 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// Number of damaged elements.
     touched: usize,
-    /// Number of undamaged elements after the first edit that the reader would not keep even if the trace were intact,
-    /// but may report as lost because the trace is damaged.
+    /// Number of undamaged elements without a key that start after the first edit. The reader may report these elements
+    /// as lost, although they are not in `whole`.
     unkept: usize,
     /// Number of elements in inserted text.
     added: usize,

@@ -1,4 +1,4 @@
-//! Looks up calls by name, how calls relate to the other side, and table rows.
+//! Looks up calls and table rows by name, and the relations of calls to the other side.
 
 use tracetree::analysis::Analysis;
 use tracetree::analysis::account::Row;
@@ -32,7 +32,7 @@ pub fn below(tree: &CallTree, call: CallId) -> Vec<&str> {
     tree.children(call).map(|child| tree.name(child)).collect()
 }
 
-/// For the only call with the given name, the call's relation to the other side, and the name of the call's
+/// Finds the only call with the given name, and returns the call's relation to the other side and the name of its
 /// counterpart.
 ///
 /// # Panics

@@ -21,8 +21,8 @@ fn options() -> ReadOptions {
     ReadOptions::default().max_unpacked(1 << 22)
 }
 
-/// Error messages for damaged compressed data. These messages may depend on the block size, because the size of the
-/// read buffer determines how many bytes are decompressed before the damage is found.
+/// Error messages for damaged compressed data. The message may depend on the block size, because the size of the read
+/// buffer determines how many bytes are decompressed before the damage is found.
 const DAMAGED: [&str; 2] = ["the gzip data is damaged", "compressed data truncated"];
 
 /// Reading never panics, and its result does not depend on the block size. `strict` rejects damage

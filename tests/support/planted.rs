@@ -25,8 +25,8 @@ pub enum Fuse {
     Otherwise,
     /// Two matrix products and a softmax are fused into one attention kernel.
     Attention,
-    /// Three matrix products with a common input are fused into one. The original recording
-    /// contains the fused product.
+    /// Three matrix products with a common input are fused into one product. The original recording contains the fused
+    /// product.
     Products,
 }
 
@@ -171,8 +171,8 @@ fn is_product(name: &str) -> bool {
     ["mm", "linear", "conv", "matmul"].iter().any(|part| name.contains(part))
 }
 
-/// Replaces runs of two to eight ops, each with one region. Matrix products stay unchanged; the ops between matrix
-/// products become one kernel that is named after them, as in Inductor. At least one uncompiled op remains between
+/// Replaces runs of two to eight ops, each with one region. Matrix products stay unchanged; the ops between two matrix
+/// products become one kernel that is named after these ops, as in Inductor. At least one uncompiled op remains between
 /// two regions.
 pub fn with_regions(
     recording: &Recording,
@@ -240,7 +240,8 @@ pub fn with_regions(
 }
 
 /// Fuses all suitable runs of ops in the given way, provided that such a run occurs at least twice. The changed
-/// recording contains the fused kernels. With [`Fuse::Products`], the original recording contains them instead.
+/// recording contains the fused kernels. With [`Fuse::Products`], the original recording contains the fused kernels
+/// instead.
 pub fn with_fusions(
     recording: &Recording,
     how: Fuse,

@@ -296,8 +296,7 @@ fn hash(value: &impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// The number of entries that two lists have in common, counting duplicates. Both lists are sorted
-/// by this function.
+/// The number of entries that two lists have in common, counting duplicates. Sorts both lists.
 fn count_common<T: Ord>(one: &mut [T], two: &mut [T]) -> usize {
     one.sort_unstable();
     two.sort_unstable();

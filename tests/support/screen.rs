@@ -10,7 +10,8 @@ use tracetree::report::{summarise, write_merged_tree};
 
 /// Width of a screen, in columns.
 const WIDTH: usize = 110;
-/// Column titles. `sum` is a sum of GPU times in µs, and `busy` is the length of the union of the same intervals.
+/// Column titles. `sum` is the total time of GPU events in µs, and `busy` is the length of the union of their intervals
+/// in µs.
 const TITLES: [&str; 8] =
     ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
 

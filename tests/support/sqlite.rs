@@ -56,10 +56,10 @@ impl Database {
         let mut head = b"SQLite format 3\0".to_vec();
         head.extend([0, 1, 1, 1, 0, 64, 32, 32]);
         head.resize(100, 0);
-        head[27] = 1; // the change counter, and the value of the change counter for which the page count is valid
-        head[95] = 1;
+        head[27] = 1; // the change counter
+        head[95] = 1; // equals the change counter, so the page count is valid
         head[31] = 1 + self.tables.len() as u8;
-        (head[47], head[59]) = (4, 1); // the schema format, and UTF-8
+        (head[47], head[59]) = (4, 1); // the schema format is 4, and the text encoding is UTF-8
         let mut file = page(&head, &schema.collect::<Vec<_>>());
         for (_, _, rows) in &self.tables {
             file.extend(page(&[], rows));

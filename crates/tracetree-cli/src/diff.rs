@@ -62,7 +62,7 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
 }
 
 /// Fails if the report cannot be written to the output folder, and warns if the folder contains an incomplete report.
-/// Called before the traces are read, so that such problems are reported at once.
+/// Called before the traces are read, so that the user learns of an unusable folder at once.
 fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
     options.check_target(folder)?;
     if was_interrupted(folder) {
@@ -132,8 +132,8 @@ fn run_pair(
     Ok(if is_passed && differs { Outcome::Differences } else { limits.into() })
 }
 
-/// Checks each limit of `--fail-on` and prints the result to stderr. If one result is "exceeded" and another is
-/// "inconclusive", the exit code is that of "exceeded".
+/// Checks each limit of `--fail-on` and prints the result to stderr. If one limit is exceeded and another limit is
+/// inconclusive, the result counts as exceeded.
 fn check_limits(args: &DiffArgs, analysis: &Analysis, console: &mut Console) -> GateOutcome {
     let mut worst = GateOutcome::Pass;
     for limit in &args.fail_on {

@@ -80,7 +80,7 @@ pub(super) struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// The options for comparing traces. The options for reading traces are added later.
+    /// The options for comparing traces, without the options for reading them.
     pub(super) fn comparison_options(&self) -> Result<ComparisonOptions> {
         let options = self.compare.options()?.analysis(self.analysis_options()?);
         Ok(self.selection.add_to(options))

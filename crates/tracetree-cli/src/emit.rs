@@ -35,7 +35,7 @@ pub(super) struct EmitArgs {
     #[arg(long, help_heading = headings::REPORT)]
     full_tree: bool,
     /// Write one row per GPU event to diff_stats_kernels.csv. By default, if there are more than a million events,
-    /// events that differ only in their times, their step and their ids are one row.
+    /// events that differ only in their times, their step and their ids share one row.
     #[arg(long, help_heading = headings::REPORT)]
     per_instance: bool,
     /// Write strings to CSV exactly as they appear in the trace. By default, strings that a spreadsheet would treat as
@@ -80,10 +80,10 @@ pub(super) enum TablesName {
 }
 
 impl TablesName {
-    /// The library's formats.
+    /// Converts the name to the library's table formats.
     ///
     /// # Errors
-    /// Fails if this build cannot write one of them.
+    /// Fails if this build cannot write one of the formats.
     pub(super) fn formats(self) -> Result<Vec<TableFormat>> {
         Ok(match self {
             TablesName::Csv => vec![TableFormat::Csv],
@@ -94,7 +94,7 @@ impl TablesName {
 }
 
 impl EmitName {
-    /// The library's formats; `all` selects those of this build.
+    /// Converts the name to the library's formats; `all` selects every format that this build can write.
     ///
     /// # Errors
     /// Fails if this build cannot write the format.
@@ -115,7 +115,7 @@ impl EmitArgs {
     /// Converts the arguments to the library's report options.
     ///
     /// # Errors
-    /// Fails if this build cannot write a format.
+    /// Fails if this build cannot write a requested format.
     pub(super) fn options(&self, unfinished: Unfinished) -> Result<ReportOptions> {
         let mut emits = Vec::new();
         for name in &self.emit {
@@ -154,7 +154,7 @@ impl EmitArgs {
     pub(super) fn show(&self, folder: &Path, console: &mut Console) {
         let page = folder.join("report.html");
         if self.open && open::that_detached(&page).is_err() {
-            console.tell(&format!("cannot start a browser; open {} in one", page.display()));
+            console.tell(&format!("cannot start a browser; open {} in a browser", page.display()));
         }
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Escaping<W: Write> {
     place: Place,
 }
 
-/// Facts about the text before the next character on the same line.
+/// The state of the current output line, which determines whether the next character must be escaped.
 struct Place {
     /// Whether the current line contains only blanks so far.
     is_start: bool,
@@ -63,7 +63,7 @@ impl<W: Write> Write for Escaping<W> {
 }
 
 impl Place {
-    /// Escapes `text`, and updates what [`Place`] records about the preceding text.
+    /// Escapes `text`, and updates the state of the current line.
     fn escaped(&mut self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
         let mut end_of_style = 0;
@@ -92,7 +92,7 @@ impl Place {
     }
 }
 
-/// Number of bytes at the end of the output that may belong to an incomplete sequence or character.
+/// Number of bytes at the end of `bytes` that may belong to an incomplete style sequence or an incomplete character.
 fn open_end(bytes: &[u8]) -> usize {
     let tail = &bytes[bytes.len().saturating_sub(LONGEST)..];
     match tail.iter().rposition(|&byte| byte == 0x1b || byte >= 0xc0) {
@@ -102,7 +102,7 @@ fn open_end(bytes: &[u8]) -> usize {
     }
 }
 
-/// Length in bytes of the UTF-8 character with this first byte.
+/// Length in bytes of the UTF-8 character whose first byte is `first`.
 fn length(first: u8) -> usize {
     match first {
         0xf0.. => 4,

@@ -84,19 +84,19 @@ pub(super) fn compare_all(
     Ok((lost, state.skipped))
 }
 
-/// What is known while pairs are compared.
+/// Interim results, collected while pairs are compared.
 #[derive(Default)]
 struct State {
     so_far: SoFar,
     /// Number of pairs that already had a shard.
     skipped: usize,
-    /// The last text of `so_far`, and when it was built.
+    /// The most recently built text of `so_far`; `built` is the time when it was built.
     remark: String,
     built: Option<Instant>,
 }
 
 impl State {
-    /// The interim findings. Building the text requires a pass over all ranks, so the text is built only every
+    /// The interim findings. Building the text requires a pass over all ranks, so the text is rebuilt at most once per
     /// [`REDRAW`].
     fn remark(&mut self) -> String {
         if self.built.is_none_or(|built| built.elapsed() >= REDRAW) {

@@ -37,10 +37,10 @@ const FIGURE: usize = 12;
 /// Maximum length of a folder name in Markdown, in characters.
 const LONGEST: usize = 200;
 
-/// Maximum number of findings to print. The same limit applies to lists of individual ranks.
+/// Maximum number of findings to print. Individual ranks are printed only if the fleet has at most this many ranks.
 const MOST: usize = 32;
 
-/// Prints the headline, the counts and the findings. If the fleet has only a few ranks, also prints every rank.
+/// Prints the headline, the counts and the findings. If the fleet has at most [`MOST`] ranks, also prints every rank.
 fn screen(fleet: &Fleet, out: &mut dyn Write) -> io::Result<()> {
     let Headline { text: headline, .. } = fleet.headline();
     writeln!(out, "{}", one_line(&headline))?;

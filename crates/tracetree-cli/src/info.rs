@@ -41,7 +41,7 @@ enum InfoFormat {
     Json,
 }
 
-/// Number of listed ops, which are the ops furthest from their roofline.
+/// Number of ops to list: the ops that are furthest from their roofline.
 const FURTHEST: usize = 10;
 
 /// Options for efficiency models, peak rates and graph captures.
@@ -91,15 +91,15 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     // A progress bar would erase the header that was just printed, so no bar is shown.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
-        // The name and the header of the trace are already on this line. The line break puts the error message on a
-        // new line.
+        // The trace's name and header were printed without a line break. The line break printed here puts the error
+        // message on a new line.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency, memory } = read?;
     if early.is_none() {
         print_name(&name, console)?;
     }
-    // Some trace files list their devices only after the events.
+    // Some trace files list their devices after the events, so the early header may lack the devices.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;
     }
@@ -166,7 +166,7 @@ fn read(path: &Path, yardstick: &Yardstick, options: &ReadOptions) -> Result<Des
     Ok(DescribedTrace { info, efficiency: EfficiencyInfo::of(&efficiency, FURTHEST), memory })
 }
 
-/// The options for reading captures, which are read without a progress bar.
+/// A copy of the options without the progress callback, because captures are read without a progress bar.
 fn without_progress(options: &ReadOptions) -> ReadOptions {
     let mut quietly = options.clone();
     quietly.progress = None;

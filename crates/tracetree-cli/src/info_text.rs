@@ -7,7 +7,7 @@ use tracetree::analysis::memory::{MemorySummary, bytes};
 use tracetree::program::{CategoryCount, Contents, DeviceInfo, HeadInfo, Model, TraceInfo};
 use tracetree::report::{Width, one_line};
 
-/// Writes lines. On a screen, a line that is too wide continues on the next line, which is indented.
+/// Writes text. On a screen, lines that are too wide are wrapped, and their continuation lines are indented.
 pub(super) fn wrapped(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     width: Width,
@@ -21,7 +21,7 @@ pub(super) fn wrapped(
             writeln!(out, "{line}")?;
             continue;
         }
-        // Text that is aligned with several spaces is not wrapped, because wrapping would collapse the spaces.
+        // Only lines that are too wide are wrapped, because wrapping collapses the spaces that align columns.
         let indent = line.len() - line.trim_start().len();
         for (at, part) in width.lines(line, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };

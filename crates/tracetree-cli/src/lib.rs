@@ -1,4 +1,5 @@
-//! The command line: runs commands from arguments and returns the exit code. No other crate prints to the terminal.
+//! The command line: parses the arguments, runs a command, and returns the exit code. This is the only crate that
+//! prints to the terminal.
 //!
 //! The command line is a library, so that the command and the Python package run the same code.
 
@@ -65,12 +66,12 @@ use tracetree::report::{ReportOptions, Width, one_line};
 use tracetree::trace::ReadOptions;
 use tracetree::{Comparison, Result};
 
-/// The result of a command. Errors lead to exit code 2.
+/// How a command ended, with its exit code. A command that returns an error also exits with 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// Done.
     Done = 0,
-    /// Differences were found, and the options say that differences set the exit code.
+    /// Differences were found, and an option requests exit code 1 for differences.
     Differences = 1,
     /// One of several input files is missing, and `--strict` was given.
     Missing = 2,
@@ -191,8 +192,8 @@ fn plain_console() -> Console {
     Console::new(Color::Auto, false, false, ReadOptions::default())
 }
 
-/// Returns the usage error with its arguments escaped. Arguments may be file names that a shell inserted for a
-/// pattern. If such names were not escaped, they could control the terminal or start a new line.
+/// Returns the usage error with its arguments escaped. A shell may replace a pattern such as `*.json` with file names.
+/// Unescaped, the characters in such names could control the terminal or start a new line.
 fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     Cli::try_parse_from(
         arguments.iter().map(|argument| one_line(&argument.to_string_lossy()).into_owned()),

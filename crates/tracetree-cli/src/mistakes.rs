@@ -11,7 +11,7 @@ use tracetree::{Error, ErrorKind};
 
 /// Maximum number of suggestions for a misspelled file name.
 const SUGGESTED: usize = 3;
-/// Extensions of the files that are treated as traces when a folder is given instead of a trace.
+/// File name extensions that are treated as those of traces.
 const TRACES: [&str; 7] =
     [".json", ".json.gz", ".json.zst", ".gz", ".ttb", ".sqlite", ".xplane.pb"];
 

@@ -74,7 +74,7 @@ impl Console {
         }
     }
 
-    /// Same as [`Console::print`], but does not escape workflow commands, which are lines that start with `::`.
+    /// Like [`Console::print`], but does not escape workflow commands, which are lines that start with `::`.
     pub(super) fn print_commands(
         &mut self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,

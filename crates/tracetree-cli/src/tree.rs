@@ -19,7 +19,7 @@ use tracetree::trace::{Nanos, Note, Pattern};
 use tracetree::tree::{CallId, CallKind, CallTree};
 use tracetree::{Error, ErrorKind, Result};
 
-/// Minimum length to which names are shortened, however deep the call is.
+/// Names are never shortened to fewer characters than this, however deep the call is.
 const SHORTEST_NAME: usize = 12;
 
 #[derive(Args)]
@@ -94,7 +94,7 @@ impl<'a> View<'a> {
     fn new(tree: &'a CallTree, args: &'a TreeArgs) -> Result<View<'a>> {
         let top = args.uid.map(|uid| call_at(tree, uid)).transpose()?;
         let found = args.find.as_ref().map(|query| query.find_some(tree)).transpose()?;
-        // If the trace has no GPU work, the filter would hide all calls.
+        // If there is no GPU work, showing only calls with GPU work would hide all calls.
         let has_gpu_work = match top {
             Some(call) => tree.is_gpu_path(call),
             None => tree.roots().any(|root| tree.is_gpu_path(root)),
@@ -173,7 +173,8 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// A remark for the user; `None` unless no call matches or the filter does not apply.
+    /// A remark that explains why no call is printed, or why calls without GPU work are printed; `None` if neither is
+    /// the case.
     fn remark(&self, shown: &[bool]) -> Option<&'static str> {
         if self.tree.is_empty() {
             return Some("the trace contains no host calls and no GPU events");

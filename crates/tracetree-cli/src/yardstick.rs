@@ -1,5 +1,5 @@
-//! `--efficiency` and `--peaks`: options for the two inputs of the efficiency computation, which are models of the
-//! minimum work of ops and peak rates of devices.
+//! `--efficiency` and `--peaks`: options for the inputs of the efficiency computation. The inputs are models of the
+//! minimum work of ops, and peak rates of devices.
 
 use super::headings;
 use clap::Args;

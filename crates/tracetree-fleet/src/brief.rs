@@ -9,7 +9,7 @@ const LONGEST_VALUE: usize = 160;
 
 impl Fleet {
     /// The headline, the counts and the first findings, in at most [`LONGEST_BRIEF`] bytes. Findings that do not fit
-    /// are counted in `findings` only.
+    /// are omitted, but are still counted in the line `findings`.
     pub fn brief(&self) -> String {
         let counts = self.counts();
         let Headline { text: headline, reason } = self.headline();

@@ -9,9 +9,9 @@
 //! rank 2   ├─ compute ──────────────┤├ all_r ┤     the straggler: did not wait
 //! ```
 //! Kernels with the same process group and sequence number belong to one collective, if the profiler recorded the group
-//! and the number. Otherwise, the n-th kernel of a kind and group on one rank is matched with the n-th such kernel on
-//! the other ranks. If some ranks have fewer kernels than others, kernels that end at the same time are matched instead
-//! (see `matching`).
+//! and the number. If the group or the number is not recorded, the n-th kernel of a kind and group on one rank is
+//! matched with the n-th such kernel on the other ranks. If some ranks have fewer kernels than others, kernels that end
+//! at the same time are matched instead (see `matching`).
 
 use super::matching::{self, Group, Kernel};
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ impl Collectives {
     }
 
     /// The collectives that at least two ranks recorded. Collectives that every rank of the process group recorded come
-    /// first; they are numbered in the order in which they start on the first rank.
+    /// first and are numbered in the order in which they start on the first rank.
     pub(super) fn matched<'r>(ranks: &[&'r Collectives]) -> Vec<Matched<'r>> {
         let mut kinds: BTreeMap<&Kind, Vec<(usize, &[Kernel])>> = BTreeMap::new();
         for (at, rank) in ranks.iter().enumerate() {
@@ -131,7 +131,7 @@ impl Collectives {
         }
         let mut found: Vec<Matched<'r>> = Vec::new();
         for (kind, members) in kinds {
-            // A process group that is not recorded is assumed to contain all ranks.
+            // If the trace does not record the process group, the group is assumed to contain all ranks.
             let is_whole = !kind.group.is_empty() || members.len() == ranks.len();
             if is_whole && members.len() > 1 {
                 let groups = matching::matched(&members);
@@ -161,7 +161,7 @@ impl Collectives {
 #[derive(Debug, Clone)]
 pub(super) struct Matched<'r> {
     pub(super) kind: &'r Kind,
-    /// The number of the collective; `None` unless every rank of the process group recorded it.
+    /// The number of the collective; `None` if a rank of the process group did not record it.
     pub(super) number: Option<u64>,
     pub(super) sequence: Option<i64>,
     /// Rank and kernel.
@@ -176,7 +176,7 @@ impl<'r> Matched<'r> {
         Matched { kind, number: None, sequence, members, absent }
     }
 
-    /// The rank that came last and its kernel, which is the shortest.
+    /// The rank that came last, and the kernel of this rank, which is the shortest kernel.
     pub(super) fn last(&self) -> Option<(usize, Kernel)> {
         self.members.iter().copied().min_by_key(|&(rank, kernel)| (kernel.duration, rank))
     }

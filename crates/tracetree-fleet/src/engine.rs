@@ -183,7 +183,7 @@ impl Outcomes {
         let is_failure = mapped.status.is_write_failure();
         self.compared += usize::from(!is_failure);
         match mapped.status {
-            // A shard that already existed does not show that shards can be written now.
+            // A shard that already existed was not written now, so it does not reset the number of failures.
             Status::Compared if mapped.was_there => {}
             Status::Compared => self.failures = 0,
             Status::Failed { code, message } => {
@@ -204,8 +204,8 @@ impl Outcomes {
         if !self.is_hopeless() {
             return Ok(self.lost);
         }
-        // Only failures up to the limit are reported, not failures of pairs that were still in progress when the limit
-        // was reached.
+        // The message counts failures only up to the limit. The message ignores pairs that were still in progress when
+        // the limit was reached and failed afterwards.
         let results = match self.most_failures {
             1 => "the result could not be written".to_owned(),
             count => format!("{count} consecutive results could not be written, the last one"),

@@ -76,7 +76,7 @@ fn change(row: &ChangeRow) -> Finding {
     }
 }
 
-/// `on 8 ranks (all or nearly all)`.
+/// States how many ranks share a change or cause, such as `on 8 ranks (all or nearly all)`.
 fn on(shared: &Shared) -> String {
     let ranks = counted(shared.ranks, "rank");
     match shared.spread {

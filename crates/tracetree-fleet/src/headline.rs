@@ -6,21 +6,21 @@ use tracetree::analysis::robust::median;
 use tracetree::program::counted;
 use tracetree::side::Side;
 
-/// Minimum difference between a rank's ratio and 1 for which the ratio is stated.
+/// The headline states a rank's ratio only if the ratio differs from 1 by at least this much.
 const NOTABLE: f64 = 0.005;
 
 /// The result for a fleet, as a short statement for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
-    /// A sentence without a full stop.
+    /// The headline, as a sentence without a full stop.
     pub text: String,
     /// The reason, as a sentence without a full stop; may be empty.
     pub reason: String,
 }
 
 impl Fleet {
-    /// The headline, from the first kind of finding that exists: shards that are not visible, a slow rank, different
-    /// work, a change, a cause.
+    /// Builds the headline from the first kind of finding that exists, in this order: shards that are not visible, a
+    /// slow rank, different work, a change, a cause.
     pub fn headline(&self) -> Headline {
         let with = |codes: &[&str]| -> Option<&Finding> {
             codes.iter().find_map(|code| self.findings.iter().find(|one| one.code == *code))
@@ -45,7 +45,8 @@ impl Fleet {
         Headline { text: "No rank stands out".to_owned(), reason: String::new() }
     }
 
-    /// `Rank 7 is slow: 1.30× the median of its role, most of it in aten::mm`.
+    /// Formats the headline for a slow rank, such as `Rank 7 is slow: 1.30× the median of its role, most of it in
+    /// aten::mm`.
     fn slow(&self, finding: &Finding) -> String {
         let name = &finding.ranks;
         let is_it =

@@ -6,7 +6,7 @@ use tracetree::error::{Error, ErrorKind, Result};
 use tracetree::storage::{self, Stored};
 use tracetree::trace::{Header, ReadOptions, Trace};
 
-/// Suffixes of trace file names. A suffix comes before any shorter suffix that it ends with.
+/// Suffixes of trace file names. `.json.gz` comes before `.gz`, so that the longest matching suffix is found first.
 const ENDINGS: [&str; 4] = [".json.gz", ".json.zst", ".json", ".gz"];
 
 /// The properties of a trace that are known without reading its events.
@@ -66,7 +66,8 @@ fn head_of(stored: Stored, options: &ReadOptions) -> Option<Head> {
     let mut head =
         Head { stored, rank: named, world_size: None, device: String::new(), step, damage: None };
     let read = Trace::read_header_with(&head.stored.path, options).and_then(|header| {
-        // If neither the head nor the name contains the rank, the rank may come after the events in the file.
+        // If neither the head nor the name contains the rank, the whole file is read, because the rank may come after
+        // the events.
         match rank(&header).or(named) {
             Some(_) => Ok(header),
             None => Ok(Trace::open_with(&head.stored.path, options)?.header().clone()),

@@ -39,18 +39,18 @@ pub struct Mapping {
     keeps_shards: bool,
 }
 
-/// The result of mapping a pair.
+/// The result of comparing one pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapped {
     /// The outcome of the pair.
     pub status: Status,
     /// Whether the pair's shard already existed, so nothing was compared.
     pub was_there: bool,
-    /// What the pair's rank computes; `None` if there are no figures for the pair.
+    /// The role and the GPU times of the pair's rank; `None` if there are no figures for the pair.
     pub work: Option<Work>,
 }
 
-/// What a rank computes.
+/// The role of a rank, its GPU time, and its number of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Work {
     /// The outline hash of the rank's baseline. Ranks with the same outline run the same ops.
@@ -205,7 +205,7 @@ impl Mapping {
         Writing::Begun(shard.facts.as_ref().map(Work::of), shard.status, creating)
     }
 
-    /// The shard of a pair, or the failure status if a later attempt may succeed.
+    /// Compares a pair and returns its shard, or the failure status if a later attempt may succeed.
     fn compared(
         &self,
         pair: &PlannedPair,
@@ -251,7 +251,7 @@ pub(super) enum Existing {
     Done(Mapped),
 }
 
-/// A pair whose shard is being written.
+/// The state of writing the shard of a pair.
 pub(super) enum Writing {
     /// The pair is finished, and there is no shard to write.
     Done(Mapped),
@@ -301,8 +301,8 @@ pub(super) fn shard_name(pair: &PlannedPair) -> String {
     format!("{}.parquet", pair.key)
 }
 
-/// The status of a pair if a trace has changed since the plan was made; `None` if neither trace has. Traces that were
-/// opened in the planned version are not checked.
+/// The status of a pair if a trace has changed since the plan was made; `None` if neither trace has changed. Traces
+/// that were opened in the planned version are not checked.
 fn change_of(pair: &PlannedPair) -> Option<Status> {
     let change = |side: Side| {
         let planned = pair.file(side);

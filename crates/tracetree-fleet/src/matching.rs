@@ -1,10 +1,11 @@
-//! Matches the kernels of several ranks that belong to the same collective, by the first method that applies:
+//! Matches the kernels of several ranks that belong to the same collective. The first method that applies is used:
 //!
-//! 1. By sequence number, if every kernel has a sequence number and no two kernels on a rank have the same number.
-//! 2. By position in the order of start, if all ranks have the same number of kernels.
-//! 3. By end time, because a collective ends on all ranks at the same time. The clocks of two ranks may differ by a
-//!    constant, so the clock offset at which most end times coincide is used. A collective that one rank did not record
-//!    is skipped and does not shift the matches after it:
+//! 1. Kernels are matched by sequence number if every kernel has a sequence number and no two kernels on a rank have
+//!    the same number.
+//! 2. Kernels are matched by position, in order of start time, if all ranks have the same number of kernels.
+//! 3. Otherwise, kernels are matched by end time, because a collective ends on all ranks at the same time. The clocks
+//!    of two ranks may differ by a constant, so the clock offset at which most end times coincide is used. A collective
+//!    that one rank did not record is skipped and does not shift the matches after it:
 //!
 //! ```text
 //! rank 0   ──a┤   ──b┤   ──c┤   ──d┤
@@ -83,7 +84,7 @@ fn by_order(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     (0..count).map(group).collect()
 }
 
-/// All ranks are compared with the rank that has the most kernels.
+/// Matches kernels by end time: every rank is compared with the rank that has the most kernels.
 fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     let Some(&(_, reference)) =
         ranks.iter().max_by_key(|(rank, kernels)| (kernels.len(), std::cmp::Reverse(*rank)))
@@ -119,8 +120,8 @@ fn partners(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
     best.map_or_else(|| vec![None; reference.len()], |(partners, _)| partners)
 }
 
-/// Matches the kernels whose end times coincide at this clock offset. Also returns the sum of the differences between
-/// their end times.
+/// Matches the kernels whose end times coincide at the clock offset `offset`. Also returns the sum of the differences
+/// between the end times of matched kernels.
 fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Option<usize>>, i64) {
     let mut partners = vec![None; reference.len()];
     let (mut distance, mut from) = (0, 0);

@@ -12,10 +12,9 @@ use tracetree::report::{CsvTexts, Existing, Origin, TableFormat, write_csv_with,
 use tracetree::storage;
 use tracetree::tables::Table;
 
-/// The file that contains the results in a form for programs. A folder that contains this file is the folder of a
-/// fleet.
+/// The JSON file with the results, for programs. A folder that contains `fleet.json` is the folder of a fleet.
 const DOCUMENT: &str = "fleet.json";
-/// The file that contains the results in a form for people.
+/// The HTML page with the results, for people.
 const PAGE: &str = "fleet.html";
 
 /// Which files to write for a fleet.
@@ -61,7 +60,7 @@ impl FleetFiles {
         taken.map_or(Ok(()), |path| Err(storage::foreign(&path)))
     }
 
-    /// The files that are written.
+    /// Names of the files to write.
     fn names(&self) -> Vec<String> {
         let mut names = vec![DOCUMENT.to_owned()];
         if self.has_page {
@@ -83,7 +82,7 @@ impl FleetFiles {
     }
 }
 
-/// Whether tracetree has already written the results for a fleet into a folder.
+/// Whether a folder already contains the results of a fleet, written by tracetree.
 fn is_fleet(folder: &Path) -> bool {
     let text = std::fs::read(folder.join(DOCUMENT)).unwrap_or_default();
     let document: Option<serde_json::Value> = serde_json::from_slice(&text).ok();

@@ -50,7 +50,8 @@ pub(super) fn page(fleet: &Fleet, has_reports: bool) -> FleetPage {
     }
 }
 
-/// `64 of 64 ranks compared`, `15 of 16 ranks compared; 1 failed; 2 traces without a match`.
+/// States how many ranks were compared, such as `64 of 64 ranks compared` or `15 of 16 ranks compared; 1 failed; 2
+/// traces without a match`.
 fn coverage(fleet: &Fleet) -> String {
     let Counts { planned, ok, failed, unmatched } = fleet.counts();
     let pairs = (planned - unmatched) as u64;
@@ -119,7 +120,7 @@ fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
 }
 
 /// The candidate ranks that are farthest from the median of their role, and the ops in which these ranks differ most
-/// from it.
+/// from the median.
 fn standing_out(fleet: &Fleet, has_reports: bool) -> FleetOutliers {
     let rows = fleet.outliers.iter().filter(|one| one.side == Side::Candidate && one.kind == "op");
     let rows: Vec<&OutlierRow> = rows.collect();

@@ -1,8 +1,8 @@
 //! Matches the traces of two folders, and lists the traces without a counterpart:
 //!
-//! 1. By rank and step, if exactly one file on each side has that rank and step.
-//! 2. By rank alone, because steps differ if the profilers started at different times.
-//! 3. By name, for files without a rank and for ranks with several files.
+//! 1. Traces are matched by rank and step if exactly one file on each side has that rank and step.
+//! 2. The remaining traces are matched by rank alone, because steps differ if the profilers started at different times.
+//! 3. The remaining files are matched by name: files without a rank, and files of ranks with several files.
 
 use super::heads::Head;
 use std::collections::{BTreeMap, BTreeSet};

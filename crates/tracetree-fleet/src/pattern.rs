@@ -11,12 +11,13 @@ const MOST: usize = 8;
 /// most this many ranks.
 const LARGEST: u64 = 64;
 
-/// Minimum number of full periods. Any set of ranks looks periodic if only one period is considered.
+/// Minimum number of full periods that a periodic pattern must cover. Over a single period, any set of ranks looks
+/// periodic.
 const PERIODS: u64 = 3;
 
-/// A short string that names the ranks `some` among the ranks `all`. Both lists are in ascending order. The string
-/// contains ranges. If there are too many ranges, it contains the remainders that only these ranks have or, if there is
-/// no such pattern, the first few ranges.
+/// A short string that names the ranks `some` among the ranks `all`. `some` and `all` are in ascending order. The
+/// string lists the ranks as ranges. If there are too many ranges, the string contains a modulus and the remainders
+/// that only these ranks have. If no modulus fits, the string contains the first few ranges.
 pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
     let text = ranges(some).replace('#', "");
     let pieces: Vec<&str> = text.split(' ').collect();
@@ -48,7 +49,7 @@ fn folded<'t>(pieces: impl Iterator<Item = &'t str>, ranks: &str) -> String {
     format!("{} … ({ranks})", shown.join(" "))
 }
 
-/// `≡ 0, 2 mod 8` if `some` are exactly the ranks of `all` with these remainders.
+/// Returns a string such as `≡ 0, 2 mod 8` if `some` are exactly the ranks of `all` with these remainders.
 fn remainders(some: &[u64], all: &[u64], modulus: u64) -> Option<String> {
     let found: BTreeSet<u64> = some.iter().map(|rank| rank % modulus).collect();
     let span = some[some.len() - 1] - some[0] + 1;
@@ -83,7 +84,7 @@ mod tests {
         let has = |rank: u64| [0, 2, 6, 7].contains(&(rank % 8));
         assert_eq!(of(2000, has), "≡ 0, 2, 6, 7 mod 8 (1000 ranks)");
         assert_eq!(of(2000, |rank| rank % 3 == 1), "≡ 1 mod 3 (667 ranks)");
-        // Rank 7 was not compared.
+        // Rank 7 is missing from the compared ranks, which must not hide the pattern.
         let compared: Vec<u64> = all(100).into_iter().filter(|&rank| rank != 7).collect();
         let some: Vec<u64> = compared.iter().copied().filter(|rank| rank % 7 == 0).collect();
         assert_eq!(pattern(&some, &compared), "≡ 0 mod 7 (14 ranks)");
@@ -100,7 +101,7 @@ mod tests {
         let text = of(1000, |rank| rank.count_ones() % 3 == 1);
         assert!(text.starts_with("1-2 4 8 ") && text.ends_with(" ranks)"), "{text}");
         assert!(text.contains(" … (") && !text.contains('≡') && text.len() < 60, "{text}");
-        // One rank that does not belong to the pattern.
+        // Rank 13 does not fit the pattern of even ranks, so no pattern is printed.
         assert!(!of(1000, |rank| rank % 2 == 0 || rank == 13).contains('≡'));
     }
 

@@ -29,7 +29,7 @@ pub const FLEET_SCHEMA: u32 = 2;
 
 const FORMAT: &str = "tracetree fleet plan";
 
-/// Which traces are compared, and how. Written as JSON.
+/// Specifies which traces are compared, and with which options. Written as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     format: String,
@@ -49,7 +49,7 @@ pub struct Plan {
     pub notes: Vec<String>,
 }
 
-/// Two traces of one rank.
+/// A baseline trace and the candidate trace to compare it with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlannedPair {
     /// The rank; `None` if the rank is unknown and the files were matched by name.
@@ -148,7 +148,7 @@ pub struct PlanOptions {
     pub aliases: Option<String>,
     /// The content of a category file: rules that assign work to categories, in TOML.
     pub categories: Option<String>,
-    /// Treat damage as an error.
+    /// Treat damage in a trace as an error.
     pub strict: bool,
     /// Maximum size of a decompressed trace, in bytes.
     pub max_unpacked: Option<u64>,
@@ -341,7 +341,7 @@ fn planned(
         (Some(rank), None) => format!("rank_{rank}"),
         (None, _) => heads::stem(&name).to_owned(),
     };
-    // `x.json` and `x.json.gz` have the same stem.
+    // Files such as `x.json` and `x.json.gz` have the same stem, so the folder name may already be taken.
     let folder = if taken.insert(folder.clone()) { folder } else { name };
     let (baseline, candidate) =
         (PlannedFile::of(&pair.heads.baseline), PlannedFile::of(&pair.heads.candidate));

@@ -1,6 +1,6 @@
-//! Formats lists of numbers for tables, with consecutive numbers as a range.
+//! Formats lists of numbers for tables. Consecutive numbers are written as a range.
 
-/// Formats numbers, with consecutive numbers as a range: `#0-#3 #6`.
+/// Formats numbers such as `#0-#3 #6`, where consecutive numbers are written as a range.
 pub fn ranges(numbers: &[u64]) -> String {
     let mut found: Vec<(u64, u64)> = Vec::new();
     for &number in numbers {

@@ -57,7 +57,11 @@ fn account() -> Ranks {
             "number of attributed GPU events",
             |_, r, side| r.events[side].into(),
         )
-        .and(times("wall_us", "wall time of the window's own work", |r, side| r.wall[side]))
+        .and(times(
+            "wall_us",
+            "wall time of the window, excluding work that was launched before the window",
+            |r, side| r.wall[side],
+        ))
         .sides(
             "steps_*",
             (ColumnType::Whole, ""),

@@ -14,7 +14,7 @@ use tracetree::trace::TextId;
 use tracetree::tree::{CallId, CallKind, CallTree, ModuleName};
 use twox_hash::XxHash3_128;
 
-/// Number of hexadecimal digits in a role.
+/// Number of hexadecimal digits in the hash that identifies a role.
 const DIGITS: usize = 12;
 
 /// A hash of a tree's outline. If steps were recorded, only calls in steps count, because the incomplete work at the

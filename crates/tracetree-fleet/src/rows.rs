@@ -90,9 +90,9 @@ pub struct RankRow {
     pub files: PerSide<String>,
     /// Total measured time on each side.
     pub time: PerSide<Nanos>,
-    /// Union of the measured intervals.
+    /// Busy time on each side: the union of the measured intervals.
     pub busy: PerSide<Nanos>,
-    /// Number of measured events.
+    /// Number of measured events on each side.
     pub events: PerSide<u64>,
     /// Wall time of the window, excluding time spent on work that was launched before the window.
     pub wall: PerSide<Nanos>,
@@ -122,22 +122,22 @@ impl RankRow {
 /// Ranks that run the same ops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleRow {
-    /// The outline hash of these ranks in the baseline.
+    /// The outline hash of the role's ranks in the baseline.
     pub role: Arc<str>,
     /// Number of ranks.
     pub ranks: u64,
     /// The ranks.
     pub rank_list: String,
-    /// The outline hash that most of these ranks have in the candidate.
+    /// The outline hash that most of the role's ranks have in the candidate.
     pub candidate: Arc<str>,
     /// The ranks with a different outline in the candidate.
     pub odd: String,
-    /// Number of these ranks.
+    /// Number of ranks with a different outline in the candidate.
     pub odd_ranks: u64,
-    /// A short string that names these ranks.
+    /// A short string that names the ranks with a different outline in the candidate.
     pub odd_pattern: String,
-    /// How their ops differ from those of the other ranks: `runs aten::sin; lacks aten::mm`; empty if only call
-    /// sites or modules differ.
+    /// How the ops of the ranks in `odd` differ from the ops of the other ranks: `runs aten::sin; lacks aten::mm`;
+    /// empty if only call sites or modules differ.
     pub odd_ops: String,
 }
 
@@ -160,7 +160,7 @@ pub struct PartRow {
     pub difference_us: f64,
     /// The rank on which candidate − baseline is largest.
     pub worst: String,
-    /// Candidate − baseline on that rank.
+    /// Candidate − baseline on the rank `worst`.
     pub worst_difference_us: f64,
     /// Number of outliers on each side.
     pub outliers: PerSide<u64>,
@@ -190,7 +190,7 @@ pub struct OutlierRow {
     pub number: Option<i64>,
     /// The rank.
     pub rank: Option<i64>,
-    /// Its folder.
+    /// The folder of the rank.
     pub folder: String,
     /// The rank's time, in µs per step.
     pub time_us: f64,
@@ -215,7 +215,7 @@ pub struct CollectiveRow {
     /// The side.
     pub side: Side,
     /// Number of the collective, from 0, in the order in which the first rank runs the collectives; `None` if a rank
-    /// lacks it.
+    /// did not record the collective.
     pub number: Option<u64>,
     /// The process group; empty if not recorded.
     pub group: String,
@@ -264,7 +264,7 @@ pub struct GroupRow {
     pub median_wait_us: f64,
     /// The rank that came last most often.
     pub last_most: String,
-    /// Number of collectives in which that rank came last.
+    /// Number of collectives in which the rank `last_most` came last.
     pub last_count: u64,
     /// The rank that the other ranks wait for; empty if there is no such rank.
     pub straggler: String,
@@ -275,7 +275,7 @@ pub struct GroupRow {
 pub struct StepRow {
     /// The rank.
     pub rank: Option<i64>,
-    /// Its folder.
+    /// The folder of the rank.
     pub folder: String,
     /// Position of the step, from 0.
     pub step: i64,
@@ -288,13 +288,14 @@ pub struct StepRow {
 /// How widely a change or cause is shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spread {
-    /// At least nine tenths of all ranks share it.
+    /// At least nine tenths of all ranks share the change or cause.
     All,
-    /// At least nine tenths of the ranks in some roles share it, and hardly any other ranks do.
+    /// At least nine tenths of the ranks in one or more roles share the change or cause, and at most a tenth of the
+    /// ranks that share it have other roles.
     Role,
-    /// More than a tenth of the ranks share it.
+    /// More than a tenth of the ranks share the change or cause.
     Some,
-    /// At most a tenth of the ranks, or at most three ranks, share it.
+    /// At most a tenth of the ranks, or at most three ranks, share the change or cause.
     Few,
 }
 
@@ -310,12 +311,12 @@ impl Spread {
     }
 }
 
-/// The ranks that share a change or cause, and how large the change or cause is on these ranks.
+/// The ranks that share a change or cause, and the size of the change or cause on these ranks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shared {
     /// Number of ranks.
     pub ranks: u64,
-    /// Share of the compared ranks, from 0 to 1.
+    /// The fraction of the compared ranks that have the change or cause, from 0 to 1.
     pub share: f64,
     /// How widely the change or cause is shared.
     pub spread: Spread,
@@ -330,7 +331,7 @@ pub struct Shared {
     pub median_us: f64,
     /// The rank with the largest difference.
     pub worst: String,
-    /// Candidate − baseline per step on that rank, in µs.
+    /// Candidate − baseline per step on the rank `worst`, in µs.
     pub worst_us: f64,
 }
 
@@ -347,7 +348,7 @@ pub struct ChangeRow {
     pub shared: Shared,
 }
 
-/// A cause, and the ranks that share it. Ranks on which the cause is small do not count.
+/// A cause, and the ranks that share it. Ranks on which the cause is small are omitted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CauseRow {
     /// The reason.
@@ -358,7 +359,7 @@ pub struct CauseRow {
     pub module: Arc<str>,
     /// The ranks.
     pub shared: Shared,
-    /// Whether all kernels of the cause are communication kernels, in which case the cause may be on a different rank.
+    /// Whether all kernels of the cause are communication kernels, in which case the origin may be on a different rank.
     pub is_communication: bool,
     /// The evidence from the rank with the largest difference.
     pub evidence: Arc<str>,
@@ -374,6 +375,6 @@ pub struct Finding {
     pub ranks: String,
     /// Number of affected ranks or pairs.
     pub count: u64,
-    /// A one-sentence description.
+    /// A description of the finding in one sentence.
     pub message: String,
 }

@@ -1,4 +1,4 @@
-//! Reports what stands out in the outcomes of a run so far, before all pairs are compared.
+//! Summarizes the interim outcomes of a run while pairs are still being compared: failures, and the slowest rank.
 //!
 //! Collectives can be matched only once all ranks are compared, so this module considers only the work of each rank:
 //! GPU time per step without communication, compared with the median of its role.
@@ -40,7 +40,8 @@ impl SoFar {
         }
     }
 
-    /// `2 ranks failed; slowest so far: rank_137, 1.31× the median of its role`; empty if nothing stands out.
+    /// A summary such as `2 ranks failed; slowest so far: rank_137, 1.31× the median of its role`; empty if no rank
+    /// failed and no rank is notably slow.
     pub fn text(&self) -> String {
         let failed = (self.failed > 0).then(|| format!("{} failed", counted(self.failed, "rank")));
         let slowest = self.slowest().map(|(folder, ratio)| {

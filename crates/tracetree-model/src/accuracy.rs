@@ -31,9 +31,10 @@ pub struct Coverage {
     pub status: Status,
     /// Number of kernel types with this status in the profile.
     pub kernel_types: usize,
-    /// Time of these kernel types in a forward pass.
+    /// Time that the kernel types with this status take in a forward pass.
     pub profile: Nanos,
-    /// Share of the profile's time that these kernel types take, in percent; `None` if the profile has no time.
+    /// Share of the profile's time that the kernel types with this status take, in percent; `None` if the profile has
+    /// no time.
     pub share_pct: Option<f64>,
 }
 

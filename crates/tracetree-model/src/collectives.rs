@@ -7,10 +7,10 @@
 //! stream N/A  ├──── 249.058 µs ────┤        start …735.500
 //! stream 35    ├──── 249.058 µs ────┤       start …736.000     one launch, two rows
 //! ```
-//! Rows of one type whose starts are at most a microsecond apart form a group. One stream cannot start two
-//! collectives at once, so the number of launches in a group is the number of rows on the stream with the most rows.
-//! The longest row of each stream belongs to the first launch, the second longest row of each stream to the second
-//! launch, and so on. Comparing starts rounded to whole microseconds would not work: two rows of one launch that
+//! Rows of one type whose starts are at most a microsecond apart form a group. One stream cannot start two collectives
+//! at once, so the number of launches in a group is the number of rows on the stream with the most rows. Within a
+//! group, the longest row of each stream belongs to the first launch, the second longest row of each stream to the
+//! second launch, and so on. Comparing starts rounded to whole microseconds would not work: two rows of one launch that
 //! round to different values would be counted twice.
 
 use std::collections::BTreeMap;

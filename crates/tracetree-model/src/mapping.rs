@@ -103,8 +103,8 @@ fn named_entries(entries: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     operators.map(|(op, entry)| (short_name(op).to_owned(), lowering(entry))).collect()
 }
 
-/// The operators at the top level. Files also have policies and versions there, so only entries with a kernel type or
-/// `zero_cost` are treated as operators.
+/// The operators at the top level. Files also have policies and versions at the top level, so only entries with a
+/// kernel type or `zero_cost` are treated as operators.
 fn loose_entries(document: &Map<String, Value>) -> BTreeMap<String, Lowering> {
     let mut entries = named_entries(document);
     entries.retain(|_, lowering| *lowering != Lowering::Unnamed);

@@ -104,7 +104,7 @@ impl Prediction {
     }
 
     /// Counts the all-reduce in a fused op, but adds no time, if the trace does not list the all-reduce. Older traces
-    /// do not list it.
+    /// do not list the all-reduce.
     fn add_all_reduce<'a>(
         &mut self,
         op: &ModelOp,

@@ -1,5 +1,5 @@
-//! Chooses the process of a model's trace that contains the prediction. The process is found by its name, or because
-//! it is the only one.
+//! Chooses the process of a model's trace that contains the prediction. The process is found by its name or, if no name
+//! matches, because no other process contains ops.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::input;
 use tracetree_trace::error::{Error, ErrorKind, Result};
 use tracetree_trace::trace::Notes;
 
-/// Lower-case words that identify the process to compare: its name contains one of these words.
+/// The process to compare is the process whose name contains one of these lower-case words.
 const PREDICTING: [&str; 2] = ["profiling", "empirical"];
 
 /// The process of a model's trace whose ops are compared.

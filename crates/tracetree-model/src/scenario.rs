@@ -33,7 +33,7 @@ pub struct Scenario {
 pub struct ModelComparison {
     /// The compared inputs.
     pub scenario: Scenario,
-    /// The process of the model's trace.
+    /// The process of the model's trace whose ops were compared.
     pub process: ModelProcess,
     /// How many ops were compared, and how many were ignored.
     pub ops: ModelOps,

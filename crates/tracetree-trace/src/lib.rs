@@ -1,12 +1,12 @@
-//! Reads a PyTorch profiler (Kineto) trace, builds its call tree, and finds out what the program does: the part of
-//! `tracetree` that needs only one trace.
+//! Reads a PyTorch profiler (Kineto) trace, builds its call tree, and finds out what the program does. This crate is
+//! the part of `tracetree` that works on a single trace.
 //!
 //! ```text
 //! file ─read─▶ Trace ─nest, link─▶ CallTree ─what runs─▶ Program
 //! ```
 //!
-//! The crate `tracetree-diff` reexports these modules, and its documentation describes them. Use that crate: what is
-//! hidden here may change at any time.
+//! The crate `tracetree-diff` reexports the modules of this crate and documents them. Use `tracetree-diff` instead of
+//! this crate, because items hidden from this crate's documentation may change at any time.
 
 // Only `storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

@@ -34,7 +34,8 @@ pub struct Totals {
     pub unlinked: Nanos,
 }
 
-/// Totals over the measured events in each trace, and sums over the attribution rows to check them against.
+/// Totals over the measured events in each trace, and sums over the attribution rows. The sums must equal
+/// the totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     /// Totals over the measured events in each trace, computed independently of the rows.

@@ -55,10 +55,10 @@ pub struct Row {
     pub busy: PerSide<Nanos>,
     /// Host time of the op or launch, including nested calls.
     pub host_time: PerSide<Nanos>,
-    /// Host time of the op or launch, excluding its direct children.
+    /// Host time of the op or launch, excluding the time of its direct children.
     pub host_self_time: PerSide<Nanos>,
-    /// The lowest common node: the row's op if both traces have it, otherwise the nearest node above the op
-    /// that both traces have.
+    /// The lowest common node: the row's op if both traces have the op, otherwise the nearest common node
+    /// above the op.
     pub lowest_common: Option<MergedId>,
 }
 
@@ -74,20 +74,21 @@ impl Row {
         self.time.ratio()
     }
 
-    /// The sides that have measured events.
+    /// The sides on which the row has measured events.
     pub fn presence(&self) -> Presence {
         Presence::of(self.events.as_ref().map(|events| events.len() as u64))
     }
 }
 
-/// Events with the same key belong to the same row.
+/// Identifies the row of an event: events with equal keys belong to the same row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum RowKey<'t> {
     Call(RowKind, MergedId),
     Unlinked(&'t str),
 }
 
-/// Returns the rows in merged-tree order, and the position of each measured call's row, indexed by slot.
+/// Returns the rows in merged-tree order and, for the slot of each measured call, the position of the
+/// call's row.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,

@@ -164,7 +164,8 @@ fn add(sums: &mut RowGroup, at: usize, row: &Row) {
     sums.abs_difference += row.difference().abs();
 }
 
-/// The key by which groups are sorted; ties in times and name are broken by the first row.
+/// The key by which groups are sorted: baseline time, candidate time, name, position of the first
+/// row.
 fn order(sums: &RowGroup) -> impl Ord + '_ {
     (Reverse(sums.time.baseline), Reverse(sums.time.candidate), &sums.name, sums.rows[0])
 }

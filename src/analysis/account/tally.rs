@@ -75,8 +75,8 @@ impl Tally {
         self.times[side].iter().copied().max()
     }
 
-    /// Median time of the events in µs. If the number of events is even, this is the mean of the two middle
-    /// times.
+    /// Median time of the events in µs. If the number of events is even, the median is the mean of the two
+    /// middle times.
     #[doc(hidden)]
     pub fn median_us(&self, side: Side) -> Option<f64> {
         let times: Vec<f64> = self.times[side].iter().map(|time| time.as_micros()).collect();

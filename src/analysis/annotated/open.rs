@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Index of a path of region names.
+/// Index of a path of region names in `Regions::paths`.
 pub(super) type PathId = usize;
 
 /// A region.
@@ -16,12 +16,13 @@ pub(super) struct Region {
     pub(super) start: Nanos,
     pub(super) end: Nanos,
     pub(super) path: PathId,
-    /// The innermost region that was open on the thread when this region started. If regions overlap without
-    /// nesting, the region that started first contains the others.
+    /// The innermost region that was open on the thread when the region started. If regions overlap without
+    /// nesting, the region that started first is treated as the enclosing region.
     pub(super) parent: Option<usize>,
 }
 
-/// A path of region names, stored as its last name and the path above that name.
+/// A path of region names, stored as the name of the innermost region and the path of the enclosing
+/// region.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PathKey {
     above: Option<PathId>,
@@ -33,7 +34,7 @@ struct PathKey {
 pub(super) struct Regions {
     /// All regions, sorted by thread, then by start time.
     pub(super) all: Vec<Region>,
-    /// For each path, the path above it and its last name.
+    /// For each path, the path of the enclosing region and the name of the innermost region.
     pub(super) paths: Vec<(Option<PathId>, String)>,
     /// For each thread, the times at which the innermost region changes, each with the new innermost region.
     innermost: BTreeMap<ThreadId, Vec<(Nanos, Option<usize>)>>,
@@ -87,7 +88,7 @@ impl Regions {
     }
 
     /// The innermost region on `thread` at `time`. If no region is open on `thread`, returns the most
-    /// recently started region on any other thread, and `true`.
+    /// recently started region that is open on another thread, and `true`.
     pub(super) fn at(&self, thread: ThreadId, time: Nanos) -> Option<(usize, bool)> {
         let on = |changes: &Vec<(Nanos, Option<usize>)>| {
             let after = changes.partition_point(|&(from, _)| from <= time);
@@ -115,9 +116,9 @@ impl Regions {
 }
 
 /// Replaces each number in a name with `N`, because the numbers differ between runs of the same program:
-/// `decode_4` → `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words that consist of hexadecimal
-/// digits are treated as hashes and are also replaced, and so are the keys of compiled graphs (`## Call
-/// CompiledFxGraph fal4xp… ##`), which consist of base-32 digits.
+/// `decode_4` → `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words of hexadecimal digits are
+/// treated as hashes and are also replaced. So are the keys of compiled graphs, which are long words of
+/// base-32 digits: `## Call CompiledFxGraph fal4xp… ##`.
 fn plain(name: &str) -> String {
     /// Minimum length of a word that is treated as a hexadecimal hash.
     const HASH: usize = 8;

@@ -29,12 +29,12 @@ pub struct AnnotatedFigures {
     pub host_self: Nanos,
     /// Number of GPU events that were launched inside the regions.
     pub gpu_events: u64,
-    /// Number of these GPU events that are assigned to a region on another thread, because no region was open
-    /// on the thread that launched them.
+    /// Number of GPU events that are assigned to a region on another thread, because no region was open on
+    /// the thread that launched the events. They are included in `gpu_events`.
     pub inferred: u64,
-    /// Sum of the durations of these GPU events.
+    /// Sum of the durations of the GPU events launched inside the regions.
     pub gpu_time: Nanos,
-    /// Length of the union of these GPU events' intervals.
+    /// Busy time of the GPU events launched inside the regions: the union of their intervals.
     pub gpu_busy: Nanos,
     /// Part of `wall` during which no GPU event ran, whether launched inside or outside of the regions;
     /// `None` if the trace has no GPU events.
@@ -76,8 +76,8 @@ fn figures_of(tree: &CallTree) -> BTreeMap<Vec<String>, AnnotatedFigures> {
             own.gpu_idle = Some(own.gpu_idle.unwrap_or_default() + idle);
         }
         if let Some(parent) = region.parent {
-            // If a region ends after the enclosing region, only their overlap is subtracted from the
-            // enclosing region.
+            // If a region ends after the enclosing region, only the overlap of the two regions is
+            // subtracted from the self time of the enclosing region.
             let common = region.end.min(regions.all[parent].end) - region.start;
             figures[regions.all[parent].path].host_self -= common;
         }
@@ -91,8 +91,8 @@ fn figures_of(tree: &CallTree) -> BTreeMap<Vec<String>, AnnotatedFigures> {
     found
 }
 
-/// Adds each GPU event to the region that it was launched in and to all enclosing regions. Returns the totals
-/// for GPU events launched outside of all regions.
+/// Adds each GPU event to the totals of the region in which it was launched, and of all enclosing regions.
+/// Returns the totals for GPU events launched outside of all regions.
 fn add_gpu_events(
     tree: &CallTree,
     regions: &Regions,

@@ -126,7 +126,7 @@ struct Judge<'a> {
     phases: &'a Phases,
     communication: &'a Communication,
     known: FxHashMap<(Role, TextId), Option<usize>>,
-    /// Evidence from the calls on the path to the parent of the most recently classified call.
+    /// Cached evidence from the calls above the most recently classified call.
     descent: Descent<Above>,
     /// Cache by cpu_op name: whether the name belongs to an op rather than a named range.
     real_ops: ByName<bool>,
@@ -138,8 +138,7 @@ struct Judge<'a> {
 /// Evidence about GPU work from a call and the calls above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above {
-    /// Category of the strongest op. If several ops are equally strong, the category of the nearest of them
-    /// is used.
+    /// Category of the strongest op. Among equally strong ops, the nearest op wins.
     op: Option<usize>,
     /// Category of the nearest autograd node or module, and whether it comes from a node or a module.
     context: Option<(usize, CategorySource)>,
@@ -199,8 +198,8 @@ impl Judge<'_> {
         self.look_up(Role::Generated, call).map(|category| (category, CategorySource::KernelName))
     }
 
-    /// Classifies a call by the strongest op at or above the call. If several ops are equally strong, the
-    /// nearest of these ops is used.
+    /// Classifies a call by the strongest op at or above the call. Among equally strong ops, the nearest op
+    /// wins.
     fn by_op(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         let is_op = self.tree.kind(call) == CallKind::Op;
         let own = if is_op { self.look_up(Role::Op, call) } else { None };
@@ -243,7 +242,9 @@ impl Judge<'_> {
         self.phases.phase(call) == Phase::TrainOptimizer || self.above(call).is_optimizer
     }
 
-    /// Whether a call is part of `zero_grad`. The profiler attributes `zero_grad` to the optimizer.
+    /// Whether a call clears tensors, such as gradients, because an op above it is `zero_grad` or
+    /// `aten::zero_`. Such a call is not optimizer work, although `zero_grad` is recorded as a part
+    /// of the optimizer.
     fn clears_gradients(&mut self, call: CallId) -> bool {
         self.above(call).clears_gradients
     }
@@ -288,7 +289,7 @@ impl Judge<'_> {
         found
     }
 
-    /// The stronger of two categories; if both are equally strong, the first one.
+    /// The stronger of two categories; if both are equally strong, the category of the nearer op.
     fn stronger(&self, nearer: Option<usize>, farther: Option<usize>) -> Option<usize> {
         let strength = |category: Option<usize>| category.map(|c| self.rules.strength(c));
         if strength(farther) > strength(nearer) { farther } else { nearer }

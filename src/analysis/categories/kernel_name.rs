@@ -101,7 +101,7 @@ fn template_arguments(name: &str) -> Vec<&str> {
 #[derive(Default)]
 struct Brackets {
     angles: usize,
-    /// Number of open parentheses and braces inside the innermost angle brackets. `saved` contains this
+    /// Number of open parentheses and braces inside the innermost angle brackets. `saved` contains the
     /// number for each enclosing pair of angle brackets.
     others: usize,
     saved: Vec<usize>,

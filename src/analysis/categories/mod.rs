@@ -159,7 +159,8 @@ impl Categories {
         self.rules().categories.iter().map(|rule| rule.name.as_str())
     }
 
-    /// Whether all work below an op in this category is part of the op.
+    /// Whether a category applies to all work below an op in this category, that is, whether the
+    /// category is specific.
     pub(super) fn is_specific(&self, id: CategoryId) -> bool {
         let rule = self.rules().categories.get(usize::from(id.0));
         rule.is_some_and(|rule| rule.strength == Strength::Specific)

@@ -5,8 +5,8 @@ use super::rules::{NameKind, Rules};
 use crate::program::Words;
 use crate::tree::ModuleName;
 
-/// Name of the op that marks calls to a communication library. Unlike the names of other ops, it has no
-/// namespace.
+/// Name of the op that marks calls to a communication library. Unlike the names of other ops, this name has
+/// no namespace.
 const COLLECTIVE_OP: &str = "record_param_comms";
 /// Name prefix of compiler-generated ops and kernels.
 const COMPILED_PREFIX: &str = "triton";
@@ -30,8 +30,8 @@ pub(super) enum Role {
     Autograd,
     /// A module.
     Module,
-    /// A kernel that a compiler generated from pointwise ops or reductions. No category is found for other
-    /// kernels that are looked up with this role.
+    /// A kernel that a compiler generated from pointwise ops or reductions. Any other kernel that is looked
+    /// up with this role has no category.
     Generated,
     /// Any kernel.
     Kernel,
@@ -89,7 +89,7 @@ fn is_template(words: &Words) -> bool {
         && words.at(1).is_some_and(|kind| TEMPLATES.contains(&kind))
 }
 
-/// Looks up a generated kernel. Such a kernel does only pointwise work and reductions. The list of ops in a
+/// Looks up a generated kernel, which does only pointwise work and reductions. The list of ops in a
 /// generated kernel's name also contains ops that merely produced the kernel's inputs, including matrix
 /// products and attention.
 fn of_generated(rules: &Rules, words: &Words) -> Option<usize> {

@@ -48,7 +48,7 @@ pub(super) enum Strength {
     Weak,
     /// The op may run on its own, but is often part of a larger op: reductions, indexing, activations.
     Generic,
-    /// All work below the op is part of the op.
+    /// The category applies to all work below the op, unless a nearer op is also specific.
     Specific,
 }
 
@@ -128,8 +128,8 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Patterns by their first word. A pattern is identified by the position of its rule and by its own position
-/// in that rule.
+/// Maps each word to the patterns that begin with the word. A pattern is identified by the position of its
+/// rule and by its own position in that rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 
 /// The rules of one file.

@@ -1,11 +1,11 @@
 //! Assigns a category to kernels that have no op above them: the category of kernels with the same name that
 //! run below known ops.
 //!
-//! Kernels in a graph replay, or launched before the window, have no ops above them, and kernels in a
-//! compiled region have only the ops in the region's wrapper above them. Without this rule, one of two
-//! matched kernels could be classified by its ops and the other by its name, so their categories could differ
-//! for no good reason. If all ops that launch kernels with a given name agree on a category, in both traces,
-//! that category applies to all kernels with this name:
+//! Kernels in a graph replay, or launched before the window, have no ops above them. Kernels in a compiled
+//! region have only the ops of the region's wrapper above them. Without this rule, one of two matched
+//! kernels could be classified by its ops and the other by its name, so their categories could differ
+//! although the kernels do the same work. If all ops that launch kernels with a given name agree on a
+//! category, in both traces, that category applies to all kernels with this name:
 //!
 //! ```text
 //! trace1   vllm::moe_forward → bmm_E4m3_…   moe, by op

@@ -33,7 +33,7 @@ impl ByStep {
         sums
     }
 
-    /// Adds idle time that is attributed to a node.
+    /// Adds the idle time that is attributed to a node to the steps that contain the node's calls.
     pub(super) fn add_idle(&mut self, analysis: &Analysis, owner: MergedId, time: PerSide<Nanos>) {
         let node = analysis.diff().merged().node(owner);
         for side in Side::BOTH {

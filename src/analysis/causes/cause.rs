@@ -30,8 +30,8 @@ pub struct Cause {
     /// Positions of the cause's rows in [`Analysis::rows`](crate::analysis::Analysis::rows); empty for idle
     /// time.
     pub rows: Vec<usize>,
-    /// Wall time that is attributed to the cause in the compared steps. For work that was launched before the
-    /// window, the full time of the work.
+    /// Wall time that is attributed to the cause in the compared steps. For the cause `before_window`, this
+    /// is the time `before` of the wall totals.
     pub time: PerSide<Nanos>,
     /// Number of instances of the op, or number of idle gaps.
     pub count: PerSide<u64>,

@@ -196,8 +196,8 @@ fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     }
 }
 
-/// The longest kernel that only one side runs, for each side, with the properties decoded from the kernel's
-/// name.
+/// For each side, the longest kernel that only this side runs, with the properties decoded from the
+/// kernel's name.
 fn swapped(part: &BusyPart<'_>) -> String {
     let names = PerSide::from_fn(|side| {
         let other = &part.kernels[side.other()];
@@ -303,8 +303,8 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 }
 
 impl Analysis {
-    /// Name of unmatched work below a common node, composed of the name of the most time-consuming call on
-    /// each side and the name of the common node.
+    /// Name of unmatched calls below a common node: the outermost unmatched call with the most idle time on
+    /// each side, followed by the common node, such as `a → b in c`.
     fn one_sided_name(
         &self,
         place: &Place,

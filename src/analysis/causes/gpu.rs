@@ -201,7 +201,8 @@ enum PartIds {
     /// Ids for work at common calls: the op's name, the op's shapes and types on each side, and the names of
     /// the enclosing modules.
     Common(RowNameIds, PerSide<[TextId; 2]>, PerSide<Option<TextId>>),
-    /// Ids for work outside of common calls, including the id of the node.
+    /// Ids for work that is not at a common call: the kind of the part, the node that the work is
+    /// attributed to, and the name of the row.
     At(PartKind, Option<MergedId>, RowNameIds),
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A place groups all instances of a call path. Each place has its own idle time, and a sum that also
 //! includes the idle time of all places below it. To decide which place is the cause, the search descends
-//! from the root and compares these sums:
+//! from the root and compares the sum of each place with the sums of the places below it:
 //!
 //! ```text
 //! the sum is less than 4/5 of the differences below, which cancel out   descend into each part
@@ -32,8 +32,8 @@ pub(super) struct IdlePart {
     pub(super) runs: PerSide<Vec<Nanos>>,
     /// Whether the part includes all places below the part's own place.
     is_whole: bool,
-    /// The innermost calls that the idle time is attributed to, each with the difference in idle time, sorted
-    /// by descending difference.
+    /// The innermost calls that the idle time is attributed to, each with the difference in idle time,
+    /// sorted by descending absolute difference.
     pub(super) owners: Vec<(String, i128)>,
     /// If the calls are unmatched, the call with the most idle time on each side.
     pub(super) instead: PerSide<Option<String>>,
@@ -67,7 +67,7 @@ struct Amount {
     children: Vec<PlaceId>,
 }
 
-/// Divides the idle time of one kind into parts that add up exactly to it.
+/// Divides the idle time of one kind into parts that add up exactly to this idle time.
 pub(super) fn roll_up(
     idle: &[IdleRow],
     kind: IdleKind,
@@ -91,8 +91,8 @@ pub(super) fn roll_up(
 }
 
 /// Adds the idle time of each side's additional runs to the parts. An additional run may wait at a place
-/// where the median runs never wait. This idle time is added to the enclosing part, provided that the
-/// enclosing part includes all places below its own place.
+/// where the median runs never wait. Idle time at such a place is added to the part of the nearest
+/// enclosing place that has a part, provided that this part includes all places below its own place.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Analysis,
@@ -252,8 +252,8 @@ fn name_owners(
     }
 }
 
-/// Whether this call is the cause, that is, whether the differences below the call neither cancel out nor are
-/// dominated by a few nested calls.
+/// Whether a call is reported as a cause. If the differences below the call cancel out, or if a few nested
+/// calls contain most of the difference, the nested calls are reported instead.
 fn is_to_blame(amount: &Amount, amounts: &[Amount], few: usize, scale: Scale) -> bool {
     let sum = scale.difference(amount.time);
     if 5 * sum.abs() < 4 * amount.gross {

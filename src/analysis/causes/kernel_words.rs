@@ -20,7 +20,7 @@ const LIBRARIES: [(&str, &str); 16] = [
     ("at::native", "ATen"),
 ];
 
-/// Substrings that identify a dtype. A substring that contains another substring in the list comes before it.
+/// Substrings that identify a dtype. If one substring contains another, the longer substring comes first.
 const PRECISIONS: [(&str, &str); 14] = [
     ("tf32", "tf32"),
     ("bf16", "bf16"),

@@ -9,8 +9,8 @@
 //! exactly one part. Each part whose time differs is a cause. Without `before_window`, the causes therefore
 //! add up exactly to the wall-time difference of the steps.
 //!
-//! If one trace has more steps, the causes cover only the steps that have a counterpart, because the time of
-//! a call over two steps cannot be compared with its time over five steps.
+//! If one trace has more steps, the causes cover only the steps that have a counterpart. The time of a call
+//! over two steps cannot be compared with its time over five steps.
 
 mod by_step;
 mod cause;
@@ -91,8 +91,8 @@ impl Causes {
         self.list.iter().map(|cause| cause.difference).sum()
     }
 
-    /// The causes that a report shows first: at least three and at most seven of the largest causes, as many
-    /// as are needed to cover nine tenths of all differences.
+    /// The causes that a report shows first: the largest causes that together cover nine tenths of all
+    /// differences, but at least three and at most seven causes.
     #[doc(hidden)]
     pub fn leading(&self) -> &[Cause] {
         let gross =

@@ -30,8 +30,8 @@ impl PlaceId {
     }
 }
 
-/// Kind and name id of a node's call, on each side that has the call. The kinds and ids together determine
-/// the plain name.
+/// Kind and name id of a node's call, on each side that has the call. Together, kinds and name ids
+/// determine the plain name of the node.
 type NameIds = PerSide<Option<(CallKind, TextId)>>;
 
 /// Ids that determine the name of an owner of idle time. Owners with the same ids have the same name.
@@ -90,12 +90,12 @@ impl<'a> Places<'a> {
         self.analysis
     }
 
-    /// All places; each comes after the place above it.
+    /// All places; each place comes after its enclosing place.
     pub(super) fn all(&self) -> &[Place] {
         &self.places
     }
 
-    /// The nodes of each place so far, in merged-tree order.
+    /// For each place, the nodes that have been assigned to it so far, in merged-tree order.
     pub(super) fn nodes(&self) -> Vec<Vec<MergedId>> {
         let mut nodes = vec![Vec::new(); self.places.len()];
         for (node, place) in self.analysis.diff().merged().ids().zip(&self.of_nodes) {
@@ -218,8 +218,8 @@ impl<'a> Places<'a> {
 }
 
 impl Analysis {
-    /// The nearest ancestor that is a common node in both trees. The result remains the same if the sides are
-    /// swapped.
+    /// The nearest common node that is above the given node in both trees. Swapping the sides does not
+    /// change the result.
     pub(super) fn common_above(&self, node: MergedId) -> Option<MergedId> {
         let diff = self.diff();
         let merged = diff.merged();
@@ -247,7 +247,8 @@ impl Analysis {
         path.take_while(|&at| !self.diff().relation(side, at).is_common()).last()
     }
 
-    /// The matched calls with different names at or above an unmatched node, if there are any.
+    /// If the outermost call at or above a node that is not common is renamed, returns this call
+    /// and its counterpart.
     fn renamed(&self, id: MergedId) -> Option<(CallId, CallId)> {
         let (diff, merged) = (self.diff(), self.diff().merged());
         let node = merged.node(id);

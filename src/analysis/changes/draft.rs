@@ -33,9 +33,9 @@ pub(super) struct Draft {
     pub(super) position: Position,
     /// Number of cheap Python code changes at other positions that were combined with this change.
     pub(super) other_positions: u64,
-    /// Whether the change includes calls in the forward pass; `has_backward` is the same for the backward
-    /// pass.
+    /// Whether the change includes calls in the forward pass.
     pub(super) has_forward: bool,
+    /// Whether the change includes calls in the backward pass.
     pub(super) has_backward: bool,
     /// The name of the parameter whose value changed, if known.
     pub(super) parameter: Option<&'static str>,
@@ -47,7 +47,7 @@ pub(super) struct Draft {
     cause: Option<usize>,
 }
 
-/// A library setting that affects which kernels run, and its values.
+/// A library setting that affects which kernels run, and the values of the setting on both sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Switched {
     pub(super) name: &'static str,
@@ -69,9 +69,9 @@ pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Analysis,
     list: Vec<Draft>,
     index: BTreeMap<(ChangeKind, String), usize>,
-    /// The draft of a change for each outermost unmatched call, indexed by merged node.
+    /// For each outermost unmatched call, the draft to which it was added; indexed by merged node.
     of_root: Vec<u32>,
-    /// The draft of each changed matched op, indexed by merged node.
+    /// For each matched op that changed, the draft to which it was added; indexed by merged node.
     of_site: Vec<u32>,
     /// The forward op of each outermost backward op.
     forward: PerSide<FxHashMap<CallId, CallId>>,
@@ -116,8 +116,8 @@ impl<'a> Drafts<'a> {
         at
     }
 
-    /// The forward op that belongs to the backward op at or above `node`, or to the first backward op below
-    /// `node` if there is none at or above it.
+    /// The forward op that belongs to the backward op at or above `node`, or, if `node` is not in the
+    /// backward pass, to the first backward op below `node`.
     pub(super) fn forward_of(&self, node: MergedId) -> Option<MergedId> {
         let found = autograd_node(self.analysis, node);
         let (side, backward) = found.unwrap_or_else(|| either(self.analysis, node));
@@ -126,8 +126,8 @@ impl<'a> Drafts<'a> {
         Some(self.analysis.diff().merged().of(side, *forward))
     }
 
-    /// Position of a node in the program. For a node in the backward pass, this is the position of its
-    /// forward op.
+    /// Position of a node in the program. The position of a node in the backward pass is the position of
+    /// its forward op.
     pub(super) fn position_at(&self, node: MergedId) -> Position {
         match autograd_node(self.analysis, node) {
             None => Position::at(self.analysis, node),
@@ -137,8 +137,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft of the nearest enclosing op that is unmatched or has different arguments. Differences inside
-    /// such an op are consequences of the op's change.
+    /// The draft of the nearest enclosing op that is unmatched or has different arguments. Differences
+    /// inside a changed op are consequences of the op's change.
     pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let mut above = merged.parent(node);
@@ -183,8 +183,8 @@ impl<'a> Drafts<'a> {
     }
 
     /// The draft of the innermost module that encloses a node, if this module is unmatched and has no
-    /// submodules. All calls in such a module are part of the module's change, even if some frames in the
-    /// module are matched.
+    /// submodules. All calls in an unmatched module are part of the module's change, even if some frames in
+    /// the module are matched.
     pub(super) fn unmatched_module(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let (side, call) = either(self.analysis, node);
@@ -220,15 +220,16 @@ impl<'a> Drafts<'a> {
         None
     }
 
-    /// The graph change that a matched call is part of, because only one side replays the call from a graph.
+    /// The graph change, if the node is a matched call that only one side replays from a graph.
     pub(super) fn replayed_by(&self, node: MergedId) -> Option<usize> {
         let diff = self.analysis.diff();
         let is_replayed = diff.is_captured_on_one_side(diff.merged().node(node));
         is_replayed.then(|| self.find(ChangeKind::Graphs).first().copied()).flatten()
     }
 
-    /// The optimizer change that a matched call in the optimizer is part of. The matched calls may do
-    /// different amounts of work: one may update a single tensor, and the other several tensors.
+    /// The optimizer change that a matched call in the optimizer is part of. Matched calls in an optimizer
+    /// may do different amounts of work: one call may update a single tensor, and its counterpart several
+    /// tensors.
     pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {
         let optimizer = self.find(ChangeKind::Optimizer).first().copied()?;
         is_in_optimizer(self.analysis, node).then_some(optimizer)

@@ -51,7 +51,8 @@ impl Facts {
             {
                 facts.moved.push(id);
             }
-            // Views and allocations take no device time, and whether they occur depends on nearby ops.
+            // Ops without GPU work, such as views and allocations, are skipped, because nearby ops
+            // determine whether they occur.
             let works = || {
                 analysis.measure() == Measure::HostSelfTime
                     || one.is_gpu_path(a)
@@ -126,7 +127,7 @@ impl Analysis {
 }
 
 /// Whether a GPU event, or the op or frame that launched it, is firmly matched. An op may launch different
-/// kernels on the two sides, so its kernels need not be matched themselves.
+/// kernels on the two sides, so a kernel counts as firmly matched if its op is.
 fn is_firm(analysis: &Analysis, side: Side, event: CallId) -> bool {
     let tree = analysis.tree(side);
     let is_host = |&above: &CallId| matches!(tree.kind(above), CallKind::Op | CallKind::Frame);

@@ -19,7 +19,7 @@ pub enum ChangeKind {
     MemoryFormat,
     /// A different implementation of scaled dot product attention runs.
     Attention,
-    /// A forward pass runs again in the backward pass, on one side only.
+    /// A part of the forward pass runs again during the backward pass, on one side only.
     Checkpointing,
     /// A module is called more or less often.
     Layers,

@@ -59,7 +59,8 @@ pub struct Changes {
     firm_share: Option<f64>,
 }
 
-/// A program change, which combines all facts of the same kind with the same value, and their consequences.
+/// A program change: all facts of one kind that differ in the same way, and the consequences of these
+/// facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
@@ -83,7 +84,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// What usually causes such a change; empty if there is no usual cause.
+    /// The usual cause of changes of this kind; empty if there is no usual cause.
     #[doc(hidden)]
     pub fn usual(&self) -> &'static str {
         // If a recording change has nodes, the recordings contain different layers, which has no usual cause.
@@ -284,7 +285,7 @@ impl Changes {
             ),
             part(
                 "overlap",
-                "idle time at matched calls beyond the change in the host time of these calls",
+                "idle time at matched calls that the change in their host time does not explain",
                 self.overlap,
             ),
             part("unexplained", "time that cannot be attributed to a call", self.unexplained),

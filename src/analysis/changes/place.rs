@@ -22,7 +22,8 @@ impl Position {
         Position::of(tree, above)
     }
 
-    /// The position of a node, including the node itself if it is a module or a frame.
+    /// The position of a node: the innermost module and the innermost user frame at or above the
+    /// node.
     pub(super) fn at(analysis: &Analysis, node: MergedId) -> Position {
         let (side, call) = either(analysis, node);
         Position::of(analysis.tree(side), call)

@@ -26,7 +26,8 @@ pub(super) const COMPILED_MODULE: &str = "OptimizedModule";
 const COMPILING: [&str; 2] = ["_dynamo/convert_frame.py", "(dynamo_timed)"];
 /// Substrings in the names of frames and ranges that load data.
 const LOADING: [&str; 2] = ["enumerate(DataLoader)", "torch/utils/data/dataloader.py"];
-/// Substring in the names of frames that run a forward pass again in the backward pass.
+/// Substring in the names of frames that run a part of the forward pass again during the backward
+/// pass.
 pub(super) const RECOMPUTING: &str = "torch/utils/checkpoint.py";
 
 /// Summary of an unmatched call and the calls below it, excluding nested calls that have a counterpart with
@@ -156,8 +157,8 @@ fn is_common(analysis: &Analysis, side: Side, call: CallId) -> bool {
 }
 
 impl Survey {
-    /// Whether the ops are nodes of the backward pass. One op may be something else, because it may create
-    /// the first gradient.
+    /// Whether the ops are nodes of the backward pass. One other op is allowed, because it may create the
+    /// first gradient.
     pub(super) fn is_backward(&self) -> bool {
         self.backward > 0 && self.ops.len() - self.backward <= 1
     }

@@ -16,9 +16,9 @@ const ABOVE_PEAK: &str = "data in a cache, or work overestimated";
 pub enum WorkChange {
     /// Both sides need the same number of operations and bytes, as far as these numbers are known.
     Same,
-    /// The candidate needs more operations, more bytes, or both, and fewer of neither.
+    /// The candidate needs more operations or more bytes, and neither number is smaller.
     More,
-    /// The candidate needs fewer operations, fewer bytes, or both, and more of neither.
+    /// The candidate needs fewer operations or fewer bytes, and neither number is larger.
     Less,
     /// The candidate needs more operations and fewer bytes, or the reverse.
     Other,
@@ -43,7 +43,8 @@ pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Opt
     })
 }
 
-/// Compares two amounts: -1 if the second is smaller, 0 if they are equal, 1 if it is larger.
+/// Compares two amounts: -1 if the second amount is smaller, 1 if it is larger, and 0 if the
+/// relative difference is at most [`SAME_WORK`].
 fn change(before: f64, after: f64) -> i8 {
     let least = SAME_WORK * before.abs().max(after.abs());
     if (after - before).abs() <= least {

@@ -1,9 +1,9 @@
 //! Computes how many bytes the links between devices carry for the message of a communication kernel.
 //!
 //! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
-//! message divided by the time. *Bus* bandwidth is the algorithm bandwidth multiplied by the smallest share
-//! of the message that each rank must send. Bus bandwidth can therefore be compared with the speed of a link,
-//! whatever the number of ranks is. Source: nccl-tests, PERFORMANCE.md.
+//! message divided by the time. *Bus* bandwidth is the algorithm bandwidth multiplied by the minimum number
+//! of bytes that each rank must send per byte of the message. Bus bandwidth can therefore be compared with
+//! the speed of a link for any number of ranks. Source: nccl-tests, PERFORMANCE.md.
 //!
 //! ```text
 //! all_reduce                             2 · (n − 1) / n     size: the input
@@ -15,7 +15,8 @@
 use super::dtype::Dtype;
 use crate::trace::{EventId, Trace};
 
-/// The size of a collective's message, and the share of the message that each rank sends.
+/// The size of a collective's message, and the number of bytes that each rank sends per byte of the
+/// message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Transfer {
     /// Size of the whole message, in bytes.
@@ -34,8 +35,8 @@ pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     Some(Transfer { message: size, factor: factor(name, message.ranks)? })
 }
 
-/// The factor for a collective; `None` if the factor depends on the number of ranks and this number was not
-/// recorded.
+/// Minimum number of bytes that each rank sends per byte of a collective's message; `None` if it depends on
+/// the number of ranks and this number was not recorded.
 fn factor(name: &str, ranks: u64) -> Option<f64> {
     let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
     let plain = plain.to_ascii_lowercase();

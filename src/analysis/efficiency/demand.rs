@@ -33,7 +33,7 @@ impl Demand {
         Demand { flops, bytes, unit: Unit::Matrix, precision: dtype.and_then(|d| d.precision) }
     }
 
-    /// Work on vector units, which use 32 bits to compute with narrower types.
+    /// Work on vector units, which compute in 32 bits even if the type is narrower.
     pub(super) fn vector(flops: f64, bytes: Option<f64>, dtype: Option<Dtype>) -> Demand {
         let wide = dtype.is_some_and(|dtype| dtype.precision == Some(Precision::Fp64));
         let precision = if wide { Precision::Fp64 } else { Precision::Fp32 };

@@ -141,7 +141,7 @@ impl Dtype {
     }
 
     /// The first type in a kernel's template arguments. In PyTorch kernels that process lists of tensors,
-    /// this is the element type: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
+    /// the first type is the element type: `CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, …>`.
     pub(super) fn of_kernel(name: &str) -> Option<Dtype> {
         const NAMES: [&str; 9] = [
             "c10::BFloat16",

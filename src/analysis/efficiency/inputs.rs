@@ -27,8 +27,9 @@ impl Tensor {
         product(&self.dims)
     }
 
-    /// Number of distinct tensor elements in memory. A broadcast dimension (stride 0) counts once. If windows
-    /// overlap, at most as many elements count as the windows span in memory.
+    /// Number of distinct tensor elements in memory. A broadcast dimension (stride 0) counts as one
+    /// element. If the tensor consists of overlapping windows, the number is at most the number of elements
+    /// that the windows span in memory.
     pub(super) fn distinct(&self) -> f64 {
         let Some(strides) = &self.strides else { return self.elements() };
         let pairs = || self.dims.iter().zip(strides);
@@ -138,7 +139,8 @@ impl Inputs {
         self.concrete(at).parse().ok()
     }
 
-    /// The flag at an argument position. Numbers such as `custom_mask_type` also count as flags.
+    /// The flag at an argument position. A number, such as `custom_mask_type`, is a flag that is
+    /// set unless the number is 0.
     pub(super) fn flag(&self, at: usize) -> Option<bool> {
         match self.concrete(at) {
             "True" | "true" => Some(true),

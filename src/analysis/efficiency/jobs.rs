@@ -2,7 +2,7 @@
 //!
 //! The job is the nearest op above the event whose work a model can compute from the op's arguments. An op
 //! whose work is done by a nested op is not a job: both `aten::linear` and the `aten::addmm` that it calls
-//! have a model, but the product must be counted once.
+//! have a model, but the matrix product must be counted only once.
 //!
 //! ```text
 //! aten::linear      a product                 counted below
@@ -215,8 +215,8 @@ impl<'a> Finder<'a> {
         collectives::transfer(trace, self.tree.event(event)?)
     }
 
-    /// The bytes moved by an event that has no modeled op: a copy reads and writes each byte, whereas a
-    /// memset only writes each byte.
+    /// The bytes moved by an event that has no modeled op: a copy within the device reads and writes each
+    /// byte; a memset, or a copy to or from the host, moves each byte once.
     fn own_bytes(&self, event: CallId) -> Option<Demand> {
         let trace = self.tree.trace();
         let event = self.tree.event(event)?;

@@ -73,7 +73,7 @@ impl DevicePeaks {
     }
 }
 
-/// Whether a name contains `part` up to a word boundary: `MI250` does not match `MI250X`.
+/// Whether a name contains `part`, followed by a word boundary: `MI250` does not match `MI250X`.
 fn contains_words(name: &str, part: &str) -> bool {
     let (name, part) = (name.to_ascii_lowercase(), part.to_ascii_lowercase());
     let ends = |at: usize| !name[at..].starts_with(|c: char| c.is_ascii_alphanumeric());

@@ -51,8 +51,8 @@ pub struct Efficiency {
     pub bytes: f64,
     /// Bytes that links to other devices must carry.
     pub bus_bytes: f64,
-    /// Number of modeled ops for which the number of bytes is unknown; each event of such an op adds its
-    /// share of the op.
+    /// Number of modeled ops for which the number of bytes is unknown. An event that does part of the work
+    /// of an op counts as a fraction of the op.
     unknown_bytes: f64,
     /// Time at the roofline in µs, separately for compute-bound and memory-bound events.
     compute_us: f64,
@@ -112,7 +112,7 @@ impl Efficiency {
         self.roofed += time;
     }
 
-    /// Whether the group has any measured time, and models cover all of it.
+    /// Whether the group has measured time and models cover all of this time.
     #[doc(hidden)]
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
@@ -124,13 +124,15 @@ impl Efficiency {
         (self.time > Nanos::ZERO).then(|| self.modelled.0 as f64 / self.time.0 as f64)
     }
 
-    /// 10^9 floating-point operations; `None` unless models cover all of the time.
+    /// Number of floating-point operations, in units of 10^9; `None` unless models cover all of the
+    /// time.
     #[doc(hidden)]
     pub fn gflops(&self) -> Option<f64> {
         self.is_modelled().then_some(self.flops / 1e9)
     }
 
-    /// 10^6 bytes that must be moved; `None` unless the bytes are known for all of the time.
+    /// Number of bytes that must be moved, in units of 10^6; `None` unless the bytes are known for
+    /// all of the time.
     #[doc(hidden)]
     pub fn mbytes(&self) -> Option<f64> {
         (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
@@ -156,7 +158,7 @@ impl Efficiency {
         self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }
 
-    /// 10^9 bytes per second over the links to other devices; `None` if nothing was sent.
+    /// Rate over the links to other devices, in 10^9 bytes per second; `None` if nothing was sent.
     #[doc(hidden)]
     pub fn bus_gb_per_s(&self) -> Option<f64> {
         let sent = self.is_modelled() && self.bus_bytes > 0.0;
@@ -206,8 +208,8 @@ impl Efficiency {
     }
 }
 
-/// The share of an op's minimum work that is attributed to an event. An event's share is proportional to its
-/// time; if all events of the op take no time, they have the same share.
+/// The share of an op's minimum work that is attributed to an event. An event's share is proportional to
+/// its time; if all events of the op take no time, their shares are equal.
 fn part(time: Nanos, job: &Job) -> f64 {
     match job.time {
         Nanos::ZERO => 1.0 / f64::from(job.events),

@@ -27,7 +27,7 @@ struct Model {
     /// Names of the ops that the model applies to. A name may contain one `*`, which matches any string.
     ops: Vec<String>,
     formula: Formula,
-    /// Source of the argument order and of the formula.
+    /// The document or code from which the argument order and the formula were taken.
     source: String,
 }
 

@@ -1,10 +1,10 @@
 //! Lists the ops of an [`Analysis`] by name and shapes on both sides, with the maximum possible saving for
 //! each op.
 //!
-//! An attribution row that models cover completely is grouped with the rows that have the same name and
-//! shapes, so the group contains the events of both sides. If models cover only part of a row, such as a
-//! compiled region with its own kernels, the modeled ops in the row are grouped individually. In that case,
-//! ops share a group if they have the same name and shapes, whichever side they are on.
+//! If every event of an attribution row has a model, the row is grouped with all rows that have the same name
+//! and shapes. The group then contains events of both sides. If models cover only part of a row, such as a
+//! compiled region with its own kernels, each modeled op in the row is grouped separately, with all ops that
+//! have the same name and shapes on either side.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
@@ -28,22 +28,22 @@ pub struct EfficiencyRow {
     pub types: PerSide<String>,
     /// Number of grouped attribution rows or op calls.
     pub count: PerSide<u64>,
-    /// Work and time of the measured events.
+    /// Work and time of the group's measured events.
     pub efficiency: PerSide<Efficiency>,
-    /// Measured events, from which times in additional runs are looked up; empty if there are no additional
-    /// runs.
+    /// The group's measured events, which determine its times in additional runs; empty if there are no
+    /// additional runs.
     pub(crate) events: PerSide<Vec<CallId>>,
 }
 
 /// Key of a group: the name, and the shapes and types on both sides.
 type Key<'a> = (String, [[&'a str; 2]; 2]);
 
-/// Ids that determine the key of a group.
+/// Identifies the rows or ops whose names, shapes and types form the key of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Ids {
-    /// Ids for a row: the name, and the shapes and types on both sides.
+    /// An attribution row: its name, and its shapes and types on both sides.
     Row(RowNameIds, [[TextId; 2]; 2]),
-    /// Ids for an op on one side: the side and the job number.
+    /// A modeled op on one side: the side, and the number of the op's job.
     Job(Side, usize),
 }
 

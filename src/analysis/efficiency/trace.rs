@@ -1,4 +1,4 @@
-//! Computes the efficiency of any group of events in a tree, and of each op with each set of shapes.
+//! Computes the efficiency of any group of events in a tree, and of all calls of an op with the same shapes.
 
 use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};
@@ -21,7 +21,7 @@ pub struct TraceEfficiency {
     peaks: Option<DevicePeaks>,
 }
 
-/// Work and time of an op with one set of shapes and types.
+/// Work and time of all calls of an op that have the same shapes and types.
 #[derive(Debug, Clone, PartialEq)]
 #[doc(hidden)]
 pub struct OpEfficiency {
@@ -81,7 +81,8 @@ impl TraceEfficiency {
         self.of_events(&self.measure.calls(&self.tree).collect::<Vec<_>>())
     }
 
-    /// Work and time of the events whose launch is in the trace; all other events have no op above them.
+    /// Work and time of the events whose launch is in the trace. Events without a recorded launch cannot have
+    /// an op above them.
     pub fn launched(&self) -> Efficiency {
         let is_launched = |&event: &CallId| match self.measure {
             Measure::GpuTime => self.tree.launch(event).is_some(),

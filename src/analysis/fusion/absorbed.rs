@@ -21,7 +21,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A run of consecutive kernels below a node that only one side has.
+/// The kernels in one interval of a common node, if only one side has kernels in that interval.
 #[derive(Debug)]
 pub(super) struct OneSided {
     pub(super) node: MergedId,
@@ -39,7 +39,8 @@ pub(super) struct Absorbed {
 /// Maximum number of ops that one op of the same name may absorb.
 const MOST: usize = 8;
 
-/// The positions of the runs of unmatched kernels directly before and directly after a matched pair of ops.
+/// The runs of unmatched kernels directly before and directly after a matched pair of ops, as positions in
+/// the list of runs.
 #[derive(Debug, Default, Clone, Copy)]
 struct Beside {
     before: Option<usize>,
@@ -90,8 +91,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     found
 }
 
-/// Compares the unmatched kernels that the two sides run between the same two matched pairs, at any depth,
-/// and checks whether one side fused the kernels that the other side runs.
+/// Finds fusions of unmatched kernels by comparing the kernels that each side runs between the same two
+/// matched pairs, at any depth.
 fn facing(
     pieces: &Pieces<'_>,
     runs: &[OneSided],
@@ -128,9 +129,9 @@ fn facing(
 /// The kernels on both sides, how the kernel count changed, and the absorbed kernels.
 type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
 
-/// Finds ops that have the same name as a matched pair and run directly before or after the pair. The shapes
-/// of these ops and of the pair's op on the same side must add up to the shapes of the pair's op on the other
-/// side.
+/// Finds, by their shapes, ops on `side` that were absorbed by the matched pair's op on the other side. These
+/// ops have the name of the pair and run directly before or after it. Their shapes, together with the shapes
+/// of the pair's op on `side`, add up to the shapes of the pair's op on the other side.
 fn by_shapes(
     pieces: &Pieces<'_>,
     (row, side): (usize, Side),
@@ -142,8 +143,8 @@ fn by_shapes(
     let is_like = |leaf: &&Leaf<'_>| leaf.is_same_op(own);
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
-    // Prefer splits with more calls before the pair, because calls after the pair may be part of the next
-    // pair of the same ops.
+    // Prefer splits with more calls before the pair, because the next pair of the same ops may have absorbed
+    // the calls after this pair.
     let splits =
         (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
     let mut fitting = splits.filter(|&(first, last)| first <= before.len() && last <= behind.len());
@@ -157,8 +158,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// Absorbs a run of ops if the names in the row mention all of these ops on the other side, but none of them
-/// on this side.
+/// Absorbs the ops in `run` if the row's names on the other side mention all of these ops, and its names on
+/// `side` mention none of them.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
@@ -194,7 +195,7 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     })
 }
 
-/// Whether the names in the row mention the op on the other side, but not on this side.
+/// Whether a leaf in `there` has a name that mentions the op, but no leaf in `here` does.
 fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
     said(there) && !said(here)

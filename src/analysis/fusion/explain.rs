@@ -4,11 +4,11 @@
 //! side must be explained by an op on the fused side, and every op on the fused side must explain at least
 //! one op on the other side. An op is explained by one of these properties:
 //!
-//! - its name: all words of the op's name appear in the name of an op or kernel on the fused side, as in
-//!   kernel names in which compilers list ops (`aten::mul` ← `triton_poi_fused_add_mul_0`);
-//! - its category: the category on the fused side *replaces* the categories on the other side, where all of
-//!   the replaced categories must be present (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the
-//!   category rules;
+//! - its name: all words of the op's name appear in the name of an op or kernel on the fused side, for
+//!   example in a kernel name in which a compiler lists the fused ops (`aten::mul` ←
+//!   `triton_poi_fused_add_mul_0`);
+//! - its category: the category of the fused op *replaces* several categories, and the other side has ops in
+//!   all of them (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules;
 //! - its shapes: one op takes the combined inputs of several ops with the same name; each input is either
 //!   shared by all of these ops or as large as their inputs together (`mm [8, 64] [64, 192]` ← three `mm [8,
 //!   64] [64, 64]`);
@@ -94,9 +94,9 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     takes_place(short, long).then_some(FusionEvidence::Place)
 }
 
-/// Whether one op with one kernel replaces several ops and takes their external inputs. Each input of the op
-/// must be an input of a replaced op. The first tensor of the first replaced op must be an input of the op.
-/// No replaced op may have the name of the new op.
+/// Whether one op with one kernel replaces several ops and takes their external inputs. Each input of the new
+/// op must be an input of a replaced op, and the first tensor of the first replaced op must be an input of
+/// the new op. No replaced op may have the name of the new op.
 fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let (Some(inputs), [first, ..]) = (&short.shapes, long) else { return false };
@@ -113,17 +113,17 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
-/// Whether the side with more kernels calls an op at most as often as the other side does, or the other side
-/// does not call the op at all. A call explains at most one call with the same name on the other side.
+/// Whether `long` calls the op of `leaf` at most as often as `short` does; also true if `short` does not call
+/// this op. A call explains at most one call with the same name on the other side.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();
     of_short == 0 || of_long <= of_short
 }
 
-/// Whether the side with more kernels runs one op several times on inputs that the other side processes at
-/// once. Each input on the other side must be an input that all the calls share, or must be as large as the
-/// corresponding inputs of all the calls together.
+/// Whether a single op in `short` takes the combined inputs of all calls in `long`, which must call an op of
+/// the same name. Each input of the single op must be an input that all these calls share, or must be as
+/// large as the corresponding inputs of all calls together.
 pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };
@@ -140,9 +140,9 @@ pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
-/// Whether the side with more kernels has all categories that `short` replaces, and apart from them only
-/// auxiliary work. For example, fused attention may absorb a scale and a dropout along with the matrix
-/// products and the softmax.
+/// Whether `long` has work in all categories that `short` replaces, and apart from that only auxiliary work.
+/// For example, fused attention may absorb a scale and a dropout along with the matrix products and the
+/// softmax.
 fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);

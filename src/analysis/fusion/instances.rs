@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// The kernels of a common node on both sides, or of the calls between two common children of the node.
+/// The kernels of both sides at a common node, or in one interval between two common children of the node.
 #[derive(Debug)]
 pub(super) struct Instance<'a> {
     pub(super) node: MergedId,
@@ -73,7 +73,7 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     instances
 }
 
-/// Plain kernel names on the side with fewer kernels, in launch order.
+/// Kernel names on the side with fewer kernels, without details that vary between runs, in launch order.
 fn short_names<'a>(analysis: &'a Analysis, kernels: &PerSide<Vec<CallId>>) -> Vec<&'a str> {
     let short = explain::short_side(kernels);
     let name = |&kernel: &CallId| analysis.diff().plain_name(short, kernel);
@@ -131,8 +131,8 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     nodes
 }
 
-/// For each call, the number of earlier siblings that have GPU work and a counterpart below the same node.
-/// The other side may call the counterparts in a different order.
+/// For each call, the number of its interval: the number of earlier siblings that are common calls with GPU
+/// work on both sides. The counterparts of these siblings may have a different order on the other side.
 ///
 /// ```text
 /// forward

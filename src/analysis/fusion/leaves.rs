@@ -80,8 +80,8 @@ impl Leaf<'_> {
         self.is_generated && op.known_as.iter().any(|name| self.all.contain_all(name))
     }
 
-    /// Whether a compiler may have fused `op` into this leaf: the name contains the op, the inputs are at
-    /// least as large, and the kernel can reduce if the op is a reduction.
+    /// Whether a compiler may have fused `op` into this leaf: the leaf's name mentions the op, the leaf's
+    /// inputs are at least as large as those of the op, and a reduction is not fused into a pointwise kernel.
     pub(super) fn is_made_of(&self, op: &Leaf<'_>) -> bool {
         let adds_up = || op.op.all(|word| REDUCTIONS.contains(&word));
         self.is_named_after(op) && self.has_room_for(op) && !(self.all.has("poi") && adds_up())

@@ -1,8 +1,9 @@
 //! Finds nodes at which one side runs fewer kernels than the other.
 //!
-//! Only structure counts. All kernels with the same lowest common node are compared; unless the node is an
-//! op, the intervals between its common children are compared separately. Copies and memsets are ignored,
-//! because they differ arbitrarily between libraries and between profilers.
+//! Only structure counts. The kernels of the two sides are compared at each lowest common node, separately
+//! for each interval between two common children of the node. A launch directly below an op does not separate
+//! intervals. Copies and memsets are ignored, because they differ arbitrarily between libraries and between
+//! profilers.
 //!
 //! ```text
 //! Block                       Block
@@ -61,11 +62,11 @@ pub struct FusionRow {
     pub kernels: PerSide<BTreeMap<String, u64>>,
     /// Total kernel time over the agreeing instances.
     pub time: PerSide<Nanos>,
-    /// Number of nodes with this path whose kernels on both sides are launched by these ops.
+    /// Number of nodes with the row's path whose kernels are launched by the row's ops on both sides.
     pub instances: usize,
-    /// Number of `instances` that have these kernel counts and this change.
+    /// Number of `instances` that have the kernel counts and the change of the row.
     pub agreeing: usize,
-    /// The first node with these kernel counts and this change.
+    /// The first node that has the kernel counts and the change of the row.
     pub first: MergedId,
 }
 
@@ -76,13 +77,13 @@ impl FusionRow {
     }
 }
 
-/// The path, and the launching ops on each side, both of which all instances in a row share.
+/// What all instances in a row share: the path, and the launching ops on each side.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 /// Instances agree if they share a [`Place`], the kernel counts and the change.
 type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 
-/// Instances form one row if they agree and, directly below a thread, run the same kernels.
+/// Instances form one row if they agree. Instances directly below a thread must also run the same kernels.
 type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 
 impl Analysis {

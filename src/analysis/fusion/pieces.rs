@@ -78,8 +78,8 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
     std::iter::once(0).chain(counts).collect()
 }
 
-/// Marks the innermost ops that do specific work, and the outermost ops that do auxiliary work, except those
-/// that contain an op with specific work or are contained in one.
+/// Marks the innermost ops that do specific work, and the outermost ops that do auxiliary work. An op with
+/// auxiliary work is not marked if it contains an op with specific work, or is part of a marked op.
 fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
     let mut known = ByName::new(tree.trace());

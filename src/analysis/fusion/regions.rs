@@ -5,13 +5,13 @@
 //! trace2    mm [a]   fused_add_mul    mm [b]   fused_mean_pow
 //! ```
 //! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two
-//! aligned pairs, these ops are aligned by op alone if both sides call them the same number of times. Each op
-//! between two aligned pairs is assigned to the first kernel that may contain the op, in order. An op that
-//! remains is assigned to a later kernel, because a compiler defers the ops that it fuses. If enough later
-//! kernels remain, each of them is assigned at most one such op. A kernel to which no op was assigned is
-//! joined to another kernel if its name contains an op of that kernel. For example, a reduction in two steps
-//! has a small second kernel without ops of its own. Ops and kernels that cannot be matched by name remain
-//! unassigned, on both sides.
+//! aligned pairs, an op that the region still calls is aligned by name alone if both sides call it the same
+//! number of times. Each op between two aligned pairs is assigned to the first kernel that may contain the
+//! op, in order. An op that is still unassigned goes to a later kernel, because a compiler defers the ops
+//! that it fuses. If there are enough such kernels, ops with the same name go to different kernels. A kernel
+//! without assigned ops is joined to a nearby kernel if its name mentions an op of the nearby kernel. For
+//! example, a reduction in two steps has a small second kernel without ops of its own. Ops and kernels that
+//! cannot be matched by name remain unassigned, on both sides.
 
 use super::KernelChange;
 use super::explain::FusionEvidence;
@@ -102,7 +102,7 @@ fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool 
 
 /// The assignment of replaced ops to kernels.
 struct Assigned {
-    /// For each replaced op, the position of its kernel.
+    /// For each replaced op, the position of the kernel to which the op is assigned.
     stands_for: Vec<Option<usize>>,
     /// For each kernel, the position of the kernel to which it is joined, or its own position if it is not
     /// joined.
@@ -221,7 +221,8 @@ fn one_each(
     }
 }
 
-/// Joins each kernel that has no ops to a nearby kernel whose ops occur in its name.
+/// Joins each kernel without ops to a nearby kernel, if the name of the kernel without ops mentions an op of
+/// the nearby kernel.
 fn joined(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 /// Minimum share of unclassified time that is reported, in percent. A smaller share would be shown as 0.00%.
 const LEAST_SHARE: f64 = 0.005;
 
-/// Panic message if a call of a tally has no slot.
+/// Panic message if a tally contains a call without a slot.
 const ACCOUNTED: &str = "tallies contain only attributed calls";
 
 /// All events of one category in one phase.

@@ -1,8 +1,8 @@
 //! Collects the distinct Python stacks from which measured events were launched.
 //!
-//! A stack is the Python stack on the launching thread at *launch* time. It contains the frames above the
-//! launch in the call tree, not the frames that Python runs while the GPU runs the kernel. Traces from 2021
-//! have no frames; instead, each op has a string that lists the frames, innermost first.
+//! A stack is the Python stack on the launching thread at *launch* time. The stack contains the frames above
+//! the launch in the call tree, not the frames that Python runs while the GPU runs the kernel. Traces from
+//! 2021 have no frames; instead, each op has a string that lists the frames, innermost first.
 //!
 //! Stacks that differ only in object addresses and module instance numbers are treated as the same stack.
 

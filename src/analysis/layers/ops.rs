@@ -40,7 +40,7 @@ pub struct Spread {
     pub of_layers: u64,
     /// Number of measured events of the op.
     pub events: u64,
-    /// Total time of the op over all layers. Over all table rows, these times add up to the totals of the
+    /// Total time of the op over all layers. The total times of all table rows add up to the totals of the
     /// analysis.
     pub total: Nanos,
     /// Sum of the squared times over all layers, in µs².
@@ -265,8 +265,8 @@ impl Table {
     }
 }
 
-/// For each position in [`LayerPairs::places`], the position of the first layer in the same stack, or the same
-/// position outside of layers.
+/// For each position in [`LayerPairs::places`]: the position of the first layer in the same stack or, for
+/// work outside of layers, the position itself.
 fn first_places(places: &[PlacePair]) -> Vec<usize> {
     let stack = |place: PlacePair| match place {
         PlacePair::Layer { stack, .. } => Some(stack),

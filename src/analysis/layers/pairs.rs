@@ -2,7 +2,8 @@
 //!
 //! Layers are matched greedily, beginning with the two layers that have the most calls matched with each
 //! other. Two stacks may have no calls matched with each other, for example graph replays on two platforms
-//! without common kernel names. Such stacks are matched by class, and their layers by position.
+//! without common kernel names. Stacks without matched calls are matched by class, and their layers by
+//! position.
 
 use crate::analysis::Analysis;
 use crate::order::Order as _;
@@ -75,7 +76,8 @@ impl LayerPairs {
         &self.layers[side]
     }
 
-    /// All places: work before the layers, then the layers by stack, then all other work.
+    /// All layers, and the work outside of layers: first the work before the layers, then the layers by
+    /// stack, then all other work.
     pub fn places(&self) -> &[PlacePair] {
         &self.places
     }
@@ -169,8 +171,8 @@ fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
     votes
 }
 
-/// All ids in the order of the baseline, with ids that only the candidate has inserted after their
-/// predecessor in the candidate.
+/// All ids in the order of the baseline. An id that only the candidate has is inserted after its predecessor
+/// in the candidate.
 type IdPairs = Vec<(Option<u32>, Option<u32>)>;
 
 fn pair_stacks(layers: &PerSide<Arc<Layers>>, votes: &Votes) -> IdPairs {

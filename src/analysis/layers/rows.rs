@@ -12,8 +12,8 @@ use crate::trace::Nanos;
 /// deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
-/// The distance of an outlier must also exceed 1/`NOTABLE_SHARE` of the median, because the times of
-/// identical layers have almost no spread.
+/// The distance of an outlier must also exceed 1/`NOTABLE_SHARE` of the median. Otherwise, tiny differences
+/// would count as outliers, because the times of identical layers have almost no spread.
 const NOTABLE_SHARE: f64 = 20.0;
 
 /// The work in one layer, or outside of layers, in one phase.

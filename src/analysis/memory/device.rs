@@ -1,4 +1,4 @@
-//! Identifies a memory that is compared between the sides: host memory, or the memory of a numbered GPU.
+//! Identifies the device whose memory is compared between the sides: the host, or a GPU with a number.
 
 use crate::trace::MemoryDevice;
 use std::fmt;

@@ -1,10 +1,10 @@
 //! Finds memory usage that grows from step to step, and the calls that keep the memory.
 //!
-//! A call leaks if it allocates blocks in each step that are still live when the last step ends, while the
-//! live bytes of the device grow in each step. Blocks that were allocated in the last step do not count,
-//! because a program may keep the results of a step until the next step. Memory usage also grows if a program
-//! replaces a block with a larger block, as when a cache is extended by concatenation. But such a program
-//! frees the previous step's block, so none of its calls leaks.
+//! A call leaks if the live bytes of the device grow in each step, and the call allocates blocks in each step
+//! that are still live when the last step ends. Blocks that were allocated in the last step do not count,
+//! because a program may keep the results of a step until the next step. Memory usage also grows if each step
+//! replaces a block with a larger block, as when a cache is extended by concatenation. This is not a leak,
+//! because the program frees the block of the previous step.
 
 use super::device::MemoryPlace;
 use super::usage::DeviceUsage;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// Minimum number of steps needed to show growth: two steps that keep memory, followed by another step.
 const FEWEST_STEPS: usize = 3;
 
-/// Finds the first node with each name, which represents the calls with this name in all steps.
+/// Finds the first node with each name. This node represents the calls of all steps that have this name.
 struct FirstOfName<'a> {
     analysis: &'a Analysis,
     nodes: FxHashMap<(Side, TextId), MergedId>,
@@ -58,8 +58,8 @@ impl Analysis {
         devices.filter_map(|(place, usage)| self.leak(side, place, usage)).collect()
     }
 
-    /// Whether a leak would be visible on a side, which requires at least three recorded steps and blocks that can
-    /// be tracked.
+    /// Whether leaks can be detected on a side: the recording must have at least three steps, and blocks that
+    /// can be tracked.
     pub(crate) fn shows_leaks(&self, side: Side, place: MemoryPlace) -> bool {
         let steps = self.steps(side).spans();
         // Steps that were detected by repetition may actually be layers, which keep their activations for the

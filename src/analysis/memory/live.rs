@@ -1,8 +1,8 @@
 //! Computes the live memory on both sides at the peak of a device, by module and matched op.
 //!
 //! The two sides often reach their peaks in different calls, and live sets from different moments are not
-//! comparable. Therefore, one side's live set at the peak is compared with the other side's largest live set
-//! during the counterpart of the call that reaches the peak.
+//! comparable. Therefore, when a call on one side reaches the peak, the live set at the peak is compared with
+//! the largest live set on the other side during the counterpart of this call.
 
 use super::device::MemoryPlace;
 use super::rows::MemorySource;

@@ -7,8 +7,8 @@
 //!        └─by thread and time────────────────────▶ innermost call of each allocation ─▶ matched op
 //! ```
 //! Only allocations are attributed to calls: most frees are triggered by Python's reference counting, so the
-//! call that happens to run during a free is not the reason for it. Allocated bytes are the sizes of blocks,
-//! which allocators round up.
+//! call that happens to run during a free is not the reason for the free. Allocated bytes are the sizes of
+//! blocks, which allocators round up.
 
 mod callers;
 mod device;

@@ -18,8 +18,8 @@ pub struct MemoryUsage {
 
 /// The allocations and frees of one device.
 ///
-/// The number of allocated bytes is `Total Allocated` if the trace records it. Otherwise, it is the sum of
-/// `Bytes` since the first event, which excludes bytes that were live before that event.
+/// The number of allocated bytes is `Total Allocated` if the trace records it, otherwise the sum of `Bytes`
+/// since the first event. This sum excludes bytes that were live before the first event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct DeviceUsage {
@@ -150,8 +150,8 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include memory that was live before the first event. They never include it
-    /// on the host, where the profiler counts from 0, or in traces without `Total Allocated`.
+    /// Whether the allocated bytes include memory that was live before the first event. Always false on the
+    /// host, where the profiler counts from 0, and in traces without `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host
@@ -191,9 +191,9 @@ impl DeviceUsage {
         self.allocated.iter().position(|&allocated| allocated == highest)
     }
 
-    /// The first event in `start..end` at which the allocated bytes reach their maximum in this span. If they
-    /// never exceed the bytes at the start, returns the last event before the span, or `None` if there is
-    /// none.
+    /// The first event in `start..end` at which the allocated bytes reach their maximum in this span. If the
+    /// bytes never exceed their value at the start of the span, returns the last event before the span, or
+    /// `None` if there is no such event.
     pub(super) fn highest_event(&self, span: (Nanos, Nanos)) -> Option<usize> {
         let within = self.within(span);
         let highest = within.clone().max_by_key(|&at| (self.allocated[at], Reverse(at)));

@@ -233,11 +233,10 @@ pub struct Effects {
     pub of_changes: Vec<Effect>,
     /// The effect of all changes together.
     pub joint: Effect,
-    /// The effect of different host times at matched calls. Such differences are due to noise or a different
-    /// host.
+    /// The effect of host times that differ at matched calls, due to noise or a different host.
     pub host: Effect,
-    /// The effect of different kernel durations at matched calls that run the same kernels. Such differences
-    /// are due to noise, clocks or a different device.
+    /// The effect of kernel durations that differ at matched calls with the same kernels, due to noise,
+    /// clocks or a different device.
     pub kernels: Effect,
     /// How well the replay of each side reproduces the recording.
     pub checks: PerSide<Check>,

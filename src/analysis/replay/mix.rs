@@ -8,9 +8,9 @@
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
 //! Both host lines are divided into segments at the starts and ends of matched calls, provided that these
-//! points are in the same order on both sides. If a change is taken from the other side, the segments that
-//! contain the change's calls are taken from there, and so are the GPU events in the change's rows at matched
-//! launches.
+//! points are in the same order on both sides. If a change is taken from the other side, two things come from
+//! there: the segments that contain the change's calls and, at matched launches, the GPU events in the
+//! change's rows.
 
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
@@ -64,13 +64,13 @@ struct Segment {
     is_anchored: bool,
 }
 
-/// One segment, or a run of consecutive segments that contain only host time that belongs to no change, as
-/// most segments do.
+/// One segment, or the combined host time of consecutive segments without a launch, a wait or a change. Most
+/// segments contain none of these.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     /// Host time outside of runtime calls, and host time in runtime calls.
     Host { outside: PerSide<i64>, in_calls: PerSide<i64> },
-    /// The position of a segment that contains anything else, such as a launch or a change.
+    /// The position of a segment that contains more than host time, such as a launch or a change.
     Segment(u32),
 }
 
@@ -181,7 +181,8 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds the host times and points of the items that belong to a wanted change.
+    /// Adds the host times and points of items, each only if `is_wanted` is true for the change to which it
+    /// belongs.
     fn put(
         &self,
         side: Side,
@@ -233,8 +234,8 @@ impl<'r> Mix<'r> {
     }
 
     /// Builds the baseline's graph with the candidate's durations. If the programs have the same structure, a
-    /// replay of this graph should reproduce the candidate's step time. The time during which the candidate's
-    /// events were busy is divided among GPU events without a counterpart.
+    /// replay of this graph should reproduce the candidate's step time. In each segment, the GPU time of the
+    /// candidate is divided among the GPU events of the baseline.
     pub(super) fn transferred(&self) -> Program<'r> {
         let PerSide { baseline, candidate } = self.sides;
         let mut program = Program { before: baseline.before.clone(), ..Program::default() };

@@ -44,8 +44,8 @@ impl<'a> Owners<'a> {
         }
         let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
         let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
-        // Calls inside an op or inside an unmatched call belong to the enclosing call's change, and so do renamed calls
-        // directly below a call of a change.
+        // A call that belongs to no change of its own inherits the change of its parent if the call is
+        // unmatched or renamed, or if the parent is an op.
         let mut of_node = vec![None; merged.len()];
         for (id, node) in merged.nodes() {
             let own = claimed[id.index()]
@@ -66,9 +66,9 @@ impl<'a> Owners<'a> {
         Owners { analysis, of_node, of_row, graphs }
     }
 
-    /// Whether the start and end of a call become points of the graph, because the call launches work, waits
-    /// for the GPU, or is part of a change. For all other calls, only the host time matters, and this time
-    /// remains in the host line without such points.
+    /// Whether the start and end of a call become points of the graph. They do if host time is measured, or
+    /// if the call may launch work, wait for the GPU, or be part of a change. For all other calls, only the
+    /// host time matters, which remains in the host line without separate points.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
         let is_known = match tree.kind(call) {

@@ -53,7 +53,7 @@ pub struct Work {
     pub call: CallId,
     /// Duration, in ns.
     pub time: i64,
-    /// The part of the duration, in ns, during which no GPU event ran that had started earlier.
+    /// The part of the duration, in ns, during which no GPU event with an earlier start was running.
     pub busy: i64,
     /// The event's stream, as a position in `Recorded::streams`.
     pub stream: usize,
@@ -131,7 +131,7 @@ pub struct Replayed {
 /// Tolerance between the host clock and the device clock, in ns.
 pub(super) const CLOCK: i64 = 3_000;
 
-/// A GPU event in the window whose typical latency and gap are not known yet.
+/// A GPU event in the window, before its typical latency and gap are known.
 pub(super) struct Draft {
     pub(super) call: CallId,
     pub(super) start: i64,
@@ -143,7 +143,7 @@ pub(super) struct Draft {
     pub(super) step: usize,
 }
 
-/// A wait whose typical return latency is not known yet.
+/// A wait, before its typical return latency is known.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub(super) call: CallId,

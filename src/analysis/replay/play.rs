@@ -30,7 +30,7 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
-    /// Whether the gap before the event counts only while no other stream runs an event.
+    /// Whether the gap before this event excludes the time in which another stream runs an event.
     pub(super) is_apart: bool,
 }
 
@@ -51,7 +51,7 @@ pub(super) trait Speed {
     fn host(&self, time: i64) -> i64;
     /// Replaces the recorded duration of a GPU event.
     fn work(&self, call: CallId, time: i64) -> i64;
-    /// Whether the host still waits at a call.
+    /// Whether the host waits at a call; `false` removes a recorded wait.
     fn waits(&self, call: CallId) -> bool;
 }
 

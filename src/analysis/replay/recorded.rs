@@ -55,8 +55,8 @@ impl Recorded {
         Recorded::with_points(tree, steps, &|_| true)
     }
 
-    /// Like [`Recorded::of`], but the starts and ends of unwanted calls are not points. The host time of
-    /// these calls is kept.
+    /// Like [`Recorded::of`], but only the starts and ends of calls for which `is_wanted` is true become
+    /// points. The host time of all other calls is kept.
     pub(super) fn with_points(
         tree: &CallTree,
         steps: &Steps,

@@ -1,7 +1,8 @@
 //! Merges the host threads of a trace into one line of points in time.
 //!
 //! Threads take turns if at most one of them is busy at any time. A thread that is busy at the same time as
-//! other threads is left out of the line. If such a thread launches GPU work, the trace cannot be replayed.
+//! other threads is left out of the line. If a thread that is left out launches GPU work, the trace cannot be
+//! replayed.
 
 use super::parts::{Point, span};
 use super::reason::Reason;
@@ -28,7 +29,7 @@ struct Thread {
     is_main: bool,
 }
 
-/// Builds the line of a trace, with the starts and ends of wanted calls.
+/// Builds the host line of a trace from the starts and ends of the calls for which `is_wanted` is true.
 pub(super) fn line(
     tree: &CallTree,
     steps: &Steps,
@@ -105,7 +106,8 @@ fn overlap(one: &[(i64, i64)], two: &[(i64, i64)]) -> i64 {
     sum
 }
 
-/// Adds the starts and ends of a thread's wanted calls, in order, except for calls inside runtime calls.
+/// Adds the starts and ends of a thread's calls for which `is_wanted` is true, in order. Calls inside runtime
+/// calls are skipped.
 fn points(
     tree: &CallTree,
     root: CallId,

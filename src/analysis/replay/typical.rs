@@ -13,10 +13,10 @@ pub struct Typical {
     latency: i64,
     /// Median time from the end of the awaited events until a waiting call returns, by API.
     returns: BTreeMap<u32, i64>,
-    /// Mean time between two consecutive events on a stream, by the kinds of the two events. A pair counts
-    /// only if its second event was launched early enough.
+    /// Mean time between two consecutive events on a stream, by the kinds of the two events. Only pairs whose
+    /// second event was launched early enough count.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Mean time in a gap between two consecutive events during which no other stream runs an event.
+    /// Like `gaps`, but without the time in which another stream runs an event.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
     /// Mean time from the end of an event until a waiting event of a different stream starts.
     crossings: [i64; 2],
@@ -46,7 +46,7 @@ impl Typical {
         self.gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical time in a gap between two events during which no other stream runs an event.
+    /// Typical gap between two events, without the time in which another stream runs an event.
     pub(super) fn idle_gap(&self, before: WorkKind, after: WorkKind) -> i64 {
         self.idle_gaps[before.0 as usize][after.0 as usize]
     }

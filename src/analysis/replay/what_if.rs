@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// A hypothetical change to a recording. The default changes nothing.
+/// A hypothetical change to a recording. The default scenario changes nothing.
 ///
 /// ```
 /// use tracetree::analysis::replay::WhatIf;
@@ -62,8 +62,8 @@ impl FromStr for Without {
 pub struct StepTimes {
     /// Step time in the recording.
     pub recorded: Nanos,
-    /// Step time in an unmodified replay. The closer this time is to `recorded`, the more reliable is the
-    /// scenario.
+    /// Step time in an unmodified replay. The closer this time is to `recorded`, the more reliable the
+    /// scenario is.
     pub replayed: Nanos,
     /// Step time in the scenario.
     pub scenario: Nanos,

@@ -2,8 +2,9 @@
 //! take in each additional run.
 //!
 //! The rows of a report describe the median runs. The time of each measured event in an additional run is
-//! assigned to the event's counterpart in the median run, if there is one. Otherwise, the time is assigned to
-//! the row of the lowest common op. If the median run has no such row, the time is added up separately.
+//! assigned to the event's counterpart in the median run, if there is one. If the event has no counterpart,
+//! its time is assigned to the row of the lowest common op. If the median run has no row for this op, the
+//! time is added up separately.
 
 mod per_step;
 mod variation;

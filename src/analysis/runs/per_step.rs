@@ -22,7 +22,7 @@ pub(in crate::analysis) enum StepScope {
 }
 
 impl StepScope {
-    /// The scope for idle time in a part of the wall time.
+    /// The steps that idle time in the given part of the wall time covers.
     pub(super) fn of_part(part: Part) -> StepScope {
         match part {
             Part::Window => StepScope::Compared,

@@ -1,5 +1,5 @@
-//! Finds structural differences between two runs on one side. Such differences vary from run to run, so they are
-//! not differences between the sides.
+//! Finds structural differences between two runs on one side. Differences that vary from run to run are not
+//! differences between the sides.
 
 use crate::analysis::Analysis;
 use crate::diff::Difference;
@@ -12,8 +12,8 @@ use std::collections::HashSet;
 pub(super) struct Variation {
     /// Outermost calls of the median run that the second run lacks.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the second run has. Each of them is identified by its name and by the lowest
-    /// common call above it, as a call of the median run.
+    /// Outermost calls that only the second run has. Each call is identified by its name and by the lowest
+    /// common call above it, which is a call of the median run.
     extra: HashSet<(Option<CallId>, String)>,
     /// Number of points at which the two runs differ.
     pub(super) points: usize,
@@ -51,9 +51,8 @@ fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Opti
 }
 
 impl Analysis {
-    /// Whether a difference between the sides also occurs among the runs on one side: either a run on the
-    /// side that has the call lacks it, or a run on the other side has a call with the same name at this
-    /// point.
+    /// Whether a call that only one side has also varies between runs of the same side: either another run of
+    /// this side lacks the call, or a run of the other side has a call with this name at the same point.
     pub(crate) fn varies_among_runs(&self, difference: &Difference) -> bool {
         let node = self.diff().merged().node(difference.node);
         let has_call = |side: &Side| node.call(*side).is_some();

@@ -28,8 +28,8 @@ pub struct Figures {
     /// Time that is covered by the group's events, but not by any event that started earlier. The busy times
     /// of all groups add up to the length of the union of all events.
     pub busy: Nanos,
-    /// Time of the gaps that end with an event of this group. For the group of the last event, this includes
-    /// the time after that event.
+    /// Time of the gaps that end with an event of this group. The time after the last event is also
+    /// attributed to the group of that event.
     pub idle: Nanos,
     /// Part of `time` that is spent in copies and memsets.
     pub copies: Nanos,

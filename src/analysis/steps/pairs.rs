@@ -16,8 +16,8 @@ pub(in crate::analysis) struct StepPairs {
 }
 
 impl StepPairs {
-    /// Returns `None` if all steps are compared. This is the case if the alignment has no step pairs and the
-    /// analysis is not restricted to some baseline steps.
+    /// Returns `None` if all steps are compared. All steps are compared if the alignment has no step pairs
+    /// and the analysis is not restricted to some baseline steps.
     pub(in crate::analysis) fn of(analysis: &Analysis) -> Option<StepPairs> {
         let counts = PerSide::from_fn(|side| analysis.steps(side).len());
         let chosen = analysis.chosen_steps.as_deref();
@@ -43,7 +43,7 @@ impl StepPairs {
         &self.is_paired[side]
     }
 
-    /// Number of matched pairs, including pairs that are not compared.
+    /// Number of matched step pairs, including pairs that are not compared.
     pub(in crate::analysis) fn all(&self) -> usize {
         self.pairs.len()
     }

@@ -30,9 +30,9 @@ impl Discoveries {
         Discoveries { probabilities, rates }
     }
 
-    /// The smallest false discovery rate at which a test with the given probability counts as a finding. A
-    /// test outside the family is rated on the same scale as the tests in the family, so the same probability
-    /// always corresponds to the same rate.
+    /// The smallest false discovery rate at which a test with the given probability counts as a finding. The
+    /// rate depends only on the probability, so a test outside the family has the same rate as a test with
+    /// the same probability in the family.
     pub(super) fn rate(&self, p: f64) -> f64 {
         let up_to = self.probabilities.partition_point(|&other| other <= p);
         let own = p * self.probabilities.len().max(1) as f64 / up_to.max(1) as f64;

@@ -1,5 +1,6 @@
-//! Builds a scale of evidence from the samples of many call sites. Any samples can then be tested on this
-//! scale, which yields a [`Judgement`].
+//! Tests whether the times of a group of events differ significantly between the sides. The result is a
+//! [`Judgement`]. All call sites together determine the usual spread and the false discovery rates, which all
+//! tests use.
 //!
 //! A sample is the time in one repeat, which is a step or a run. The logarithms of the times are compared,
 //! because noise grows with the time. The test statistic is the difference of the means divided by a spread,
@@ -38,14 +39,16 @@ pub struct Question {
     /// Whether the repeats are runs or steps.
     pub of: Repeats,
     /// The smallest difference that the clock resolves, in µs: one tick per event in a repeat. Times are
-    /// rounded to ticks. If the program is unchanged, the times in all repeats are rounded in the same way.
+    /// rounded to ticks. All repeats of an unchanged program are rounded in the same way, so more repeats do
+    /// not make the mean more precise.
     pub resolution_us: f64,
 }
 
 /// Tolerance, in µs, for rounding errors in means of whole ticks.
 const BELOW_A_NANOSECOND: f64 = 5e-4;
 
-/// The scale of evidence that all call sites of a comparison form together.
+/// What all call sites of a comparison together determine: the usual spread, and the false discovery rate of
+/// each probability.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     prior: Prior,
@@ -55,7 +58,8 @@ pub struct Family {
 }
 
 impl Family {
-    /// Forms the scale from call sites that together contain each event of the comparison exactly once.
+    /// Derives the usual spread and the false discovery rates from call sites that together contain each
+    /// event of the comparison exactly once.
     pub fn of<'q>(places: impl IntoIterator<Item = &'q Question>) -> Family {
         let places: Vec<&Question> = places.into_iter().collect();
         let contrasts: Vec<Contrast> = places.iter().filter_map(|place| place.contrast()).collect();
@@ -115,7 +119,7 @@ impl Question {
         (self.of != Repeats::OtherOptions).then(|| Contrast::of(&self.samples)).flatten()
     }
 
-    /// Whether both sides have repeats that count, at least one of which has a nonzero time.
+    /// Whether each side has at least two repeats that count, and at least one repeat has a nonzero time.
     fn has_repeats(&self) -> bool {
         self.of != Repeats::OtherOptions
             && Side::BOTH.into_iter().all(|side| self.samples[side].len() > 1)

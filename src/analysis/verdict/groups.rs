@@ -1,4 +1,4 @@
-//! Tests groups of measured events on the scale that the call sites form.
+//! Tests groups of measured events with the spread and the false discovery rates of all call sites.
 
 use super::judgement::Judgement;
 use super::places::Verdicts;
@@ -9,8 +9,8 @@ use crate::tree::CallId;
 
 impl Analysis {
     /// Tests groups of measured events. The function `group` maps each measured call to a group number below
-    /// `count`. The scale of evidence is formed by the call sites, so a group with the same events as a call
-    /// site gets the same verdict as that call site.
+    /// `count`. The spread and the false discovery rates come from the call sites, so a group with the same
+    /// events as a call site gets the same verdict as that call site.
     pub(crate) fn judge_groups(
         &self,
         count: usize,

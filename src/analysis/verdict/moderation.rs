@@ -25,7 +25,7 @@ use crate::order::Order as _;
 const LEAST_SHARE: f64 = 1e-5;
 
 /// Absolute lower limit for variances: the square of a relative difference of 1 in 100,000. No clock resolves
-/// such a difference.
+/// a difference this small.
 const LEAST: f64 = 1e-10;
 
 /// Minimum number of call sites required to estimate the usual spread.

@@ -20,7 +20,7 @@ pub struct Verdicts {
     pub steps: PerSide<usize>,
     /// The minimum difference per repeat at which a call site is reported.
     pub least: Nanos,
-    /// The scale of evidence with which any other group of events can be tested.
+    /// The usual spread and the false discovery rates, with which any other group of events can be tested.
     pub family: Family,
     /// The verdict on all measured time.
     pub total: Judgement,
@@ -77,7 +77,7 @@ impl Analysis {
         let all = PerSide::from_fn(|side| self.accounted_calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
         let step = self.step_question().map(|question| {
-            // The test of the step time is a single planned test, not one of hundreds.
+            // The step time has no q, because its test is a single planned test, not one of hundreds.
             Judgement { q: None, ..family.judge(&question, thresholds) }
         });
         let steps = sampler.steps.map(|steps| steps.len());
@@ -85,7 +85,7 @@ impl Analysis {
         Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
     }
 
-    /// The step times of all runs, in the form in which the times of a call site are tested.
+    /// The step times of all runs as a [`Question`], so that they are tested like the times of a call site.
     fn step_question(&self) -> Option<Question> {
         let samples = Side::BOTH.map(|side| self.walls_of_runs(side).filter(|runs| runs.len() > 1));
         let [Some(baseline), Some(candidate)] = samples else { return None };

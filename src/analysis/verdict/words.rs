@@ -67,7 +67,8 @@ impl Judgement {
     }
 }
 
-/// Maximum false discovery rate at which a change counts as supported.
+/// Maximum false discovery rate that is shown. A significant change with a higher rate is supported by its
+/// uncorrected probability, which is shown instead.
 const USUAL_RATE: f64 = 0.05;
 
 /// Smallest probability that is shown as a number; smaller probabilities are shown as `< 0.001`.

@@ -8,7 +8,8 @@
 //! ```
 //! A gap is attributed to the work that ends the gap. If that work is in a step that is not compared, the gap
 //! is split at the end of the preceding compared step. The time before this point is attributed to the
-//! compared step, because the device would have waited in any case.
+//! compared step, because the device would have waited until the end of this step even without the step that
+//! follows.
 
 use super::part::Part;
 use crate::analysis::Analysis;

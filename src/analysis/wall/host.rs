@@ -105,8 +105,8 @@ impl<L: Ledger> Walk<'_, '_, L> {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
                 Some(op) => ledger.busy(Some(op), part, time),
-                // The end of an op and the end of a gap come from different clocks, so `until` may be
-                // slightly later than the end of the op.
+                // The cursor leaves an op before the op's recorded end if the enclosing call ends or the next
+                // call starts earlier.
                 None => {
                     let (kind, owner) = (IdleKind::Host, Some(call));
                     ledger.idle(Idle { kind, part, owner, gap, time, before: None });

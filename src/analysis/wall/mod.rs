@@ -1,5 +1,5 @@
-//! Splits the wall time of each side into busy, idle, before and alone, which add up to the nanosecond, and
-//! attributes the busy time and the idle time.
+//! Splits the wall time of each side into *busy*, *idle*, *before* and *alone* time, which add up to the
+//! nanosecond, and attributes the busy time and the idle time.
 //!
 //! A moment of the window is *busy* if a measured event was running. A busy moment is attributed to the row
 //! of the event that covered the moment first. All other moments are *idle* and are attributed to an

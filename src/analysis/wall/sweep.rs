@@ -6,9 +6,10 @@
 //! GPU     ├─ k ──┤                ├─ k ──┤         │ window
 //!         └─busy─┘└ host: a┘└lat.─┘└busy─┘└─ tail ─┘
 //! ```
-//! A gap is attributed to the event that ends the gap. The time until that event is launched is host time,
-//! which is attributed to the calls that run during it. The time after the launch is launch latency. If the
-//! event was launched before the gap began, the event was queued while the device waited.
+//! A gap is attributed to the event that ends the gap. The part of the gap before the launch of this event is
+//! host time, which is attributed to the calls that run on the host during this part. The part after the
+//! launch is launch latency. If the event was launched before the gap began, the event was queued while the
+//! device waited.
 
 use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
@@ -178,8 +179,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
             return self.ledger.idle(Idle { kind: IdleKind::Queue, owner: Some(launch), ..piece });
         }
         self.skewed += u64::from(launched > event.start);
-        // An event may seem to start before its launch, because the host and GPU clocks may differ. Such an
-        // event has no launch latency.
+        // An event may seem to start before its launch, because the host and GPU clocks may differ. An event
+        // that starts before its launch has no launch latency.
         let launched = launched.min(until);
         self.host(from, launched, launch, piece);
         if until > launched {

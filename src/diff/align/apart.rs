@@ -1,9 +1,9 @@
 //! Splits the pending pairs into independent pieces that several cores align in parallel.
 //!
 //! Aligning the children of a pair reads and writes only the matches of calls inside the two subtrees. The order in
-//! which two pairs are aligned therefore matters only if one pair is inside the other, as when the contents of an
-//! expanded wrapper are matched before the wrapper itself. Each piece keeps its pairs in their original order, so the
-//! result does not depend on the number of cores.
+//! which two pairs are aligned therefore matters only if one pair is inside the other. This happens if the contents of
+//! an expanded wrapper are matched before the wrapper itself. Each piece keeps its pairs in their original order, so
+//! the result does not depend on the number of cores.
 //!
 //! ```text
 //! trace1   a    b    c        trace2   A    C    B      pairs aA, bB and cC, two of which cross:
@@ -22,7 +22,7 @@ use std::ops::Range;
 struct Waiting {
     /// Position of the pair in the list of pending pairs.
     at: usize,
-    /// The calls of the two subtrees.
+    /// For each side, the range of calls in the subtree.
     spans: PerSide<Range<u32>>,
     /// Number of calls in the larger of the two subtrees.
     size: u32,
@@ -42,7 +42,7 @@ impl<'a> Aligner<'a> {
     where
         'a: 's,
     {
-        // Stored results of earlier pairs may be outdated.
+        // Discards the stored results of earlier pairs, because these results may be outdated.
         self.recurring = Recurring::default();
         while let Some((a, b)) = self.pending.pop() {
             self.recurring.close(self.pending.len());

@@ -5,7 +5,7 @@
 //! trace2   L  R  L  R  R  L              have replaced, so the layers between the regions match in order
 //! ```
 //!
-//! The calls between the regions may be identical layers. A plain alignment may then match them with layers that a
+//! If the calls between the regions are identical layers, a plain alignment may match these calls with layers that a
 //! region replaced, so that no calls are left for the region.
 
 use crate::diff::outline::Outline;
@@ -18,19 +18,20 @@ use std::ops::{Range, RangeInclusive};
 
 /// A run fits a region if its work differs from the expected work by less than this factor.
 const REACH: f64 = 3.5;
-/// The search covers this many of the largest regions and one in `BAND` of all calls, before and after the predicted
-/// position.
+/// The search extends in both directions from the predicted position, by `BAND` times the work of the largest region
+/// plus 1 / `BAND` of all work.
 const BAND: f64 = 8.0;
 
-/// The side that has compiled regions or graph launches, if the other side has none. If both sides have some, a region
-/// without a counterpart in its list may have been moved or wrapped.
+/// The side that has compiled regions or graph launches; `None` if both sides have them, or if neither side has them.
+/// If both sides have regions, an unmatched region may have been moved or wrapped instead of replacing calls.
 pub(super) fn compiled_side(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
 ) -> Option<Side> {
     let is_compiled = |side: Side| {
         let mut seen = Vec::new();
-        // All calls with the same key are alike, so the first one is enough.
+        // Only the first call with each key is checked, because all calls with the same key give
+        // the same answer.
         (0..).zip(&outlines[side].keys).any(|(call, key)| {
             let at = key.0 as usize;
             seen.resize(seen.len().max(at + 1), false);
@@ -45,9 +46,9 @@ pub(super) fn compiled_side(
     }
 }
 
-/// Splits two lists of siblings before and after each region of `side` that replaced a run of siblings. A region and the
-/// run that it replaced are in none of the parts, except for the calls in the run that both lists have: these calls are
-/// in the part after the region. `None` if there is no such region.
+/// Splits two lists of siblings before and after each region of `side` that replaced a run of siblings. The parts
+/// contain neither the region nor the run that it replaced. The only exception is calls in the run that both lists
+/// have: these calls are in the part after the region. `None` if no region replaced a run.
 pub(super) fn between_regions(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
@@ -88,7 +89,7 @@ pub(super) fn between_regions(
     (parts.len() > 1).then_some(parts)
 }
 
-/// A sibling, as the search compares it.
+/// The properties of a sibling that the search compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Item {
     key: u32,
@@ -96,7 +97,8 @@ struct Item {
     exact: u64,
     /// Number of evidence tokens in the subtree.
     tokens: i64,
-    /// Whether the opposite list has as many calls of this shape, so no region replaced the call.
+    /// Whether both lists have the same number of calls of this shape, which means that no region
+    /// replaced the call.
     survives: bool,
 }
 
@@ -125,7 +127,7 @@ impl Item {
     }
 }
 
-/// An element of the list that has regions.
+/// An element of the list with the regions: a call or a region.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Column {
     Call(Item),
@@ -133,8 +135,9 @@ enum Column {
     Region(f64),
 }
 
-/// The columns, with the work that each region is expected to have replaced: the work that only the opposite list has,
-/// divided in proportion to the GPU events of the regions. `None` if the opposite list has no additional work.
+/// Returns the columns, with an estimate of the work that each region replaced: the additional work in the opposite
+/// list is divided among the regions in proportion to their GPU events. `None` if the opposite list has no additional
+/// work.
 fn expected(
     calls: &[Item],
     columns: impl Iterator<Item = (Item, Option<i64>)> + Clone,
@@ -152,7 +155,7 @@ fn expected(
 }
 
 /// Marks the calls that both lists have equally often, such as the steps that accumulate gradients. A compiled backward
-/// step may run all of its work before them.
+/// step may run all of its work before the steps that accumulate gradients.
 fn mark_survivors(calls: &mut [Item], columns: &[Column]) {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for call in &*calls {
@@ -169,9 +172,9 @@ fn mark_survivors(calls: &mut [Item], columns: &[Column]) {
     }
 }
 
-/// How well a run with `tokens` tokens fits a region that is expected to have replaced `expected` tokens. A match of two
-/// calls outweighs a better fit. Added casts and removed ops change the work a little, so a small deviation counts hardly
-/// at all.
+/// How well a run with `tokens` tokens fits a region that is expected to have replaced `expected` tokens. The score per
+/// token is lower than the score of a match, so a match of two calls outweighs a better fit. A small deviation hardly
+/// lowers the score, because added casts and removed ops change the amount of work slightly.
 fn fit(tokens: i64, expected: f64) -> f64 {
     let off = (tokens as f64 / expected).ln() / REACH.ln();
     expected / 4.0 * (1.0 - off * off)
@@ -194,7 +197,8 @@ type Replaced = (usize, Range<usize>);
 struct Search<'s> {
     calls: &'s [Item],
     columns: &'s [Column],
-    /// Number of tokens that a region may have replaced before each call, with one additional entry at the end.
+    /// For each call, the number of tokens in the preceding calls that a region may have replaced, with one additional
+    /// entry at the end.
     tokens_before: Vec<i64>,
     /// For each column, the rows to search.
     rows: Vec<RangeInclusive<usize>>,
@@ -219,7 +223,8 @@ impl<'s> Search<'s> {
         is_short.then_some(search)
     }
 
-    /// For each end of a run, the starts of all runs that fit a region.
+    /// For each position, the starts of all runs that end at this position and fit a region that is
+    /// expected to have replaced `expected` tokens.
     fn runs(&self, expected: f64) -> impl Iterator<Item = (usize, Range<usize>)> {
         let (least, most) = (expected / REACH, expected * REACH);
         let before = &self.tokens_before;
@@ -235,7 +240,8 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// The regions that replaced calls. A run includes the unmatched calls before and after it.
+    /// The regions that replaced calls, each with the run that it replaced. The run includes the
+    /// unmatched calls directly before and after it.
     fn replaced(&self) -> Vec<Replaced> {
         const OUTSIDE: f64 = f64::NEG_INFINITY;
         let rows = self.calls.len() + 1;
@@ -311,8 +317,8 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The unmatched calls between a match or region and the next match or region. If they are opposite no unmatched
-/// column, they belong to an adjacent region.
+/// The unmatched calls between a match or region and the next match or region. The unmatched calls belong to an
+/// adjacent region if no unmatched column is opposite them.
 struct Gap {
     end: usize,
     before_region: bool,
@@ -320,7 +326,8 @@ struct Gap {
 }
 
 impl Gap {
-    /// Adds the calls from `start` on to the region after the gap, if there is one.
+    /// Adds the calls from `start` on to the run of the region that directly follows the gap, if
+    /// there is such a region.
     fn extend_next(&self, replaced: &mut [Replaced], start: usize) {
         if self.before_region
             && !self.has_columns
@@ -341,7 +348,7 @@ fn sums(numbers: impl Iterator<Item = i64>) -> Vec<i64> {
     sums
 }
 
-/// For each column, the rows around the row that the expected work of the columns before it predicts.
+/// For each column, the rows to search: the rows near the row that the expected work of the preceding columns predicts.
 fn band(tokens_before: &[i64], columns: &[Column]) -> Vec<RangeInclusive<usize>> {
     let last = tokens_before.len() - 1;
     let all = tokens_before[last] as f64;
@@ -367,7 +374,8 @@ fn band(tokens_before: &[i64], columns: &[Column]) -> Vec<RangeInclusive<usize>>
 mod tests {
     use super::*;
 
-    /// Letters as siblings with 2 tokens each. A digit is a region with that number of GPU events.
+    /// Uses each letter as a sibling with 2 tokens, and each digit as a region with that number of
+    /// GPU events.
     fn replaced(calls: &str, columns: &str) -> Vec<String> {
         let item = |letter: char| Item {
             key: letter.into(),

@@ -20,8 +20,8 @@ pub(super) trait Compare {
     fn scores(&mut self, a: usize, b: usize) -> bool {
         self.score(a, b) > 0
     }
-    /// Whether either element belongs to a run of layers that is longer on one side. At the end of such a run, being
-    /// identical is not enough for two elements to be matched.
+    /// Whether either element belongs to a run of layers that is longer on one side. If the sequences differ in length,
+    /// identical elements of such a run are matched by the search, even at the end of the sequences.
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }

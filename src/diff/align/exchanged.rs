@@ -48,7 +48,7 @@ impl Aligner<'_> {
     }
 
     /// Dissolves matches between calls with swapped instance numbers (such as `Linear_1` and `Linear_2`) if the calls
-    /// with the matching numbers are both unmatched. All four calls are then matched as moved.
+    /// with the matching numbers are both unmatched. The calls with the same number are then matched as moved.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
         let (outlines, trees) = (self.outlines, self.trees);
         let key = |side: Side, call: u32| outlines[side].keys[call as usize];

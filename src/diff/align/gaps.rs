@@ -94,7 +94,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         let bare = |&other: &u32| self.outlines[side.other()].is_launch(other);
         if self.words.is_generated(outline.keys[call as usize]) && !partners.iter().any(bare) {
             // A compiled call launches its own kernels instead of the kernels that the ops on the opposite side launch.
-            // So the fact that both sides launch kernels does not show that the compiled call wraps these ops.
+            // Launches on both sides are therefore no evidence that the compiled call wraps the opposite ops.
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
@@ -127,8 +127,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
-    /// Whether a call wraps a query: one of the call's children is a query that is also in the opposite run,
-    /// and no call in the opposite run could be the same call under a different name.
+    /// Whether a call wraps a query: one of the call's children is a query that is also in the opposite run, and no
+    /// call in the opposite run could be a renamed version of the call.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         let is_there = |query: u32| {
@@ -149,9 +149,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         wrappers
     }
 
-    /// Whether most of a call's contents are inside an op with the same name as `other`, and both the call
-    /// and `other` launch GPU work. An example is a `conv2d` that casts its inputs and calls `convolution`.
-    /// Which kernels `convolution` runs does not matter.
+    /// Whether most of a call's contents are inside an op with the same name as `other`, and both the call and `other`
+    /// launch GPU work. For example, a `conv2d` may cast its inputs and call `convolution`. The kernels that
+    /// `convolution` runs need not be the same on both sides.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op

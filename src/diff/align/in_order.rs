@@ -4,9 +4,10 @@
 //! trace1  y  x₁ x₂ x₃ z  x₄         Either one x moved from the end to the front, or y and z
 //! trace2  x₁ y  x₂ x₃ x₄ z          each swapped places with an adjacent x.
 //! ```
-//! The alignment of siblings assumes that a single x moved, which shifts the matches of all calls named x by one. Equal
-//! calls differ only in their order, so their counterparts are swapped until equal calls are matched in order. There
-//! are two exceptions: calls that moved together stay together, and one moved call must not be reported as three.
+//! In this example, the alignment of siblings assumes that a single x moved, which shifts the matches of all calls
+//! named x by one. Equal calls differ only in their order, so their counterparts are swapped until equal calls are
+//! matched in order. Two rules limit the swaps: calls that moved together stay together, and one moved call must not be
+//! reported as three moved calls.
 
 use super::Aligner;
 use crate::diff::Relation;
@@ -45,9 +46,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Swaps the counterparts of equal calls and returns whether any counterparts were swapped. `alone`
-    /// contains pairs of unmatched calls that such a swap may turn into matches; if `alone` is not empty,
-    /// only groups that contain one of these pairs are considered.
+    /// Swaps the counterparts of equal calls and returns whether any counterparts were swapped. `alone` contains pairs
+    /// of unmatched calls that a swap may turn into matches; if `alone` is not empty, only groups that contain one of
+    /// these pairs are considered.
     fn turn_equal(
         &mut self,
         lists: &[PerSide<Vec<u32>>],
@@ -58,7 +59,7 @@ impl Aligner<'_> {
         let calls = lists.iter().flat_map(|lists| lists.baseline.iter().copied());
         let partners = calls.filter_map(|a| Some((a, links.partner(Side::Baseline, a)?)));
         let mut pairs: Vec<(u32, u32)> = partners.chain(alone.iter().copied()).collect();
-        // An unmatched call occurs twice: in its own list, and in the list with the expanded wrappers.
+        // A call can occur twice: in its own list, where it was unmatched, and in the list with the expanded wrappers.
         pairs.sort_unstable();
         pairs.dedup();
         let mut row = Row::new(&pairs, |a| match self.is_free(Side::Baseline, a) {
@@ -111,9 +112,9 @@ impl Aligner<'_> {
         !turned.is_empty()
     }
 
-    /// Pairs of calls of the same kind whose whole subtrees are unmatched. Only kinds with the same number of
-    /// such calls on both sides are included. If the matches in a run of equal calls are shifted by one,
-    /// these pairs are the leftovers at the two ends.
+    /// Pairs of calls of the same kind whose whole subtrees are unmatched. A kind is included only if both sides have
+    /// the same number of unmatched calls of this kind. If the matches in a run of equal calls are shifted by one, the
+    /// unmatched calls at the two ends of the run form such a pair.
     fn lone_twins(&self, lists: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let mut of_kinds: BTreeMap<(u64, &str), PerSide<Vec<u32>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -136,7 +137,8 @@ impl Aligner<'_> {
         row: &Row<'_>,
         kind: impl Fn(u32, u32) -> Option<Kind<'k>>,
     ) -> Vec<Vec<usize>> {
-        // The calls include the contents of expanded wrappers, so the parent may be unmatched.
+        // The pairs include the contents of expanded wrappers, so the parent of a call may be
+        // unmatched.
         let around = |side: Side, call: u32| {
             let mut above = self.trees[side].ancestors(CallId(call));
             above.find(|above| !self.is_free(side, above.0))

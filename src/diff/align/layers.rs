@@ -1,13 +1,14 @@
-//! Computes how much each layer falls short of a full score, for runs of similar siblings that are longer on one side.
+//! Computes how far the best score of each layer is below a full score, for runs of similar siblings that are longer on
+//! one side.
 //!
 //! ```text
 //! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide
 //! trace2   L₀ L₁′ L₂ L₃        the changed layer (′) among the new ones
 //! ```
-//! A layer without an identical counterpart scores less than other layers, no matter which layer it is
-//! matched with. The missing amount is therefore added to all scores of such a layer, so leaving it unmatched
-//! costs as much as leaving any other layer unmatched. The choice of unmatched layers then depends only on
-//! instance numbers and on the number of holes.
+//! A layer without an identical counterpart scores less than other layers, no matter which layer it is matched with.
+//! The missing amount is therefore added to all scores of a changed layer, so leaving a changed layer unmatched costs
+//! as much as leaving any other layer unmatched. The choice of unmatched layers then depends only on instance numbers
+//! and on the number of holes (gaps that exist on only one side).
 
 use crate::diff::keys::Key;
 use crate::diff::weights::{LAYER_CELLS, LAYERS};

@@ -77,7 +77,7 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     Some(pairs)
 }
 
-/// All rows of the table except row 0, which is all zeros.
+/// All rows of the table except row 0, in which all lengths are zero.
 struct Table {
     bits: Vec<u64>,
     /// Words per row.
@@ -160,8 +160,8 @@ impl Table {
         row > 0 && self.bits[(row - 1) * self.words + column / 64] >> (column % 64) & 1 == 0
     }
 
-    /// Traces back from the last cell of the table. If the length does not increase at a cell, the
-    /// trace continues to the left. If the length increases in the row above as well, the trace
+    /// Walks back from the last cell of the table. If the length does not increase at a cell, the
+    /// walk continues to the left. If the length increases in the row above as well, the walk
     /// continues upward. Otherwise the row and column of the cell are a match.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();

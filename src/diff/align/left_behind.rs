@@ -118,9 +118,9 @@ impl Aligner<'_> {
         alone.collect()
     }
 
-    /// Marks two matched calls with the same key as moved if their nearest matched callers do not match each
-    /// other. Most moved calls are marked when they are matched. The exception is a wrapper that was matched
-    /// after it was expanded, because its former contents have been matched elsewhere.
+    /// Marks two matched calls with the same key as moved if their nearest matched callers do not match each other.
+    /// Most moved calls are marked when they are matched. Calls inside an expanded wrapper are not, because the wrapper
+    /// itself may be matched only later.
     pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {

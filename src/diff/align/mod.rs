@@ -144,8 +144,8 @@ struct Aligner<'a> {
     siblings: usize,
     /// Preorder positions of the calls in the baseline's list.
     row: Vec<u32>,
-    /// For each unmatched call in the lists, the number of siblings in its gap. Both maps are empty
-    /// if no gap is crowded.
+    /// For each unmatched call in the lists, the number of siblings in its gap. The maps of both
+    /// sides are empty if no gap is crowded.
     crowds: PerSide<FxHashMap<u32, usize>>,
 }
 
@@ -208,7 +208,8 @@ impl<'a> Aligner<'a> {
         self.outlines.baseline.has_children(a) && self.outlines.candidate.has_children(b)
     }
 
-    /// `Same` if both calls have the same key, otherwise `Renamed`.
+    /// Matches two calls without marking them as moved. The relation is `Same` if both calls have
+    /// the same key, otherwise `Renamed`.
     fn pair_in_place(&mut self, a: u32, b: u32) {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let same = x.keys[a as usize] == y.keys[b as usize];
@@ -457,8 +458,8 @@ impl<'a> Aligner<'a> {
         }
         for of_kind in launches.into_values() {
             if of_kind.baseline.len() != of_kind.candidate.len() {
-                // This match may depend on kernel durations. The next pair of identical calls may have
-                // different durations, so the result must not be copied to that pair.
+                // The match of these launches may depend on kernel durations. The next pair of identical calls may have
+                // different durations, so the result must not be copied to the next pair.
                 self.recurring.forget_open();
             }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {

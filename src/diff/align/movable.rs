@@ -5,9 +5,10 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 
 impl Aligner<'_> {
-    /// Whether an op can have moved from where one call is to where the other call is. An op never moves into an op with
-    /// a different name, unless that op is a wrapper inside the counterpart of the op's caller. An op that moves to a
-    /// different caller, or along a thread without callers, keeps its shapes.
+    /// Whether the baseline call `a` can be the candidate call `b` at a different position. An op never moves from one
+    /// calling op to a calling op with a different name, unless the new caller is a wrapper inside the old caller's
+    /// counterpart. An op that moves to a different caller, or within a thread that has no callers, must have the same
+    /// shapes on both sides.
     pub(super) fn can_have_moved(&self, a: u32, b: u32) -> bool {
         if self.outlines.baseline.kind(a) != CallKind::Op {
             return true;

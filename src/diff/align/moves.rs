@@ -20,8 +20,8 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// An unmatched call and its position in baseline preorder. The position of a candidate call is where the call would be
-/// in the baseline.
+/// An unmatched call and its position in baseline preorder. For a candidate call, this is the position that the call
+/// would have in the baseline.
 #[derive(Clone, Copy)]
 struct Lost {
     call: u32,
@@ -145,8 +145,8 @@ impl Aligner<'_> {
         self.scope = outlines.map(|outline| 0..outline.len() as u32);
         let shape_of = |me: &Self, side: Side, call: u32| me.outlines[side].shape[call as usize];
         for (mine, theirs) in self.groups_by(&lost, shape_of) {
-            // These calls are not siblings, so only the distance in preorder determines whether they are near each
-            // other.
+            // The calls in a group are not siblings, so only the distance in preorder determines whether they are near
+            // each other.
             self.row.clear();
             self.pair_group(&mine, &theirs, NEAR);
             self.descend();
@@ -162,8 +162,8 @@ impl Aligner<'_> {
         self.lost(&self.that_may_move(left_over, launches), key_of)
     }
 
-    /// The unmatched calls that may have moved, in preorder. GPU events and queries are excluded, because
-    /// they are only matched in place. Launches are excluded unless they launch the same GPU work.
+    /// The unmatched calls that may have moved, in preorder. `may_move` never accepts GPU events or queries, because
+    /// they are only matched in place. It accepts launches only if the compared token covers their kernels.
     fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
@@ -180,7 +180,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether a call is in an unmatched numbered layer. Such a call cannot have moved to a different layer.
+    /// Whether a call is in an unmatched numbered layer. A call in a numbered layer cannot have moved to a different
+    /// layer.
     fn is_in_free_layer(&self, side: Side, call: u32) -> bool {
         let (tree, keys) = (self.trees[side], &self.outlines[side].keys);
         let mut above = tree.ancestors(CallId(call)).map(|above| above.0);
@@ -288,8 +289,8 @@ impl Aligner<'_> {
     }
 
     /// Matches unmatched calls whose token is unique on both sides among all calls of the scope. Uniqueness among only
-    /// the unmatched calls is not enough, because it may arise by chance. The exception is a large call, such as a
-    /// step.
+    /// the unmatched calls is not enough, because it may arise by chance. For large calls, such as steps, this
+    /// uniqueness is enough.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,

@@ -1,12 +1,13 @@
 //! Computes a plain alignment of two long token lists: alternating equal and unequal blocks that
-//! cover both lists. The weighted alignment searches around this path.
+//! cover both lists. The weighted alignment then searches near the path of the plain alignment.
 
 use super::lcs::longest_common;
 use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
-/// Finds the alignment with as many equal tokens as possible and returns it as blocks.
+/// Finds the alignment with the most equal tokens (an approximation if the lists are very long) and
+/// returns it as blocks.
 pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     match longest_common(a, b) {
         Some(pairs) => blocks_around(&pairs, a.len(), b.len()),

@@ -109,8 +109,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether every matched call below a pair has its counterpart below the same pair. In the meantime, moved calls
-    /// may have been matched with calls outside the pair.
+    /// Whether every matched call below a pair has its counterpart below the same pair. After the pair was aligned, a
+    /// later pass may have matched calls that moved out of the pair.
     fn keeps_to_itself(&self, (a, b): (u32, u32)) -> bool {
         let pair = PerSide::new(a, b);
         let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);

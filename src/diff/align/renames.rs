@@ -112,8 +112,8 @@ impl<'s, 'a> Renames<'s, 'a> {
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)
     }
 
-    /// A hash of a call's contents and arguments, but not of its name. A call and its renamed counterpart have the same
-    /// hash.
+    /// A hash of a call's contents and arguments, but not of its name. If only the name of a call changed, the call and
+    /// its counterpart have the same hash.
     fn body(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         let mut body = u64::from(outline.arguments[call as usize]);

@@ -347,8 +347,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 if x.is_gpu_path(a) == y.is_gpu_path(b) =>
             {
                 let wrapped = self.wrapped(&one, &two);
-                // At least 1: aligning two calls that have nothing in common is still a better
-                // guess than leaving both unmatched.
+                // The score is at least 1, because aligning two calls that have nothing in common
+                // is still better than leaving both calls unmatched.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
             // A launch without an enclosing op on one side is aligned with the op that encloses the launch on the
@@ -359,9 +359,9 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// The score of a call opposite a wrapper that contains a call with the same name. The call will be matched with a
-    /// call inside the wrapper, one level deeper, so it must keep its position in a run of similar siblings just as a
-    /// match does.
+    /// The score of a call opposite a wrapper that contains a call with the same name. The call will be matched later,
+    /// with a call inside the wrapper. Until then, the call must stay aligned opposite the wrapper in a run of similar
+    /// siblings, just like a match.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| {
             if outer.wraps(inner) { self.bags.inside(side, outer.call, inner.key) } else { None }
@@ -373,8 +373,9 @@ impl<'a, 'b> Siblings<'a, 'b> {
         Some(WRAPPED * self.common(a, b))
     }
 
-    /// The score for an op opposite a launch without an enclosing op. The score is 0 unless the two share nearly
-    /// everything except kernel names. `weight` is the number of tokens of the launch.
+    /// The score for an op opposite a launch without an enclosing op. The score is 0 unless the op shares at least two
+    /// thirds of the launch's tokens, which is nearly everything except kernel names. `weight` is the number of tokens
+    /// of the launch.
     fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
         let shared = self.common(a, b);
         if 3 * shared >= 2 * i64::from(weight) { AFFINITY * shared } else { 0 }

@@ -14,9 +14,9 @@
 //!  a₃        ░  ░  ╲  ░
 //! ```
 //!
-//! Searching the whole corridor corrects such errors of the plain alignment. A plain alignment only counts equal
-//! tokens, so in a run of identical siblings it may leave the wrong sibling unmatched, far from the sibling that
-//! changed.
+//! A plain alignment only counts equal tokens, so in a run of identical siblings it may leave the wrong sibling
+//! unmatched, far from the sibling that changed. Searching the whole corridor corrects these errors of the plain
+//! alignment.
 
 use super::compare::{Compare, Tokens};
 use super::plain::plain_alignment;

@@ -25,7 +25,7 @@ use crate::side::Side;
 /// Matched positions of two lists, with a sentinel at each end. Positions count from 1.
 struct Row {
     pairs: Vec<(usize, usize)>,
-    /// All holes, at the positions that they have before any hole slides.
+    /// All holes, at their positions before any hole slides.
     holes: Vec<Hole>,
 }
 
@@ -65,7 +65,7 @@ impl Hole {
 /// 2. the gap joins a second gap on the same side;
 /// 3. the opposite side contains the gap's elements elsewhere, unmatched;
 /// 4. the gap begins a step;
-/// 5. the gap is the end of the list;
+/// 5. the gap is at the end of the list;
 /// 6. the gap meets a gap on the opposite side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
@@ -125,7 +125,7 @@ impl Row {
         count
     }
 
-    /// Moves the gap before `at` toward the back; returns the number of pairs that it moved over.
+    /// Moves the gap before `at` toward the back.
     fn slide_on(&mut self, compare: &mut impl Compare, at: usize, gap: (usize, usize)) {
         let then = |(i, j): (usize, usize)| (i - gap.0, j - gap.1);
         let moved = (at..self.pairs.len() - 1).map(|i| Slid {

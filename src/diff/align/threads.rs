@@ -4,9 +4,9 @@
 //! most in common are matched first. The unmatched calls on the opposite side are then searched for counterparts of the
 //! calls on each unmatched thread.
 //!
-//! Comparing thousands of threads with each other would be too slow. If there are many threads, identical
-//! threads are matched in order first. Each remaining thread is then only compared with the threads that
-//! share its rarest tokens.
+//! Comparing thousands of threads with each other would be too slow. If there are many threads, identical threads are
+//! matched in order first. Each remaining thread is then only compared with the threads that share its rarest tokens
+//! and with the threads near its position.
 
 use super::Aligner;
 use crate::diff::bags::Bags;

@@ -55,8 +55,8 @@ impl Finder<'_> {
     }
 
     /// Whether the kernels and ops in a region name nearly all ops that do GPU work in these calls.
-    /// Even then, the amounts of work may differ, because a backward step may also rerun a forward
-    /// pass (activation checkpointing).
+    /// The amounts of work may differ even if the names match, because a backward step may also
+    /// rerun a forward pass (activation checkpointing).
     pub(super) fn is_named(&self, side: Side, region: CallId, calls: &[CallId]) -> bool {
         let named = self.named(side, region);
         let ops: Vec<Words> =

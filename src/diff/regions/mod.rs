@@ -42,7 +42,7 @@ const FEW: usize = 16;
 /// amount of GPU work differs from the opposite side's amount by at most 1 / `WRAPPER`.
 const WRAPPER: usize = 5;
 
-/// What replaced calls of the opposite trace.
+/// The kind of call that replaced calls in the opposite trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RegionKind {
     /// A compiled region or a graph launch.
@@ -54,7 +54,7 @@ pub enum RegionKind {
 /// A compiled region, a graph launch or a multi-tensor op, and the calls in the opposite trace that it replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
-    /// What replaced the calls.
+    /// The kind of call that replaced the calls.
     pub kind: RegionKind,
     /// The side that has the region.
     pub side: Side,

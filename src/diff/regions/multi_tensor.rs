@@ -27,8 +27,8 @@ impl Finder<'_> {
         tree.calls().filter(is_root).collect()
     }
 
-    /// Finds the calls that each multi-tensor op on a side replaced: the unmatched calls of the op with the same name in
-    /// the stretch opposite the op.
+    /// Finds the calls that each multi-tensor op on a side replaced: the unmatched calls to the corresponding
+    /// single-tensor op in the stretch opposite the multi-tensor op.
     pub(super) fn face_multi_tensor_ops(&mut self, side: Side, ops: &[CallId]) {
         let (tree, other) = (self.trees[side], self.trees[side.other()]);
         let inner: Vec<(CallId, CallId, Relation)> =
@@ -50,7 +50,8 @@ impl Finder<'_> {
                     && self.is_all_free(side.other(), call)
             });
             let calls: Vec<CallId> = calls.collect();
-            // Each tensor passes through all ops of the group, so the calls for each op are evenly spaced.
+            // Each tensor passes through all ops of the group in turn, so the calls that one op replaced are evenly
+            // spaced.
             if calls.len() < 2 * ops.len() || !calls.len().is_multiple_of(ops.len()) {
                 continue;
             }

@@ -24,7 +24,8 @@ pub(super) fn write_folded(analysis: &Analysis, out: &mut dyn Write) -> io::Resu
 /// Writes the differential flame graph. The width of each frame represents the frame's time in the candidate.
 pub(super) fn write_svg(analysis: &Analysis, out: &mut dyn Write) -> io::Result<()> {
     let mut options = Options::default();
-    "tracetree: red is more time in the candidate, blue is less".clone_into(&mut options.title);
+    "tracetree: red frames take more time in the candidate, blue frames less"
+        .clone_into(&mut options.title);
     options.subtitle = Some(one_line(&super::text::sentence(analysis)).into_owned());
     "ns".clone_into(&mut options.count_name);
     options.min_width = LEAST_WIDTH;

@@ -43,8 +43,11 @@ pub(super) fn chips(analysis: &Analysis, summary: &Summary) -> Vec<Chip> {
             .changes()
             .firm_share()
             .map_or_else(String::new, |share| format!(", {} firmly", percent(share)));
-        let exact =
-            if summary.account_is_exact { "totals exact" } else { "totals not exact: a bug" };
+        let exact = if summary.account_is_exact {
+            "totals exact"
+        } else {
+            "totals not exact: please report this bug"
+        };
         let matched = percent(matched.0 as f64 / all.0 as f64);
         chips.push(chip(format!("{matched} of {what} matched{firmly}; {exact}"), "totals", ""));
     }

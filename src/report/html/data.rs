@@ -30,7 +30,7 @@ pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
     names: [&'a str; 2],
-    /// Number of recorded steps on each side, or 1 if there are no recorded steps. Unless totals are shown, times are
+    /// Number of steps on each side; 1 for both sides if a side has no steps. Unless totals are shown, times are
     /// divided by this number.
     steps: [u64; 2],
     /// The locations of each change, in the order of the list of changes.
@@ -96,7 +96,7 @@ pub(super) fn embed<'a>(
     (data, left_out)
 }
 
-/// Number of recorded steps on each side; 1 for both sides if either side has no recorded steps.
+/// Number of steps on each side; 1 for both sides if a side has no steps.
 pub(super) fn steps(analysis: &Analysis) -> [u64; 2] {
     let counts = Side::BOTH.map(|side| analysis.steps(side).len() as u64);
     if counts.contains(&0) { [1, 1] } else { counts }
@@ -180,7 +180,7 @@ pub(super) fn without_tags(value: &impl Serialize) -> io::Result<String> {
 }
 
 /// Writes JSON with each `<` escaped. In JSON, `<` occurs only inside strings, where an escaped `<` has the same
-/// meaning. A name from a trace therefore cannot close the element or open a comment.
+/// meaning. A name from a trace therefore cannot close the `script` element or open an HTML comment.
 struct WithoutTags<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Write for WithoutTags<'_, '_> {

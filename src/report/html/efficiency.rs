@@ -15,7 +15,8 @@ pub(super) struct EfficiencyLine {
     pub(super) shape: String,
     pub(super) time: PerSide<Nanos>,
     pub(super) times: [String; 2],
-    /// Rates on both sides, such as `163 → 51 TFLOP/s, 5% of peak`; empty if only one side has the op.
+    /// Rates on both sides, such as `163 → 51 TFLOP/s, 5% of peak`; empty if the work on a side is not modeled, or if
+    /// both rates round to zero.
     pub(super) rates: String,
     /// The time that could be saved in the candidate or, if that is unknown, in the baseline.
     pub(super) savable: String,

@@ -25,14 +25,14 @@ pub(super) struct First {
     pub(super) sides: [SideLine; 2],
     /// Properties that both sides share: device, versions, steps, runs.
     pub(super) shared: Vec<String>,
-    /// A sentence with the step times, or a sentence that says that there are no step times.
+    /// The headline of the narrative, which states how the step time changed.
     pub(super) headline: String,
-    /// The style of the headline: `more` or `less` if the step times differ, otherwise empty.
+    /// The style of the headline: `more`, `less` or `same`; empty if the difference may be noise.
     pub(super) style: &'static str,
-    /// A remark that follows the step times; may be empty.
+    /// A remark that follows the headline, such as `within noise`; may be empty.
     pub(super) verdict: &'static str,
     pub(super) lead: String,
-    /// A note about what the headline omits.
+    /// How the busy time and the idle time changed.
     pub(super) rest: String,
     pub(super) chips: Vec<Chip>,
     /// The unit of all times on the first screen.
@@ -57,7 +57,7 @@ pub(super) struct ChangeRow {
     pub(super) leading: String,
     pub(super) style: &'static str,
     pub(super) bar: Bar,
-    /// The attributed cost, if `leading` is an effect; otherwise empty.
+    /// The attributed cost, if `leading` is an effect that differs from this cost; otherwise empty.
     pub(super) cost: String,
     /// A tooltip that explains the effect and the cost.
     pub(super) reading: String,
@@ -67,7 +67,8 @@ pub(super) struct ChangeRow {
     pub(super) usual: String,
     /// The number of changed calls, such as `66 calls over all steps, nested ones included`.
     pub(super) sites: String,
-    /// The first node with the change that the page includes; `None` if the page includes none of them.
+    /// The first node with the change, among the nodes that the page includes; `None` if the page includes no node with
+    /// the change.
     pub(super) node: Option<usize>,
 }
 
@@ -222,8 +223,8 @@ fn row(
     }
 }
 
-/// Describes the number of changed calls, which counts every step and the changed calls inside a changed call. The
-/// sentence about the change may count the outermost calls of one step instead.
+/// Describes the number of changed calls, which includes all steps and calls nested in other changed calls. The
+/// sentence about the change may count only the outermost calls of one step.
 fn sites(analysis: &Analysis, sites: usize) -> String {
     let has_steps = Side::BOTH.iter().any(|&side| analysis.steps(side).len() > 1);
     match (sites, has_steps) {

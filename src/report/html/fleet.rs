@@ -14,8 +14,8 @@ use std::io::{self, Write};
 const FLEET_STYLE: &str = include_str!("fleet.css");
 const SCRIPT: &str = include_str!("script/fleet.js");
 
-/// Maximum number of rows and columns in a heat map. In larger maps, several neighboring rows or columns share a
-/// cell, which shows the largest of their values.
+/// Maximum number of rows and columns in a heat map. In larger maps, several neighboring rows or columns share a cell,
+/// which shows the value with the largest magnitude.
 const MOST: usize = 512;
 
 /// Maximum number of ranks on the page. The same limit applies to causes; the tables contain all ranks and causes.
@@ -89,7 +89,8 @@ pub struct FleetOutlierRow {
     pub name: String,
     /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// For each op, the cell's content and style. Both are empty if the rank is within the spread of its role.
+    /// For each op, the cell's content and style. Content and style are empty if the rank is within the spread of its
+    /// role.
     pub cells: Vec<(String, &'static str)>,
 }
 

@@ -72,7 +72,7 @@ const SCRIPTS: [&str; 15] = [
 ];
 const START: &str = include_str!("script/start.js");
 
-/// The start of every page (`head.html`).
+/// The data for the template `head.html`, with which every page starts.
 struct Head<'a> {
     /// The Content-Security-Policy of the page.
     policy: String,

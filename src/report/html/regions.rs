@@ -1,5 +1,5 @@
-//! Builds the page's table of the compiled regions and graph launches that exist on only one side, with the ops that
-//! they replaced. Each line shows whether the fusion made the program faster.
+//! Builds the page's table of the compiled regions, graph launches and multi-tensor ops that exist on only one side,
+//! with the ops that they replaced. Each line shows whether the fusion made the program faster.
 
 use crate::analysis::Analysis;
 use crate::diff::Region;
@@ -32,7 +32,7 @@ pub(super) struct RegionLine {
     /// Whether the region reduced the number of kernels, and whether it made the program faster.
     pub(super) answer: &'static str,
     pub(super) style: &'static str,
-    /// The first node of the merged tree that contains such a region.
+    /// The first node of the merged tree that contains a region with this name.
     pub(super) node: usize,
 }
 

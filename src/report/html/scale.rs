@@ -38,7 +38,7 @@ pub(super) struct StepBar {
 pub(super) struct Part {
     /// `busy`, `idle`, or `change0` to `change2`.
     pub(super) style: String,
-    /// Width of the part, in percent of the longer step's width.
+    /// Width of the part, in percent of the width of the longest bar.
     pub(super) width: String,
     /// A short text for inside the bar.
     pub(super) label: String,
@@ -59,7 +59,7 @@ impl Scale {
             leading.iter().map(|&number| &analysis.changes().list()[number]).collect();
         let candidate = steps[1][0] + steps[1][1];
         let mut undone = without(analysis, &leading, candidate);
-        // A change whose undoing does not show needs no bar.
+        // A change gets no bar if undoing it does not alter the displayed step time.
         let shown = |time: Nanos| figures.show(time.0 as f64);
         undone.retain(|&(_, time)| shown(time) != shown(candidate));
         let times = steps.iter().map(|[busy, idle]| *busy + *idle);

@@ -7,8 +7,8 @@ use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-/// Maximum length of a string on the page, in characters. Real kernel names have up to about 5,000 characters. A
-/// string that exceeds the limit loses its middle.
+/// Maximum length of a string on the page, in characters. Real kernel names have up to about 5,000 characters. In a
+/// longer string, characters in the middle are omitted.
 const LONGEST: usize = 2_000;
 /// Total size in bytes after which strings are shortened further, so that no trace can make the page too large.
 const BUDGET: usize = 3_000_000;

@@ -120,7 +120,7 @@ fn alert(analysis: &Analysis, summary: &Summary) -> String {
     text + "\n"
 }
 
-/// Files, devices, and all other differences between the recordings.
+/// The file, the device, the number of events, the recording options and the versions on each side.
 pub(super) fn inputs(analysis: &Analysis) -> Section {
     let [one, two] = side_names(analysis);
     let head = format!("\n### Inputs\n\n| | {one} | {two} |\n|---|---|---|\n");

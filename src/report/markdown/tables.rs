@@ -19,7 +19,8 @@ const OPS: usize = 10;
 /// Maximum number of groups per facet.
 const GROUPS: usize = 24;
 
-/// The names with the largest differences, each with the number of calls on both sides and the ops that ran.
+/// The names with the largest differences, each with the number of calls, the number of attributed events and the times
+/// on both sides.
 pub(super) fn names(
     analysis: &Analysis,
     names: &[LargeDifference],
@@ -126,7 +127,7 @@ pub(super) fn chart(analysis: &Analysis, facet: &Facet, unit: Unit) -> Section {
     section
 }
 
-/// A table for one list: steps, idle time, fusions, or same kernels.
+/// The table of one list, such as the list of steps or the list of idle times.
 pub(super) fn list(list: &List) -> Section {
     let titles: Vec<String> = list.titles.iter().map(|title| plain(title, CELL)).collect();
     let rule = "---:|".repeat(titles.len().saturating_sub(1));

@@ -123,7 +123,7 @@ struct Groups<'a> {
     value_of: ValueOf<'a>,
     /// For each value, the index of its group in `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the previously added event, and the index of that value's group. This speeds up the lookup,
+    /// The value of the previously added event, and the index of that value's group. Storing them speeds up the lookup,
     /// because consecutive events often have the same value.
     last: Option<(Value<'a>, usize)>,
     /// The groups, each with the sort rank of its value.

@@ -1,4 +1,4 @@
-//! Converts the times of two traces to a common clock, on which their first matched steps start
+//! Converts the times of two traces to a common clock, on which their first steps start
 //! simultaneously.
 
 use crate::analysis::Analysis;

@@ -1,9 +1,9 @@
 //! Writes `perfetto.json.gz`: both traces on one timeline, with one group of processes per trace.
 //!
-//! The traces are shifted so that their first matched steps (or their first matched calls, if there
-//! are no steps) start at the same time. Every slice contains the call's uid, the uid of the counterpart, and the time
-//! difference. Arrows connect matched calls with the largest time differences, and connect launches to their GPU
-//! events. The steps of each side have a separate track; annotations are on the tracks of their threads.
+//! The traces are shifted so that their first steps (or their first matched calls, if a trace has no steps) start at
+//! the same time. Every slice contains the call's uid, the uid of the counterpart, and the time difference. Arrows
+//! connect matched calls with the largest time differences, and connect launches to their GPU events. The steps of each
+//! side have a separate track; annotations are on the tracks of their threads.
 
 mod arrows;
 mod clock;

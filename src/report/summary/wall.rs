@@ -31,7 +31,7 @@ pub struct WallSummary {
     pub causes_sum_us: f64,
 }
 
-/// The wall time of one side. All fields except `step_*` are sums over the recorded window.
+/// The wall time of one side. All times except `step_wall_us` are sums over the recorded window.
 #[derive(Debug, Clone, Serialize)]
 #[doc(hidden)]
 pub struct WallSide {
@@ -70,7 +70,7 @@ pub struct CauseSummary {
     /// site.
     pub node: Option<usize>,
     /// Difference per step, candidate − baseline, in µs; the differences of all causes add up to
-    /// the total.
+    /// `causes_sum_us`.
     pub difference_us: f64,
     /// Time of the cause in the baseline's window, in µs.
     pub time_trace1_us: f64,

@@ -1,8 +1,8 @@
-//! Finds what repeats among siblings: runs of identical subtrees, such as layers, and runs of identical steps, each of
+//! Finds repetitions among siblings: runs of identical subtrees, such as layers, and runs of identical steps, each of
 //! which may consist of several siblings. A large merged tree shows only the first repeat of each run.
 //!
 //! Two subtrees are identical if their calls have the same names, apart from instance numbers, and neither subtree
-//! contains a difference between the two traces. Two steps are identical if all their siblings are.
+//! contains a difference between the two traces. Two steps are identical if all their siblings are identical.
 
 use crate::diff::{MergedId, MergedNode, Relation, TraceDiff};
 use crate::program::StepId;
@@ -31,7 +31,7 @@ pub(super) struct Folds {
     equal: FxHashMap<usize, Run>,
     /// Runs of identical steps, by the index of the first sibling in the first step.
     steps: FxHashMap<usize, Run>,
-    /// For the last sibling that is drawn of a run: the last sibling of the run, which is not drawn.
+    /// For each run, by the last sibling of its first repeat: the last sibling of the whole run.
     lasts: FxHashMap<usize, usize>,
 }
 
@@ -41,7 +41,8 @@ impl Folds {
         [&self.steps, &self.equal].map(|runs| runs.get(&index).copied())
     }
 
-    /// The sibling whose position among its siblings a drawn node takes: the last one that the node represents.
+    /// The last sibling that a drawn node represents. The node is drawn as the last of its siblings if this sibling is
+    /// the last one.
     pub(super) fn last(&self, index: usize) -> usize {
         let mut index = index;
         while let Some(&last) = self.lasts.get(&index) {
@@ -71,7 +72,8 @@ impl Folds {
                     end: siblings[done - 1].end,
                 };
                 self.steps.insert(of_first[0].index, run);
-                // In the first step, a run of siblings may represent the last siblings.
+                // The last siblings of the first step may be a run of which only the first sibling
+                // is drawn; [`Folds::last`] then follows two entries.
                 let drawn = of_first[of_first.len() - 1].index;
                 self.lasts.insert(drawn, siblings[done - 1].index);
             }
@@ -119,8 +121,8 @@ struct StepSiblings {
     hash: Option<u64>,
 }
 
-/// The steps that begin among siblings. A step ends where the next step begins, because calls between two steps repeat
-/// with the steps.
+/// The steps that begin among siblings. A step includes all siblings up to the next step, because calls between two
+/// steps repeat with the steps.
 fn steps(siblings: &[Sibling]) -> Vec<StepSiblings> {
     let mut starts = Vec::new();
     let mut current = None;
@@ -139,8 +141,8 @@ fn steps(siblings: &[Sibling]) -> Vec<StepSiblings> {
     starts.iter().copied().zip(ends).map(range).collect()
 }
 
-/// The hash of all siblings of a step. `None` if the step may not be folded, or if it repeats a single subtree: then
-/// the step is part of a longer run of siblings.
+/// The hash of all siblings of a step. `None` if the step may not be folded, or if all siblings of the step are
+/// identical, because these siblings are then part of a longer run of siblings.
 fn whole(siblings: &[Sibling]) -> Option<u64> {
     let first = siblings.first()?.hash;
     if siblings.iter().all(|sibling| sibling.hash == first) {
@@ -149,7 +151,8 @@ fn whole(siblings: &[Sibling]) -> Option<u64> {
     all(siblings)
 }
 
-/// The hash of all subtrees; `None` if one of them may not be folded.
+/// The combined hash of the subtrees of all siblings; `None` if one of the subtrees may not be
+/// folded.
 fn all(siblings: &[Sibling]) -> Option<u64> {
     siblings.iter().try_fold(0, |hash, sibling| Some(hash_of(&(sibling.hash?, hash))))
 }

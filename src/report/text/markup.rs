@@ -4,8 +4,8 @@
 use super::figures::shorten;
 use crate::escape::one_line;
 
-/// Escapes text for Markdown and HTML, and puts it on a single line. The result may be used in table cells. Only the
-/// first `longest` characters are kept.
+/// Escapes text for Markdown and HTML, and puts it on a single line. The result may be used in table cells. In text of
+/// more than `longest` characters, characters in the middle are omitted.
 pub fn plain(text: &str, longest: usize) -> String {
     let text = one_line(text);
     let mut shown = String::with_capacity(text.len());

@@ -12,7 +12,8 @@ thread_local! {
 /// The closure passed to `catch` panicked.
 pub(super) struct Panicked;
 
-/// Runs `work`. Messages of all other panics, including those on other threads, are still printed.
+/// Runs `work` without printing the message if `work` panics. Messages of other panics, including
+/// panics on other threads, are still printed.
 pub(super) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -212,8 +212,8 @@ pub(super) const OF_GPU_WORK: [(&str, Way); 37] = [
     ("step annotations of length 0", |d, _| d.set("dur", &json!(0), &is_step)),
 ];
 
-/// Ways to remove calls together with all events that refer to these calls. This damage can be detected only by a
-/// comparison with an intact trace.
+/// Ways to remove calls together with all events that refer to these calls, so that only a comparison with an intact
+/// trace can detect the removal.
 pub(super) const OF_ONE_SIDE: [(&str, Way); 16] = [
     ("five launches gone", |d, _| {
         let mut seen = 0;

@@ -12,7 +12,7 @@ use super::{Forest, Kind, Recording, SplitMix, ops_of};
 use crate::support::recording::Event;
 use std::collections::BTreeMap;
 
-/// Number of ops for each added range.
+/// One range is added for every `OPS_PER_RANGE` ops in the recording.
 const OPS_PER_RANGE: usize = 5;
 /// Minimum and maximum number of siblings in a range.
 const RUN: (usize, usize) = (2, 12);

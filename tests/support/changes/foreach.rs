@@ -118,7 +118,8 @@ fn loops(events: &[Event], forest: &Forest, list: &[usize], longest: usize) -> V
     found
 }
 
-/// The name of the only outermost op at or below a call; empty if there are several ops, `None` if there are no ops.
+/// The name of the only outermost op at or below a call; empty if there are several outermost ops, `None` if there are
+/// no ops.
 fn ops_in<'a>(events: &'a [Event], forest: &Forest, at: usize) -> Option<&'a str> {
     if events[at].kind == Kind::Op {
         return Some(&events[at].name);

@@ -108,7 +108,7 @@ pub enum Change {
 
 impl Change {
     /// All individual changes with their usual strength, followed by combinations of changes. [`Change::hard`] lists
-    /// the changes for which tests do not require a minimum score yet.
+    /// the changes that the alignment does not handle reliably yet.
     pub fn all() -> Vec<Change> {
         vec![
             Change::Nothing,
@@ -177,8 +177,8 @@ impl Change {
         Change::Several("several on another platform", parts)
     }
 
-    /// A combination of changes that simulates annotated ranges in one program, and a different platform. Ops are
-    /// dropped first, because dropping an annotation later would drop all calls inside the annotation.
+    /// A combination of changes that simulates a different platform, with annotated ranges only in the candidate. Ops
+    /// are dropped first, because dropping an annotation later would drop all calls inside the annotation.
     pub fn annotated_on_another_platform() -> Change {
         let parts = vec![Change::DropOps(2.0), Change::Annotate, Change::OtherPlatform];
         Change::Several("annotated, dropped, other platform", parts)

@@ -17,9 +17,9 @@ pub(super) fn neighbours(
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
     let contents = contents(events, &forest, without_addresses);
-    // Instances of the same module class are not swapped, nor are calls of the same function: they are numbered in
-    // execution order, so a swap would only renumber them. Identical ops are not swapped, because the swap would not
-    // change the trace at all.
+    // Two frames whose names differ at most in digits, such as two instances of a module class, are not swapped: the
+    // profiler numbers instances in execution order, so a swap would only renumber the instances. Identical ops are not
+    // swapped, because the swap would not change the trace at all.
     let differ = |one: usize, two: usize| match events[one].kind {
         Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),
         Kind::Op | Kind::Runtime | Kind::Gpu | Kind::Annotation | Kind::Other => {

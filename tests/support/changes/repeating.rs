@@ -137,7 +137,7 @@ pub(super) struct Place {
     at: i64,
 }
 
-/// The time span of the calls in a step. These calls start during the step on the step's thread, directly below the
+/// The time span of the calls in a step: the calls that start during the step on the step's thread, directly below the
 /// innermost call (the training loop) that contains all steps.
 pub(super) fn place_of_step(
     recording: &Recording,

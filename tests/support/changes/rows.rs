@@ -111,7 +111,7 @@ pub(super) fn shuffle(recording: &Recording, random: &mut SplitMix) -> Option<Re
     Some(changed)
 }
 
-/// Moves each module in a group forward by `by` positions, and moves the first `by` modules to the end.
+/// Moves each module in a group `by` positions toward the start, and moves the first `by` modules to the end.
 fn rotate(recording: &Recording, forest: &Forest, row: &[usize], by: usize, moves: &mut [i64]) {
     let event = |at: usize| &recording.events[at];
     let mut free = event(row[0]).start;

@@ -6,10 +6,10 @@ use crate::support::recording::Event;
 use crate::support::score::{likeness, without_addresses};
 use std::collections::BTreeMap;
 
-/// Starts the recording at a random point in the middle half of the first step. Calls that end before this point are
-/// removed on all threads, together with the GPU events that these calls launched. Calls that span this point are
-/// shortened to start there, each one nanosecond after its parent, so that the order in the file does not matter.
-/// Without recorded steps, the whole recording is treated as one step.
+/// Starts the recording at a random point in the middle half of the first step. On all threads, calls that end before
+/// the new start of the recording are removed, together with the GPU events that these calls launched. Calls that are
+/// running at the new start are shortened to start there, each one nanosecond after its parent, so that the order in
+/// the file does not matter. Without recorded steps, the whole recording is treated as one step.
 pub(super) fn start_in_the_middle(
     recording: &Recording,
     random: &mut SplitMix,

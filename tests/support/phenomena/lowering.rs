@@ -33,7 +33,7 @@ pub(super) fn rename() -> PerSide<String> {
     )
 }
 
-/// MIOpen adds the bias inside its op, while cuDNN leaves it to `aten::_convolution`.
+/// With MIOpen, the bias is added inside MIOpen's op; with cuDNN, `aten::_convolution` adds the bias after cuDNN's op.
 pub(super) fn bias_add() -> PerSide<String> {
     pair(TraceBuilder::rocm().thread("main", miopen), TraceBuilder::cuda().thread("main", cudnn))
 }

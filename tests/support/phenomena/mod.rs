@@ -1,7 +1,7 @@
 //! Phenomena found in real pairs of traces, each reproduced with two traces that are as small as possible.
 //!
 //! Each phenomenon has a folder in `tests/fixtures` with a README and the two traces. The example `make_fixtures`
-//! writes these traces from the closures defined here.
+//! writes these traces from the closures defined in this folder.
 
 mod gpu_work;
 mod lowering;

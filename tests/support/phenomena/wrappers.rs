@@ -8,7 +8,7 @@ use tracetree::PerSide;
 const GEMM: &str = "gemm_bf16_128x64";
 const NORM: &str = "layer_norm_kernel";
 
-/// A linear layer. A layer that is on both sides, together with [`norm`].
+/// A linear layer. Both traces contain this layer and the layer from [`norm`].
 fn linear(t: &mut HostThread<'_>) {
     t.op(Op::new("aten::linear").dims(&[&[32, 128], &[64, 128]]), |t| {
         t.op("aten::addmm", |t| t.kernel(GEMM, 20.0));

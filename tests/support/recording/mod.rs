@@ -54,7 +54,7 @@ impl Recording {
         text.into_bytes()
     }
 
-    /// The same recording without Python frames.
+    /// A copy of the recording without Python frames.
     #[must_use]
     pub fn without_python(&self) -> Recording {
         let mut stripped = self.clone();
@@ -130,13 +130,13 @@ impl Rooms {
         Rooms { at: rooms.into_iter().map(|(at, _)| at).collect(), sums }
     }
 
-    /// How far an event that starts at `time` moves, in ns.
+    /// How far the start of an event that starts at `time` moves, in ns.
     pub fn until(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// How far an event that ends at `time` moves, in ns. A room at `time` begins this much later
-    /// than `time`.
+    /// How far the end of an event that ends at `time` moves, in ns. The start of a room inserted at `time` moves
+    /// equally far.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
     }

@@ -41,7 +41,7 @@ pub fn training(platform: Platform, steps: u32) -> TraceBuilder {
     let mut script = Script { platform, gpu: Gpu::new(platform), tape: Tape::new() };
     let mut trace = TraceBuilder::on(platform).with_flows();
     if platform == Platform::Rocm {
-        // The GPU queue on this platform is long, so the end of an earlier step runs in the profiled window.
+        // The GPU queue on ROCm is long, so the end of an earlier step runs in the profiled window.
         for _ in 0..3 {
             trace = trace.unlinked_kernel(kernels::MUL_LIST, 11.2);
         }

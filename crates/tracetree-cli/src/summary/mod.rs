@@ -131,7 +131,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes wrapped lines, all indented except the first.
+    /// Writes wrapped lines; all lines after the first are indented by two more columns.
     fn wrapped(&mut self, style: Style, indent: usize, text: &str) -> io::Result<()> {
         for (at, line) in self.width.lines(text, indent + 2, usize::MAX).iter().enumerate() {
             let indent = if at == 0 { indent } else { indent + 2 };
@@ -180,7 +180,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// Writes the first line at the end of the unfinished line, and all further lines below it, indented.
+    /// Continues the current output line with the first of `lines`, and writes the remaining lines below, indented.
     fn hanging(&mut self, indent: usize, lines: &[String]) -> io::Result<()> {
         for (at, line) in lines.iter().enumerate() {
             let indent = if at == 0 { 0 } else { indent };

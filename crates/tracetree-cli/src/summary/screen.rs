@@ -24,7 +24,7 @@ struct Limits {
     changes: usize,
     /// Maximum number of lines below each change.
     details: usize,
-    /// Maximum number of parts to show in each of the other layers.
+    /// Maximum number of entries to show in each layer other than the layer of changes.
     others: usize,
 }
 
@@ -67,7 +67,7 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     page.text("", &format!("{names}: {}", narrative.inputs), 0);
     page.text("bold", &narrative.headline, 0);
     page.text("dim", &narrative.confidence, 2);
-    // The leading change is already the first line of the narrative's first layer.
+    // The leading change is not printed here, because it is the first line of the narrative's first layer.
     page.text("", narrative.state.as_deref().unwrap_or_default(), 2);
     page.text("dim", &narrative.split, 2);
     let runs = if limits.details == usize::MAX { narrative.runs.as_slice() } else { &[] };
@@ -109,7 +109,7 @@ fn lines(narrative: &Narrative, limits: Limits, width: Width) -> Vec<String> {
     page.lines
 }
 
-/// The lines of the screen so far.
+/// Collects the lines of the output.
 struct Page {
     width: Width,
     lines: Vec<String>,

@@ -25,7 +25,7 @@ pub(super) struct Columns {
     events: Option<usize>,
     time: [usize; 2],
     has_ratio: bool,
-    /// Width of names next to their figures; `None` if all names go above their figures.
+    /// Width of the name column; `None` if all names go above their figures.
     room: Option<usize>,
 }
 

@@ -24,12 +24,12 @@ const NEARLY_ALL: f64 = 0.9;
 /// call site. For causes: reason, call site and module.
 type Key<'s> = (&'s Arc<str>, &'s Arc<str>, &'s Arc<str>);
 
-/// The ranks that have a change with a given sentence, each with the cost of the change.
+/// For each sentence that describes a change, the ranks that have the change, and its cost on each rank.
 type BySentence<'s> = BTreeMap<&'s str, Vec<(usize, Nanos)>>;
 
 /// The changes of all ranks, sorted by the number of ranks that share them, then by cost.
 pub(super) fn changes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<ChangeRow> {
-    // Grouped by kind and call site, then by sentence.
+    // Changes are grouped by kind and call site, then by sentence.
     let mut found: BTreeMap<(&Arc<str>, &Arc<str>), BySentence<'_>> = BTreeMap::new();
     for (at, one) in whole.iter().enumerate() {
         for change in &one.facts.changes {

@@ -7,8 +7,8 @@
 //!                       └─ failures ─────────────▶ pairs
 //!                                    all of it ──▶ findings
 //! ```
-//! Pairs are in the order of the plan, and file times are ignored. So the same shards give the same bytes, regardless
-//! of the order in which they were written.
+//! Pairs are in the order of the plan, and file times are ignored. Therefore, the same shards always produce the same
+//! output, regardless of the order in which the shards were written.
 
 mod causes;
 mod parts;
@@ -41,7 +41,7 @@ use tracetree::trace::Nanos;
 /// only once.
 const AT_ONCE: usize = 256;
 
-/// The pairs that an engine could not process: a code and a message for each key.
+/// The pairs that an engine could not process. Each entry maps the key of a pair to a code and a message.
 pub type Lost = BTreeMap<String, (String, String)>;
 
 /// Reads the pairs that an engine could not process: a JSON object of `key: [code, message]`.
@@ -306,7 +306,7 @@ fn ranks(
     let stragglers = waits.as_ref().map(|waits| straggler(waits));
     let mut places = whole.iter().enumerate().peekable();
     let row = |one: &Compared<'_>| {
-        // Damaged pairs are excluded from the matching of collectives.
+        // Damaged pairs have no waits, because their collectives are not matched.
         let at = places.next_if(|(_, other)| std::ptr::eq(**other, one)).map(|(at, _)| at);
         let facts = &one.facts;
         RankRow {

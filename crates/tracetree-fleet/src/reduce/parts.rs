@@ -37,7 +37,7 @@ pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, V
             median(&role.members.iter().map(total).collect::<Vec<_>>())
         });
         for (key, found) in of_name {
-            // A rank without this work has a time of 0.
+            // The time of a rank is 0 if the rank does no work of the op, category or layer.
             let mut times = PerSide::from_fn(|_| vec![0.0; role.members.len()]);
             for (place, part) in found {
                 for side in Side::BOTH {

@@ -38,8 +38,8 @@ impl Role {
         }
     }
 
-    /// The ops that all `odd` members and no other members run in the candidate, and the ops that all other members and
-    /// no `odd` members run.
+    /// Describes how the `odd` members differ from the other members in the candidate: the ops that all `odd` members
+    /// run and no other member runs, and the ops that all other members run and no `odd` member runs.
     fn odd_ops(&self, whole: &[&Compared<'_>], odd: &[usize]) -> String {
         let ops = |at: usize| -> BTreeSet<&str> {
             let parts = whole[at].facts.parts.iter();
@@ -75,7 +75,7 @@ pub(super) fn list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     names(&members.iter().map(|&at| whole[at].pair).collect::<Vec<_>>())
 }
 
-/// A short string that names the ranks of these members.
+/// A short string that names the ranks at the positions `members`.
 pub(super) fn short_list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     let all: Vec<&PlannedPair> = whole.iter().map(|one| one.pair).collect();
     short_names(&members.iter().map(|&at| all[at]).collect::<Vec<_>>(), &all)

@@ -98,7 +98,8 @@ pub(super) fn groups(
     of_group.into_iter().map(row).collect()
 }
 
-/// Rejects a straggler if a second rank waited for almost as short a time, because then both waited for other ranks.
+/// Rejects a straggler if a second rank waited for almost as short a time, because in that case both ranks waited for
+/// other ranks.
 fn alone(waits: &[f64], straggler: Option<usize>) -> Option<usize> {
     let at = straggler?;
     let others = waits.iter().enumerate().filter(|&(other, _)| other != at);

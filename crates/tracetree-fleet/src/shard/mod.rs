@@ -33,7 +33,7 @@ use tracetree::trace::Nanos;
 pub(super) struct Shard {
     pub(super) rank: Option<i64>,
     pub(super) status: Status,
-    /// `None` if nothing was compared.
+    /// The results of the comparison; `None` if the pair was not compared.
     pub(super) facts: Option<Facts>,
 }
 

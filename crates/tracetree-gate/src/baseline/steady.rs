@@ -1,7 +1,7 @@
 //! Assigns the times of the representative step to every step that makes the same calls.
 //!
-//! Steps with the same calls and the same times compress well. The gate does not need the original times of these
-//! calls, because the measured times of each run are stored separately.
+//! Steps with the same calls and the same times compress well. The gate does not need the original times of the calls
+//! in a step, because the measured times of each run are stored separately.
 
 use std::ops::Range;
 use tracetree::diff::plain_name;

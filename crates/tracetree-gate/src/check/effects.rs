@@ -107,7 +107,8 @@ impl Scale {
                 add(StructureRule::NewKernel, is_new);
                 add(StructureRule::GoneKernel, !is_new && !is_more);
             }
-            // If the number of host reads or collectives changed, this change already violates a rule.
+            // A change in host reads or collectives that already violates a rule is not checked as a change in ops as
+            // well.
             ChangeKind::HostRead | ChangeKind::Collectives if !rules.is_empty() => {}
             ChangeKind::Compilation
             | ChangeKind::Graphs

@@ -28,8 +28,7 @@ impl Outcome {
         }
     }
 
-    /// Combines two outcomes. The worse of two outcomes: a failure is worse than an inconclusive result, which is
-    /// worse than a pass.
+    /// Returns the worse of two outcomes: a failure is worse than an inconclusive result, which is worse than a pass.
     #[must_use]
     pub fn and(self, other: Outcome) -> Outcome {
         match (self, other) {
@@ -49,7 +48,7 @@ impl Outcome {
     }
 }
 
-/// Whether a rule is violated and with what consequence, according to one finding or to all findings about the rule.
+/// The state of a finding or of a rule: whether the rule is violated, and what the violation leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -164,7 +163,7 @@ pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
 pub struct Floor {
     /// The measure, for example `gpu_time`.
     pub measure: String,
-    /// The largest difference between two runs on either side, in µs.
+    /// The largest difference between two runs on the same side, in µs; the larger value of the two sides.
     pub micros: f64,
     /// `micros` as a percentage of the median.
     pub percent: f64,

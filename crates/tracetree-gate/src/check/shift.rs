@@ -6,8 +6,8 @@
 //! exceeded if the shift is larger than the limit and larger than the floor (the largest difference between
 //! two runs of one side), and if the moderated test over the runs agrees
 //! ```
-//! If a side has only one run, run-to-run noise is unknown. A shift that exceeds the limit is then inconclusive,
-//! unless the limit is hard.
+//! If a side has only one run, run-to-run noise is unknown. If the noise is unknown, a shift that exceeds the limit is
+//! inconclusive, unless the limit is hard.
 
 use tracetree::analysis::robust::{lower_median as median, range as spread};
 use tracetree::analysis::verdict::{Family, Judgement, Question, Thresholds, Verdict, Work};

@@ -184,8 +184,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Names a call, as in `module Block_1`, `aten::sin` or `train.py: step`. A frame is named after the ops that it
-    /// calls.
+    /// Names a call, as in `module Block_1`, `aten::sin` or `train.py: step`. A Python frame is named after the ops
+    /// that it calls, if there are any.
     fn name(&self, side: Side, call: CallId) -> String {
         let tree = self.analysis.tree(side);
         if tree.is_module(call) {

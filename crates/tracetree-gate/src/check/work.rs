@@ -19,15 +19,16 @@ const REGION: &str = "Torch-Compiled Region";
 #[derive(Debug, Clone, Default)]
 pub(super) struct Work {
     pub(super) all_ops: u64,
-    /// Outermost forward ops. Backward ops are not counted, because each of them is a consequence of a forward op.
+    /// Number of outermost forward ops. Backward ops are not counted, because each of them is a consequence of a
+    /// forward op.
     pub(super) ops: u64,
     pub(super) op_names: BTreeSet<String>,
     pub(super) regions: u64,
     pub(super) launches: u64,
     pub(super) graph_launches: u64,
     pub(super) waits: u64,
-    /// Number of ops that read the value of a tensor. They are counted as waits if the trace records no calls into
-    /// the GPU runtime.
+    /// Number of ops that read the value of a tensor. Ops that read a value are counted as waits if the trace records
+    /// no calls into the GPU runtime.
     pub(super) reads: u64,
     pub(super) kernels: u64,
     pub(super) kernel_names: BTreeSet<String>,

@@ -69,7 +69,7 @@ pub fn change_points(series: &[f64], search: &Search) -> Vec<ChangePoint> {
     merged(series, split(series, search.window.max(2), weak), search)
 }
 
-/// The weak points of all windows, sorted and without duplicates.
+/// The change points that pass the weak test in any window, sorted and without duplicates.
 fn split(series: &[f64], window: usize, most_p: f64) -> Vec<usize> {
     let mut points: Vec<usize> = Vec::new();
     let mut start = 0;
@@ -85,7 +85,7 @@ fn split(series: &[f64], window: usize, most_p: f64) -> Vec<usize> {
     points
 }
 
-/// The weak change points of one window.
+/// The change points of one window that pass the weak test.
 fn divided(series: &[f64], most_p: f64) -> Vec<usize> {
     let mut points: Vec<usize> = Vec::new();
     loop {

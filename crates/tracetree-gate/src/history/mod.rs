@@ -73,7 +73,7 @@ impl History {
     }
 
     /// All change points: change points of whole steps first, then change points of modules, phases and categories.
-    /// Both groups are sorted by descending size.
+    /// Within each group, change points are sorted by descending size.
     pub fn changes(&self) -> Vec<(&Series, &ChangePoint)> {
         let mut changes: Vec<(&Series, &ChangePoint)> = self
             .series

@@ -75,8 +75,8 @@ impl Recorder {
     /// Adds a run.
     ///
     /// # Errors
-    /// Fails if the run appears to be of a different program than the first run, because the two runs share less than
-    /// half of their calls to ops.
+    /// Fails if the run shares less than half of its calls to ops with the first run, because the two runs then appear
+    /// to be runs of different programs.
     pub fn add(&mut self, tree: impl Into<Arc<CallTree>>) -> Result<()> {
         let program = Program::of(tree);
         let measure = Measure::of(PerSide::new(program.tree(), program.tree()));

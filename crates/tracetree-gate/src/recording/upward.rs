@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 use tracetree::tree::{CallId, CallTree};
 
-/// The enclosing call of each call in a tree.
+/// Finds the enclosing call of each call in a tree.
 #[derive(Debug)]
 pub(crate) struct Upward<'t> {
     tree: &'t CallTree,

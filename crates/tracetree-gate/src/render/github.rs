@@ -1,4 +1,4 @@
-//! Renders a [`Gate`] as GitHub workflow commands, with the first ten findings as annotations.
+//! Renders a [`Gate`] as GitHub workflow commands, with the first ten findings of each severity as annotations.
 //!
 //! GitHub shows ten annotations of each severity per step; the summary (`--format md`) lists all findings.
 

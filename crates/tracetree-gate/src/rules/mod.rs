@@ -95,7 +95,7 @@ pub struct Rule {
 /// The outcome of a gate if no rule is violated but some rule could not be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Inconclusive {
-    /// The gate is inconclusive and exits with its own exit code.
+    /// The gate is inconclusive and exits with the exit code for inconclusive results.
     #[default]
     Fails,
     /// The gate passes.
@@ -117,7 +117,8 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// Maximum difference, from 0 to 1, between the two sides' shares of GPU time whose launches are in the trace.
+    /// The share of GPU time whose launches are in the trace may differ between the two sides by at most this fraction,
+    /// from 0 to 1.
     pub lost_launches: f64,
     /// Codes of the obstacles that do not prevent the comparison (see [`Obstacle`](tracetree::program::Obstacle)).
     pub tolerate: Vec<String>,

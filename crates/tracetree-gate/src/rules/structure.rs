@@ -43,7 +43,7 @@ pub enum StructureRule {
 
 impl StructureRule {
     /// The rules that are checked without a rule file, in the order in which reports list them. The rules at the end
-    /// cover kinds of changes that need not violate any of the other rules.
+    /// cover kinds of changes that may violate none of the preceding rules.
     pub const ALL: [StructureRule; 22] = [
         StructureRule::NewSync,
         StructureRule::NewCopy,
@@ -75,7 +75,7 @@ impl StructureRule {
     }
 
     pub(crate) fn every() -> impl Iterator<Item = StructureRule> {
-        // Some kinds of changes have no rule of their own. A change in collectives violates the rule `collectives`; a
+        // Some kinds of changes have no separate rule. A change in collectives violates the rule `collectives`; a
         // change in recording options does not concern the program; changes in memory use are unknown, because a
         // baseline file has no memory events.
         let is_new = |kind: &ChangeKind| {
@@ -115,8 +115,9 @@ impl StructureRule {
         }
     }
 
-    /// The severity of a violation if no rule file sets it. Changes in Python code that calls no ops, compiling or
-    /// loading of code, and a different environment may be harmless, and the time rules limit their cost.
+    /// The severity of a violation if no rule file sets it. Three kinds of changes are only warnings, because they may
+    /// be harmless and the time rules limit their cost: changes in Python code that calls no ops, in the compiling or
+    /// loading of code, and in the environment.
     pub fn usual(self) -> Severity {
         match self {
             StructureRule::Kind(

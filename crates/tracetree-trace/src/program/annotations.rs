@@ -41,7 +41,7 @@ pub enum Meaning {
     Batch(Batch),
     /// A part of a training step: the forward pass, the backward pass or the optimizer.
     Training(Phase),
-    /// The capture of graphs for batches of this size.
+    /// The capture of graphs; the value is the batch size.
     Capture(u64),
 }
 

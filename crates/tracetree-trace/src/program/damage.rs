@@ -205,8 +205,8 @@ impl fmt::Display for Damage {
             ),
             Damage::MissingSteps(steps) => write!(
                 f,
-                "{} missing between the first and the last; per-step figures cover only the \
-                 others. Record again",
+                "{} missing between the first and the last step; per-step figures cover only the \
+                 recorded steps. Record again",
                 counted(steps, "step")
             ),
             Damage::UntimedSteps(steps) => write!(
@@ -216,7 +216,7 @@ impl fmt::Display for Damage {
             ),
             Damage::EmptySteps(steps) => write!(
                 f,
-                "{} without work, unlike the others; per-step figures are too low. Record again",
+                "{} without work, although other steps have work; per-step figures are too low. Record again",
                 counted(steps, "step")
             ),
             Damage::CutSteps(steps) => write!(

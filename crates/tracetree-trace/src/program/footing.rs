@@ -9,12 +9,12 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use std::fmt;
 
-/// Each side spends a fraction of its GPU time in events whose launch is in the trace. This is the
-/// maximum difference between the two fractions.
+/// Maximum difference between the two sides' fractions of GPU time spent in events whose launch is
+/// in the trace.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// Each side spends a fraction of its measured time on work that was launched outside of all steps.
-/// This is the maximum difference between the two fractions.
+/// Maximum difference between the two sides' fractions of measured time spent on work that was
+/// launched outside of all steps.
 const OUTSIDE_STEPS: f64 = 0.05;
 
 /// The hardware that one side was recorded on, and which data is missing from its recording.
@@ -36,7 +36,7 @@ pub struct Footing {
 }
 
 impl Footing {
-    /// The footing of a side with a single run.
+    /// Determines the hardware and the missing data of a side with a single run.
     pub fn of(program: &Program) -> Footing {
         let tree: &CallTree = program.tree();
         let trace = tree.trace();
@@ -237,8 +237,8 @@ impl fmt::Display for Obstacle {
             Obstacle::OtherProgram(how) => f.write_str(how),
             Obstacle::LaunchesMissing(shares) => write!(
                 f,
-                "launches are missing: the launch is in the trace for {} of the GPU time in the \
-                 baseline and {} in the candidate. Record the CUDA/HIP runtime calls in both",
+                "launches are missing: only {} of the baseline's GPU time and {} of the candidate's \
+                 has a launch in the trace. Record the CUDA/HIP runtime calls in both",
                 percent(shares.baseline),
                 percent(shares.candidate)
             ),

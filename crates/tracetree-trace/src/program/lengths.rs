@@ -4,7 +4,8 @@
 //! execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
 //!                      Σ queries, Σ keys, Σ queries², Σ queries·keys       the same for generation
 //! ```
-//! Shapes show how many tokens are computed, but not how many tokens each of them attends to.
+//! Shapes show how many tokens are computed, but not how many tokens each computed token attends
+//! to.
 
 use crate::order::Order as _;
 use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
@@ -31,7 +32,7 @@ pub struct LengthsOf {
 }
 
 impl LengthsOf {
-    /// Finds the annotations of a trace.
+    /// Finds the annotations of a trace that contain token counts.
     pub fn new(trace: &Trace) -> LengthsOf {
         let annotations =
             trace.events().filter(|&event| trace.category(event) == Category::UserAnnotation);

@@ -100,7 +100,7 @@ fn ops_below(tree: &CallTree, op: CallId) -> u64 {
 }
 
 /// Self time of an op: its duration minus the durations of the ops below it. The time of Python
-/// frames between these ops counts as self time of the enclosing op.
+/// frames between an op and the ops below it counts as self time of the enclosing op.
 fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
     if let Some(time) = tree.crowded_self_time(op) {
         return time;

@@ -75,7 +75,8 @@ pub use words::Words;
 use crate::tree::CallTree;
 use std::sync::{Arc, OnceLock};
 
-/// The facts about a call tree. Each fact is computed on first use and cached.
+/// The facts about the program whose calls a call tree contains. Each fact is computed on first use
+/// and cached.
 #[derive(Debug, Clone)]
 pub struct Program {
     tree: Arc<CallTree>,
@@ -90,7 +91,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The facts about the program that recorded a call tree.
+    /// Returns the facts about the program whose calls `tree` contains.
     pub fn of(tree: impl Into<Arc<CallTree>>) -> Program {
         Program::with_repeats(tree, RepeatDetection::Found)
     }
@@ -133,8 +134,8 @@ impl Program {
         self.annotations.get_or_init(|| annotations(self.tree.trace()))
     }
 
-    /// The layers, and the position of each call. Pass the measure that both traces of the
-    /// comparison share, because the result of the first call is cached.
+    /// The layers, and the position of each call. The result of the first call is cached, so always
+    /// pass the measure that both traces of the comparison share.
     #[doc(hidden)]
     pub fn layers(&self, measure: Measure) -> &Arc<Layers> {
         let find = || Arc::new(Layers::in_steps(&self.tree, measure, self.steps()));

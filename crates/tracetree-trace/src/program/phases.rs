@@ -63,7 +63,8 @@ impl Phases {
 struct Known {
     /// The innermost known phase, and the time at which that phase starts.
     said: Option<(Nanos, Phase)>,
-    /// Whether an ancestor op or module led to a backward op.
+    /// Whether an ancestor is a forward op that has a backward op, or a module that encloses such a
+    /// forward op.
     led_to_backward: bool,
 }
 
@@ -74,10 +75,10 @@ impl Known {
 /// The data in a trace that indicates phases.
 struct Evidence {
     annotated: Vec<Innermost>,
-    /// Whether the call is a forward op that led to a backward op, or a module that encloses such
-    /// an op.
+    /// For each call, whether it is a forward op that has a backward op, or a module that encloses
+    /// such a forward op.
     leads_to_backward: Vec<bool>,
-    /// Whether autograd made the call.
+    /// For each call, whether autograd made it.
     is_backward: Vec<bool>,
     is_training: bool,
 }
@@ -139,8 +140,8 @@ fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Na
     }
 }
 
-/// For each call, whether autograd made the call: either the op's name says so, or the op has the
-/// sequence number of a forward op on a different thread.
+/// For each call, whether autograd made the call: either the op's name says so, or the op records
+/// the thread of its forward op.
 fn backward_ops(tree: &CallTree) -> Vec<bool> {
     let trace = tree.trace();
     let mut names_autograd = ByName::new(trace);
@@ -165,7 +166,7 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     let mut leads = vec![false; tree.len()];
     for &(forward, _) in tree.backward_links() {
         leads[forward.index()] = true;
-        // If a module leads to a backward op, so do all modules that enclose it.
+        // If a module encloses the forward op, so do all modules around that module.
         let mut above = tree.module(forward);
         while let Some(module) = above.filter(|module| !leads[module.index()]) {
             leads[module.index()] = true;

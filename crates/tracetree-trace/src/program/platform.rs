@@ -187,7 +187,8 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
             let at = NAMES.iter().position(|(mark, ..)| name.starts_with(mark));
             at.into_iter().for_each(|at| counts[at] += count);
         }
-        // A trace of a CUDA or HIP device may contain a few of these names.
+        // More than 10% of the runtime calls and GPU events must have such a name, because a trace
+        // of a CUDA or HIP device may contain a few of these names.
         let most = (0..NAMES.len()).max_by_key(|&at| counts[at])?;
         let (mark, vendor) = NAMES[most];
         (counts[most] * 10 > all).then(|| (vendor, format!("names with {mark}")))
@@ -204,7 +205,7 @@ const CATEGORIES: [(&str, Vendor); 5] = [
     ("privateuse1", Vendor::Other),
 ];
 
-/// Prefixes that occur only in the call and kernel names of accelerators without CUDA and HIP.
+/// Prefixes of the call and kernel names of accelerators that use neither CUDA nor HIP.
 const NAMES: [(&str, Vendor); 4] = [
     ("aclnn", Vendor::Ascend),
     ("AscendCL@", Vendor::Ascend),

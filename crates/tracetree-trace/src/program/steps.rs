@@ -1,13 +1,14 @@
 //! Finds the steps of a trace, and assigns every call to a step.
 //!
-//! Steps are the `ProfilerStep#N` annotations. Without such annotations, steps are the outermost
-//! batches of an inference engine. If there are no batches either, steps are the repeats of a call
-//! ([`RepeatDetection`]). GPU work belongs to the step in which it was *launched*, because kernels
-//! of one step often run while the host is already in the next step.
+//! Steps are the `ProfilerStep#N` annotations. In a trace without `ProfilerStep#N` annotations,
+//! steps are the outermost batches of an inference engine. In a trace that has neither
+//! `ProfilerStep#N` annotations nor batches, steps are the repeats of a call ([`RepeatDetection`]).
+//! GPU work belongs to the step in which it was *launched*, because kernels of one step often run
+//! while the host is already in the next step.
 //!
-//! If all steps are on one thread, they apply to the whole process: a call on any thread belongs to
-//! the step during which it starts. This rule is needed because the backward pass runs on its own
-//! thread. If several threads have steps, a call can belong only to a step on its own thread.
+//! If all steps are on one thread, they apply to the whole process, because the backward pass runs
+//! on its own thread: a call on any thread belongs to the step during which it starts. If several
+//! threads have steps, a call can belong only to a step on its own thread.
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;

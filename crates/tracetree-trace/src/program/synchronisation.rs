@@ -1,5 +1,5 @@
-//! Decides which runtime calls wait for the GPU. Only this module contains the names of the calls
-//! that wait.
+//! Decides which runtime calls wait for the GPU. No other module contains the names of calls that
+//! wait for the GPU.
 
 use crate::tree::holds_word;
 

@@ -81,7 +81,8 @@ impl Words {
         Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
     }
 
-    /// The words of the name except the given words; all words if no other words would remain.
+    /// The words of the name that are not in `words`; all words of the name if every word is in
+    /// `words`.
     pub fn without(&self, words: &[&str]) -> Words {
         let kept = self.0.iter().filter(|word| !words.contains(&word.as_str()));
         let kept: Vec<String> = kept.cloned().collect();

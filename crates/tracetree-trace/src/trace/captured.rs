@@ -1,7 +1,8 @@
 //! Adds the calls recorded during graph capture to the [`Trace`] in which the graphs are replayed.
 //!
-//! The trace of a replay has a single call for a whole graph. This module appends the calls that
-//! were recorded when a graph was captured after the trace's own events, once for each replay:
+//! The trace of a replay has a single call for a whole graph. This module takes the calls that were
+//! recorded when the graph was captured, and appends them to the trace's own events, once for each
+//! replay:
 //!
 //! ```text
 //! event    0 … n-1          n … n+k-1                   n+k …

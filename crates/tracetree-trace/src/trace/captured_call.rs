@@ -2,7 +2,7 @@
 
 use super::ids::Uid;
 
-/// How the existence of a captured call is known.
+/// The evidence that shows that a captured call exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum CapturedAs {

@@ -145,8 +145,8 @@ pub enum FlowEnd {
 
 /// The events of a trace that comparisons use, in file order.
 ///
-/// These are the complete events (`ph: X`, or joined `B`/`E`) of the kinds in [`Category`]. All
-/// remaining events are counted in [`Trace::left_out`].
+/// The trace contains the complete events (`ph: X`, or joined `B`/`E`) of the kinds in
+/// [`Category`]. All other events are counted in [`Trace::left_out`].
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     pub(crate) source: String,

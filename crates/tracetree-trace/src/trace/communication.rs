@@ -55,8 +55,8 @@ const OF_OPS: [&str; 7] = [
     "dispatchcombine",
 ];
 
-/// Substrings in the names of ops that arrange data for a collective or unpack its result. Such ops
-/// only copy data (FSDP's `all_gather_copy_in`).
+/// Substrings in the names of ops that only copy data: they arrange data for a collective or unpack
+/// its result (FSDP's `all_gather_copy_in`).
 const LAYS_OUT: [&str; 3] = ["copyin", "copyout", "chunkcat"];
 
 /// Whether a kernel with this name communicates with other ranks.

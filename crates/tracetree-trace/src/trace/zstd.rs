@@ -1,4 +1,5 @@
-//! Decompresses zstd data if the feature `zstd` is enabled. Without it, no C compiler is needed to build the library.
+//! Decompresses zstd data if the feature `zstd` is enabled. Without this feature, no C compiler is needed to build the
+//! library.
 
 use crate::error::{Error, ErrorKind};
 use std::path::Path;
@@ -28,7 +29,8 @@ mod absent {
     use std::convert::Infallible;
     use std::io::{self, Read};
 
-    /// Takes the position of the decoder in builds without zstd; it cannot be created.
+    /// Replaces the zstd decoder in builds without the feature `zstd`; no value of this type can be
+    /// created.
     pub(in crate::trace) struct Zstd<R> {
         source: R,
         never: Infallible,

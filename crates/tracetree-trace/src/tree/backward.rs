@@ -5,7 +5,7 @@
 //! number alone is not enough, because every thread has its own counter (activation checkpointing
 //! runs forward ops on the backward thread). So the thread for each internal number is found by a
 //! vote: the thread whose forward ops match the most backward ops wins. Nested forward ops share a
-//! sequence number; of these, the forward op that starts last led to the backward op.
+//! sequence number; of these, the forward op that starts last is linked to the backward op.
 
 use super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, ThreadId};

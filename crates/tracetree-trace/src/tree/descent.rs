@@ -1,4 +1,4 @@
-//! A walk over calls in preorder that keeps a value for each call on the path from the root.
+//! Walks over calls in preorder and keeps a value for each call on the path from the root.
 
 use super::{CallId, CallTree};
 
@@ -22,8 +22,8 @@ impl<T> Default for Descent<T> {
 
 impl<T> Descent<T> {
     /// Moves to a call: leaves the calls that are not its ancestors, innermost first, then enters
-    /// the remaining ancestors and the call itself. Both functions receive the value of the parent,
-    /// if there is a parent.
+    /// the remaining ancestors and the call itself. `enter` and `leave` also receive the value of
+    /// the parent, if there is a parent.
     pub fn visit(
         &mut self,
         tree: &CallTree,

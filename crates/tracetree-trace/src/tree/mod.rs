@@ -113,7 +113,7 @@ impl CallKind {
 pub struct CallTree {
     trace: Arc<Trace>,
     kinds: Vec<CallKind>,
-    /// The event of each call. For a thread root, this is the thread.
+    /// For each call, its event; for a thread root, the thread.
     sources: Vec<u32>,
     parents: Vec<u32>,
     /// End of each call's subtree in preorder, exclusive.
@@ -511,8 +511,8 @@ impl CallTree {
     /// All `nn.Module` frames, in preorder.
     #[doc(hidden)]
     pub fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // All calls in a range have the same innermost module. If the first call of the range is
-        // that module call itself, the module begins there.
+        // All calls in a range have the same innermost module call. If the range starts with this
+        // module call itself, the module call begins there.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

@@ -22,7 +22,7 @@
 //!
 //! Calls that are nested more deeply than [`DEEPEST`] become siblings at that depth. Many later
 //! stages walk from each call to the root, so the limit bounds the work in these stages to the
-//! number of calls times this depth.
+//! number of calls times [`DEEPEST`].
 
 use super::grafts::Grafts;
 use super::launches::Launched;
@@ -180,9 +180,9 @@ impl<'a> Planter<'a> {
         }
     }
 
-    /// Adds the captured calls below a graph launch, with their GPU events. The GPU events that a
-    /// call launched and the calls below it are sorted together; each call is sorted by the start
-    /// of its first GPU event.
+    /// Adds the captured calls below a graph launch, with their GPU events. A GPU event of a
+    /// captured call comes before a call below the captured call if the event starts before the
+    /// first GPU event of the call below.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;

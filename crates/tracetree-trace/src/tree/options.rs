@@ -6,8 +6,9 @@ pub enum Frames {
     /// Frames are calls in every trace that contains frames.
     #[default]
     Kept,
-    /// Frames are never calls. Ops are then nested only in ops and threads, and module calls are
-    /// unknown. Like annotations, frame events are kept in the trace but are not part of the tree.
+    /// Frames are never calls. Without frames, ops are nested only in ops and threads, and module
+    /// calls are unknown. Like annotations, frame events are kept in the trace but are not part of
+    /// the tree.
     LeftOut,
 }
 

@@ -14,11 +14,12 @@ use crate::trace::Argument;
 use serde_json::Value as Json;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Subject for optimizer facts, which usually follow from a change in the model's parameters.
+/// Subject of shape changes in the optimizer, which usually follow from a change in the model's
+/// parameters.
 pub(super) const OPTIMIZER: &str = "optimizer";
 
 /// Names of ops that allocate or rearrange tensors; the `_` suffix of in-place variants is omitted. The
-/// argument values of these ops follow from the sizes of other tensors.
+/// argument values of allocating and rearranging ops follow from the sizes of other tensors.
 const ARRANGING: [&str; 26] = [
     "aten::_reshape_alias",
     "aten::_unsafe_view",
@@ -48,7 +49,7 @@ const ARRANGING: [&str; 26] = [
     "aten::zeros",
 ];
 
-/// Subject for a change in which only one side passes an optional tensor.
+/// Subject of changes in which only one side passes an optional tensor.
 pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
 
 pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
@@ -64,7 +65,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
             return;
         }
     }
-    // Some model parameters, such as the number of layers, explain different sizes if they changed.
+    // If a model parameter such as the number of layers changed, it explains why sizes differ.
     let explains_sizes = |value: &&Value| {
         value.parameter().is_some_and(|parameter| parameters::OF_WEIGHTS.contains(&parameter))
     };
@@ -191,8 +192,8 @@ impl Values {
             let call = analysis.diff().merged().node(*node).call(Side::Baseline);
             let step = call.and_then(|call| analysis.steps(Side::Baseline).step(call));
             let mut other = Values::all(analysis, *node);
-            // If sizes or types differ, they explain all differing values except those that are known to
-            // describe the model.
+            // If sizes or types differ, they explain all other differing values, except the values of known
+            // model parameters.
             other.retain(|value| is_like || value.parameter().is_some());
             for value in &other {
                 values.steps.entry(value.clone()).or_default().insert(step);
@@ -217,9 +218,9 @@ impl Values {
         other.map(|(position, (one, two))| Value { op: op.clone(), position, one, two }).collect()
     }
 
-    /// The argument values that differ between the two sides of a matched op in every compared step. If only
-    /// one step is compared, it is unknown which numbers vary from step to step, so numbers count only if
-    /// they are known to describe the model.
+    /// The argument values that differ between the two sides of a matched op in every compared step. If
+    /// only one step is compared, it is unknown which numbers vary from step to step, so a number counts
+    /// only if it is the value of a known model parameter.
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
@@ -270,7 +271,7 @@ fn text(analysis: &Analysis, node: MergedId, side: Side, which: Argument) -> &st
     arguments.map_or("", |arguments| tree.trace().text(arguments.text(which)))
 }
 
-/// For the first argument whose floating-point types differ, its types on both sides.
+/// Returns both types of the first argument that has a different floating-point type on each side.
 fn other_type(texts: &PerSide<&str>) -> Option<(String, String)> {
     let [one, two] =
         Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
@@ -316,8 +317,8 @@ fn tensors(text: &str) -> Vec<Vec<i64>> {
     all
 }
 
-/// For the first tensor that has at least three dimensions and whose order of strides differs, its memory
-/// formats on both sides.
+/// Returns both memory formats of the first tensor that has at least three dimensions and a different order
+/// of strides on each side.
 fn other_format(
     shapes: &PerSide<&str>,
     strides: &PerSide<&str>,

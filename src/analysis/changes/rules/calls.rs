@@ -21,32 +21,34 @@ use std::collections::BTreeMap;
 const READS: [&str; 5] =
     ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::equal"];
 
-/// First word of the subject for changes in blocking Python code, such as a sleep. These changes are never
-/// folded into a change of a different kind at the same position.
+/// First word of the subject of changes in blocking Python code, such as a sleep. Changes in blocking code
+/// are never folded into a change of a different kind at the same position.
 pub(super) const BLOCKING: &str = "blocking";
 
-/// First words of the subject for calls to `torch.no_grad`, `torch.inference_mode` and similar functions.
+/// First words of the subject of changes in calls to `torch.no_grad`, `torch.inference_mode` and similar
+/// functions.
 pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
 
-/// First word of the subject for calls to a learning rate schedule.
+/// First word of the subject of changes in calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
-/// Last word of the subject for ops that call an op with the same name on different inputs, as `autocast`
-/// does.
+/// Last word of the subject of changes in which an op calls an op with the same name, as happens under
+/// `autocast`.
 pub(super) const REPEATED: &str = "repeated";
 
 /// Ops that convert the element type.
 pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 
-/// Suffix of the subject for ops that only convert the type or format of a tensor. A type or format
-/// conversion is part of the change at the same position, unless the type or format itself changed.
+/// Suffix of the subject of changes in ops that only convert the type or format of a tensor. Such a
+/// change is merged into the op change at the same position, unless a changed type or format
+/// explains the conversions.
 pub(super) const CASTING: &str = " casts";
 
-/// Suffix of the subject for kernels that are launched outside of ops.
+/// Suffix of the subject of changes in kernels that are launched outside of ops.
 pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of ops";
 
-/// Subject for layers that only one of the recordings contains.
+/// Subject of the recording change that lists the layers that only one of the recordings contains.
 pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
 /// Words that occur in the names of attention ops. Each word identifies an implementation of scaled dot
@@ -132,9 +134,9 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     counts.into_iter().max_by_key(|&(at, count)| (count, Reverse(at))).map(|(at, _)| at)
 }
 
-/// Finds the added or removed layer with the module class of the layer that contains a forward op. The class
-/// is used because, if one of several identical layers was removed, the alignment may treat one layer as
-/// removed in the forward pass and a different layer in the backward pass.
+/// Finds the added or removed layer with the module class of the layer that contains a forward op. If one
+/// of several identical layers was removed, the alignment may treat different layers as removed in the
+/// forward and in the backward pass, so layers are compared by class.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     let (side, call) = either(drafts.analysis, forward);
     let tree = drafts.analysis.tree(side);
@@ -190,8 +192,8 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function that a frame runs, or, if that function is a wrapper, the function that the longest nested
-/// frame runs.
+/// The function that a frame runs. If that function is a wrapper, the search continues in the nested frame
+/// that contains the most calls.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;
     let largest = |&call: &CallId| {

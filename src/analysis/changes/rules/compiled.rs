@@ -1,4 +1,5 @@
-//! Folds the consequences of compiled code, and of the compilation itself, into the compilation change.
+//! Folds the consequences of compiled code into the compilation or graph change, and the ops that run
+//! during compilation into the warm-up change.
 
 use super::arguments::OPTIMIZER;
 use super::folding::{first, fold_where, names};
@@ -12,7 +13,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeSet;
 
-/// Subject for code that both sides compile, but that each side splits into different functions.
+/// Subject of the change if both sides compile the code, but split it into different functions.
 pub(in crate::analysis::changes) const DIVIDED: &str = "divided";
 
 /// Suffix of the names of frames in generated code.
@@ -50,7 +51,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         .filter(|position| !position.module.is_empty())
         .collect();
     fold_where(drafts, region, &[ChangeKind::Ops], |draft| positions.contains(&draft.position));
-    // If compiled code is split into different functions, their inputs also differ.
+    // If compiled code is split into different functions, the inputs of these functions also
+    // differ.
     if drafts.all()[region].subject == DIVIDED {
         let kinds = [ChangeKind::Shapes, ChangeKind::MemoryFormat, ChangeKind::Attention];
         fold_where(drafts, region, &kinds, |_| true);
@@ -60,7 +62,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
                 || names(draft).any(|name| !name.contains("::"))
         });
     }
-    // Ops in compiled code may be matched with ops outside of compiled code.
+    // If an op in compiled code is matched with an op outside of compiled code, compilation
+    // explains why their arguments differ.
     let analysis = drafts.analysis;
     let is_of_both = |node: &MergedId| {
         let node = analysis.diff().merged().node(*node);
@@ -90,7 +93,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 }
 
 /// Merges calls into an unmatched region: the calls inside the region's compiled code, and the calls in
-/// modules that only the other side runs, because the region replaced these modules.
+/// modules that the region replaced. Replaced modules run only on the other side.
 fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
     let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
     let Some(side) = found else { return };
@@ -118,8 +121,8 @@ fn is_in_compiled_code(tree: &CallTree, call: CallId) -> bool {
     above.any(|name| name.starts_with("Torch-Compiled Region") || name == "CompiledFunction")
 }
 
-/// Folds ops that run during compilation into the warm-up change. The compiler calls these ops only to find
-/// out what they return.
+/// Folds ops that run during compilation into the warm-up change. During compilation, the compiler calls
+/// ops only to find out what they return.
 pub(super) fn into_warm_up(drafts: &mut Drafts<'_>) {
     let Some(warm_up) = first(drafts, &[ChangeKind::WarmUp]) else { return };
     for at in drafts.find(ChangeKind::Compilation) {

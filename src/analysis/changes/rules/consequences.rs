@@ -18,11 +18,11 @@ use crate::trace::Argument;
 use crate::tree::{CallId, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Ops that copy a tensor to a different memory layout.
+/// Ops that run when a tensor is copied to a different memory layout.
 const COPIES: [&str; 5] =
     ["aten::contiguous", "aten::clone", "aten::copy_", "CloneBackward0", "aten::empty_like"];
 
-/// Ops that rearrange a tensor without copying it.
+/// Ops that rearrange or copy a tensor without computing anything.
 const VIEWS: [&str; 8] = [
     "aten::view",
     "aten::clone",
@@ -90,14 +90,15 @@ fn into_any(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds size, layout and batch counting changes into a parameter change. A model parameter may change tensor
-/// sizes and layouts in later ops. A model in evaluation mode does not count its batches.
+/// Folds the consequences of a different model parameter into the parameter change. A parameter may change
+/// tensor sizes and layouts in later ops. In evaluation mode, batch normalization does not count batches.
 fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let draft = &drafts.all()[arguments];
     let Some(parameter) = draft.parameter else { return };
     let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
     if parameters::RESIZING.contains(&parameter) {
-        // If the kernel size of a convolution differs, the padding differs as well.
+        // If all ops with the changed parameter also have different sizes, the sizes are the cause:
+        // a convolution with a larger kernel usually has a larger padding.
         let nodes = draft.nodes.clone();
         let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
             let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();
@@ -182,7 +183,7 @@ fn modes_and_selection(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds casts into the precision change that makes them necessary.
+/// Folds casts into the precision change that requires the casts.
 fn into_precision(drafts: &mut Drafts<'_>) {
     let Some(precision) = first(drafts, &[ChangeKind::Precision]) else { return };
     // A function that does more than cast, such as gradient clipping, is a separate change.
@@ -220,7 +221,7 @@ fn casts_into_ops(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Whether a call is `Tensor.to` with a memory format, which is its last argument.
+/// Whether a call is `Tensor.to` with a memory format as the last argument.
 fn converts_format(analysis: &Analysis, node: MergedId) -> bool {
     const PRESERVED: &str = "1";
     analysis.diff().merged().node(node).calls().all(|(side, call)| {
@@ -262,8 +263,8 @@ fn into_attention(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Folds the consequences of a different number of modules: a different number of nested modules, and ops
-/// that seem to be added or removed only because they were matched in a different module.
+/// Folds the consequences of a different number of modules. Examples are a different number of nested
+/// modules, and ops that only seem to be added or removed, because they were matched in a different module.
 fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
     let Some(cause) = first(drafts, &causes) else { return };
@@ -283,7 +284,8 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     fold_where(drafts, cause, &kinds, |draft| {
         let class = draft.position.module.as_str();
         let calls = modules.calls(class);
-        // Python functions add no information beyond the ops and modules that they call.
+        // Names of Python functions are ignored, because a function adds no information beyond the
+        // ops and modules that it calls.
         let is_elsewhere = |name: &str| {
             let of = |side: Side| draft.names[side].get(name).copied().unwrap_or_default();
             let here = of(Side::Candidate).cmp(&of(Side::Baseline));
@@ -415,8 +417,8 @@ fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds changes to Python calls that switch streams into the stream change, and the remaining changes to
-/// Python calls into a change of a different kind at the same position.
+/// Folds changes in Python calls. Calls that switch streams are folded into the stream change, and all
+/// other calls into a change of a different kind at the same position.
 fn streams_and_python(drafts: &mut Drafts<'_>) {
     if let Some(streams) = first(drafts, &[ChangeKind::Streams]) {
         fold_where(drafts, streams, &[ChangeKind::Python], |draft| {

@@ -1,5 +1,5 @@
-//! Reports memory that grows from step to step on one side only, or faster than on the other side, and folds
-//! the consequences of this growth.
+//! Reports memory that grows from step to step on one side only, or faster than on the other side, and
+//! folds the consequences of the growth into the leak.
 
 use super::peaks;
 use crate::analysis::Analysis;

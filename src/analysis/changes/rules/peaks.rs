@@ -24,8 +24,8 @@ const SAME: u64 = 100;
 /// Minimum difference in bytes. Smaller differences are below the size of the segments that allocators
 /// request from a device.
 const LEAST: u64 = 2 << 20;
-/// Minimum segment size. The allocator requests memory in segments, so the memory that is reserved for the
-/// same peak may vary by one segment.
+/// Minimum difference in reserved bytes. The allocator reserves memory in segments, so the memory that is
+/// reserved for the same peak may vary by one segment.
 const SEGMENT: u64 = 20 << 20;
 
 /// Whether two amounts differ by more than chance would explain.
@@ -140,8 +140,8 @@ fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     (all.iter().map(words).collect(), grown.filter_map(|row| row.node).collect())
 }
 
-/// Reports that the sides reserve different amounts of memory for the same peak, as fragmentation or an
-/// emptied cache may cause.
+/// Reports that the sides reserve different amounts of memory for the same peak. Possible reasons are
+/// fragmentation and an emptied cache.
 fn reserved(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let PerSide { baseline: Some(one), candidate: Some(two) } =
         usages.map(DeviceUsage::most_reserved)

@@ -34,8 +34,8 @@ fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// Folds layout and size changes into the replaced ops that cause these changes. A new op may return tensors
-/// with a different layout, or may be matched with an op whose tensors have a different size.
+/// Folds layout and size changes into the replacement of ops that explains them. A new op may return
+/// tensors with a different layout, or may be matched with an op whose tensors have a different size.
 fn into_ops(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
     for at in causes {

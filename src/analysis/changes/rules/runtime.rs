@@ -40,7 +40,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(u
     }
 }
 
-/// The compared runtime calls with one of these names.
+/// The runtime calls in compared steps whose names are in `names`.
 fn named(analysis: &Analysis, names: &[&str]) -> PerSide<Vec<CallId>> {
     PerSide::from_fn(|side| {
         let tree = analysis.tree(side);
@@ -53,8 +53,8 @@ fn named(analysis: &Analysis, names: &[&str]) -> PerSide<Vec<CallId>> {
     })
 }
 
-/// Reports driver allocations and frees that both sides make, if one side makes more of them in each of its
-/// steps than the other side makes in any step.
+/// Reports that one side calls the driver more often to allocate or free memory: each step of that side has
+/// more of these calls than any step of the other side.
 fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
     let analysis = drafts.analysis;
     // For each side, the smallest and the largest number of calls in a step.
@@ -93,8 +93,8 @@ fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
     }
 }
 
-/// Reports runtime calls that only one side makes. A single runtime call may occur by chance, so only calls
-/// that occur in every step count.
+/// Reports runtime calls that only one side makes. A single driver allocation may occur by chance, so
+/// driver allocations are reported only if they occur in every step.
 fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, calls: &PerSide<Vec<CallId>>) {
     let analysis = drafts.analysis;
     for side in Side::BOTH {
@@ -152,8 +152,8 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports a different number of streams. Rows with different kernels are ignored, because a library that
-/// runs different kernels may also choose different streams for them.
+/// Reports a different number of streams. Rows with different kernels are ignored, because a library may
+/// run different kernels on different streams.
 fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     let analysis = drafts.analysis;
     let is_same = |at: &usize| of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err();

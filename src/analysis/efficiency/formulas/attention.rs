@@ -1,5 +1,5 @@
-//! Attention consists of two matrix products over `queries × keys` pairs in the forward pass, and of five in
-//! the backward pass.
+//! Attention consists of two matrix products over `queries × keys` pairs in the forward pass, and of five
+//! matrix products in the backward pass.
 //!
 //! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations in the forward
 //! pass, and 2.5 times as many in the backward pass, which recomputes the scores. With a causal mask, only
@@ -48,8 +48,8 @@ pub(in crate::analysis::efficiency) struct Attention {
     corner: Corner,
     /// An added mask or bias, which the kernel reads.
     bias: Option<usize>,
-    /// For packed sequences: the offsets of the query and key sequences, and the lengths of the longest query
-    /// sequence and the longest key sequence.
+    /// For packed sequences, the positions of the arguments that contain the offsets of the sequences and
+    /// the length of the longest sequence, for queries and for keys.
     packed: Option<Packed>,
 }
 
@@ -127,9 +127,9 @@ fn all(sizes: Sizes) -> f64 {
 }
 
 impl Packed {
-    /// Batch size and sequence lengths, if all sequences have the same length. Returns `None` if the lengths
-    /// differ: only the sum of the lengths is recorded, but the number of pairs depends on the sum of their
-    /// squares.
+    /// Batch size and sequence lengths, if all sequences have the same length. Returns `None` if the
+    /// lengths differ: only the sum of the lengths is recorded, but the number of pairs depends on the sum
+    /// of the squared lengths.
     fn even(self, inputs: &Inputs, tokens: [u64; 2]) -> Option<(u64, [u64; 2])> {
         let batch = inputs.tensor(self.offsets[0])?.dims.first()?.checked_sub(1)?;
         let mut longest = [0; 2];

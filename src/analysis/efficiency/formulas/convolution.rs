@@ -1,5 +1,5 @@
-//! A convolution with any number of dimensions takes two operations for each weight that contributes to an
-//! output element.
+//! A convolution with any number of dimensions takes two operations per output element for each weight that
+//! contributes to the element.
 //!
 //! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. In a
 //! transposed convolution, input and output are swapped. Each gradient in the backward pass is a convolution
@@ -106,8 +106,8 @@ impl ConvolutionBackward {
             (Some(input), Some(weight)) => {
                 self.both(inputs, grad, inputs.tensor(input)?, inputs.tensor(weight)?)
             }
-            // The shape of the input gradient is not recorded, but the number of its channels follows from
-            // the weight.
+            // The shape of the input is not recorded, so the number of bytes is unknown. The number of
+            // operations follows from the output gradient and the weight.
             (None, Some(weight)) => {
                 let flops = grad.elements() * per_element(inputs.tensor(weight)?)?;
                 Some(Demand::matrix(flops, None, grad.dtype))
@@ -150,7 +150,7 @@ impl ConvolutionBackward {
     fn mask(&self, inputs: &Inputs) -> Option<[bool; 3]> {
         let recorded = self.mask.map_or("", |at| inputs.concrete(at));
         // Traces from before 2023 record no scalar values, so the gradients of input and weight are assumed
-        // to be requested, as is the case in every layer but the first.
+        // to be requested, as they are in every layer except the first.
         if recorded.is_empty() {
             return Some([true, true, false]);
         }

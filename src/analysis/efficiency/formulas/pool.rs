@@ -1,5 +1,5 @@
-//! Computes the work of pooling and resizing. The shape of the result is derived from windows, sizes or
-//! factors.
+//! Computes the work of pooling and resizing. The shape of the result follows from the pooling window or
+//! from the requested sizes.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor, product};

@@ -39,8 +39,8 @@ impl Reduce {
         if matches!(inputs.at(at), Input::Tensor(_)) {
             return None;
         }
-        // An empty list of dimensions reduces all dimensions. If no argument values were recorded, it is
-        // unknown which dimensions remain.
+        // An empty list of dimensions means that the op reduces all dimensions. If no argument values were
+        // recorded, it is unknown which dimensions remain.
         let gone = match inputs.concrete(at) {
             "" if inputs.positions().len() > at && !inputs.has_values() => return None,
             "" => Vec::new(),

@@ -18,9 +18,10 @@ pub(in crate::analysis::efficiency) struct Select {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Takes {
-    /// One index selects all dimensions after the first.
+    /// One index selects all elements along the dimensions after the first.
     Row,
-    /// One index selects all dimensions except one, whose number is the value of the given argument.
+    /// One index selects all elements along all dimensions except one. The value of the given argument is
+    /// the number of this dimension.
     Along(usize),
     /// One index selects a single element.
     Element,

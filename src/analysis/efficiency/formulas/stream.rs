@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Stream {
-    /// The tensors whose elements are counted. Statistics are computed over the first of these tensors.
+    /// The tensors whose elements are counted. Statistics are computed over the first tensor in this list.
     elements: Vec<usize>,
     /// Operations per element.
     #[serde(default)]
@@ -33,7 +33,7 @@ pub(in crate::analysis::efficiency) struct Stream {
     statistic: Option<Statistic>,
     #[serde(default)]
     statistic_flops: f64,
-    /// Number of 32-bit values written per statistic.
+    /// Number of values written per statistic; each value has at least 32 bits.
     #[serde(default)]
     statistics_saved: f64,
 }

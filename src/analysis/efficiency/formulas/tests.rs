@@ -26,7 +26,7 @@ fn with(
     models.formula(name)?.demand(&Op { name, inputs: &inputs, list_dtype, lengths })
 }
 
-/// Operations and bytes of the minimum work.
+/// The operations and bytes of an op's minimum work.
 fn figures(demand: Option<Demand>) -> (f64, f64) {
     let demand = demand.expect("a model");
     (demand.flops, demand.bytes.expect("known types"))
@@ -283,7 +283,7 @@ fn lists_of_tensors_take_their_type_from_the_kernel() {
     assert_eq!(figures(known), (10.0, 4.0 * 30.0));
     let unknown = demand("aten::_foreach_add_", dims, types, "", "").expect("operations at least");
     assert_eq!((unknown.flops, unknown.bytes), (10.0, None));
-    // If the list argument was not recorded, nothing is known about the op.
+    // If the list argument was not recorded, the minimum work of the op is unknown.
     assert_eq!(demand("aten::_foreach_add_", "[[], [], []]", types, "", ""), None);
 }
 

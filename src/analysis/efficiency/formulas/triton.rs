@@ -2,15 +2,15 @@
 //! the tensors.
 //!
 //! Every tensor is read or written once. Inductor passes tensors changed in place first, then inputs, then
-//! new tensors. The trace does not record which tensors are inputs and which are results, but one case can be
-//! recognized. If the kernel name contains `unsafe_view`, the kernel reads the two-dimensional result of a
-//! product with a different shape. If the last tensor then still has two dimensions, it is an input. In this
-//! case, no result tensor is passed, and the kernel changes the first tensor in place, so it also reads this
-//! tensor. In all other cases, the number of bytes is a lower bound.
+//! new tensors. The trace does not record which tensors are inputs and which are results, but one case can
+//! be recognized. If the kernel name contains `unsafe_view`, the kernel reads the two-dimensional result of
+//! a product with a different shape. If the last tensor of such a kernel has two dimensions, this tensor is
+//! the result of the product, and thus an input. The kernel then creates no new tensor: it reads the first
+//! tensor and changes it in place. In all other cases, the number of bytes is a lower bound.
 //!
 //! A kernel that uses only part of a tensor, such as part of an embedding table, still receives the whole
-//! tensor as an argument. In this case, at most as many elements of the tensor are counted as the kernel was
-//! launched for.
+//! tensor as an argument. For such a kernel, the number of elements counted per tensor is limited by the
+//! number of elements for which the kernel was launched.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor};

@@ -12,7 +12,7 @@ const HEIGHT: i64 = 220;
 
 /// The curves for one device.
 pub(in crate::report::html) struct Curves {
-    /// The `d` attribute of each side's path; empty if the side has no such curve.
+    /// The SVG attribute `d` of each side's path; empty if the side has no curve of this kind.
     pub(in crate::report::html) allocated: [String; 2],
     pub(in crate::report::html) reserved: [String; 2],
     /// The number of bytes that the full height of the drawing represents, and the time that the full width

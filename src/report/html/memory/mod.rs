@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 /// table adds up.
 const LINES: usize = 12;
 
-/// The section; `None` if no trace has memory events.
+/// The memory section of the page, which exists only if a trace has memory events.
 pub(super) struct MemorySection {
     /// The changes in memory use, leaks first.
     pub(super) changes: Vec<String>,
@@ -30,7 +30,7 @@ pub(super) struct Device {
     pub(super) curves: Curves,
     pub(super) totals: Vec<Figures>,
     pub(super) live: Vec<Live>,
-    /// A remark about memory that the figures exclude; empty if they exclude nothing.
+    /// A remark about memory that the figures exclude; empty if the figures include all memory.
     pub(super) remark: &'static str,
 }
 

@@ -34,7 +34,7 @@ function aggregate(members) {
   if (shapes) box.append(element("h3", {}, "by shapes"), shapes);
   const became = lowering(members);
   if (became.length) {
-    box.append(element("h3", {}, "ops and kernels that the op became"), element("ul", { class: "kernel-list" },
+    box.append(element("h3", {}, "ops and kernels to which the op was lowered"), element("ul", { class: "kernel-list" },
       ...became.map(([text, count]) => element("li", {}, name(text), element("span", { class: "time" }, `×${count}`)))));
   }
   return box;
@@ -135,7 +135,7 @@ function shapeTable(members) {
   return smallTable(["shapes", "rows", ...page.names.map((side) => `${side}, ${unitWords()}`), `difference, ${unitWords()}`], lines);
 }
 
-// The ops at which the traces diverge below the rows, as [name, times].
+// The ops at which the traces diverge below the rows, as [name, count].
 function lowering(members) {
   const known = new Map();
   for (const row of members) {

@@ -144,8 +144,8 @@ function drawFilters() {
 // Clickable column titles. The column `difference` is sorted by magnitude or by signed value.
 const HEADS = COLUMNS.filter((column) => column.key !== "signed");
 
-// A click on the title of any other column reverses the order. Clicks on the title of this column cycle
-// through three orders: by magnitude, largest increase first, largest decrease first.
+// Clicks on the title of the column `difference` cycle through three orders: by magnitude, largest increase first,
+// largest decrease first. A second click on the title of any other column reverses the order.
 function nextOrder(column, current, up) {
   if (column.key !== "diff") return { sort: column.key, dir: (current ? !up : column.key === "name") ? "up" : "down" };
   if (!current) return { sort: "diff", dir: "down" };

@@ -325,7 +325,7 @@ function isFound(frame) {
   return wanted !== "" && frame.chain.some((title) => title.toLowerCase().includes(wanted));
 }
 
-// A name without folders, and without the prefix that all modules share.
+// A name without folders and without the prefix `nn.Module: `.
 function shortName(title) {
   return title.replace(/^nn\.Module: /, "").replace(/^(?:[^\s():]*\/)+(?=[^\s():]+\(\d+\): )/, "");
 }
@@ -339,7 +339,8 @@ function describe(frame, how) {
   flameInfo.replaceChildren(element("span", { class: "line" }, name(names.join(" › "))), element("span", { class: "line" }, `${figures}${factor ? ", " + factor : ""}, ${calls}${replaced}`));
 }
 
-// The baseline and candidate times of the nearest ancestor that both sides have.
+// Formats the baseline and candidate times of the nearest matched call at or above the frame's
+// first call.
 function bothTimes(frame) {
   let above = frame.nodes[0][0];
   while (above >= 0 && "12".includes(tree.relation[above])) above = tree.parent[above];

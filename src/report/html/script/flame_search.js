@@ -44,7 +44,7 @@ function drawFlameControls() {
   };
   const reset = element("button", { type: "button", onclick: () => zoomTo(rootFrame()) }, "reset zoom");
   const controls = [choice("view", "view", VIEWS, "", redraw("view"))];
-  if (["diff", "up", "sandwich"].includes(view())) controls.push(choice("frame width is the time in", "width", WIDTHS, "", redraw("width")));
+  if (["diff", "up", "sandwich"].includes(view())) controls.push(choice("frame width shows the time in", "width", WIDTHS, "", redraw("width")));
   if (view() === "sandwich") controls.push(choice("op", "of", opsOf(), biggestOp(), redraw("of")));
   controls.push(choice("chains of only children", "chains", CHAINS, "", redraw("chains")),
     field("highlight frames by name", "seek", seekInFlame),

@@ -83,7 +83,8 @@ function kernelLane({ side, events, from, length, rows: count }, longest) {
     events.length ? element("details", {}, element("summary", {}, "kernels, longest first"), list, more > 0 ? element("p", { class: "dim" }, `${more} more`) : "") : "");
 }
 
-// Whether an event is longer or shorter than its counterpart; neutral if it has no counterpart.
+// The style that shows whether an event is longer or shorter than its counterpart; `replaced` if it
+// has no counterpart.
 function laneStyle(node) {
   if ("12".includes(tree.relation[node])) return "replaced";
   return changeOf(tree.own1[node], tree.own2[node], false).style;

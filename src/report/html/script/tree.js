@@ -199,7 +199,7 @@ function showInTree(at) {
   reveal(at);
 }
 
-// Finds the next node, after the current node, that matches the search string or path query.
+// The name of a node in lower case, computed once per distinct name.
 const lowerNames = new Map();
 function lowerName(at) {
   const text = tree.name[at];
@@ -207,6 +207,7 @@ function lowerName(at) {
   return lowerNames.get(text);
 }
 
+// Finds the next node, after the current node, that matches the search string or path query.
 let foundText = null, foundList = [];
 function findNext(text) {
   if (!text) return;

@@ -11,7 +11,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 const PASSED_ON: i64 = 95;
 
 /// The calls that ran in the step on each side, in order. A call that spends nearly all its time in one child is
-/// omitted, because it adds no information to that child. The nodes of `causes` are always kept.
+/// omitted, because drawing it in addition to the child would add no information. The nodes of `causes` are always
+/// kept.
 pub(super) fn calls(
     analysis: &Analysis,
     shown: &Shown,

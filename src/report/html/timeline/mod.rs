@@ -30,7 +30,8 @@ use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
 
-/// Replaces the relation of a GPU event that runs in the step but was launched outside of the step.
+/// The letter for a GPU event that runs in the step but was launched outside of the step; it
+/// replaces the letter of the event's relation.
 const OUTSIDE: char = 'o';
 
 /// The timeline data that the script draws.

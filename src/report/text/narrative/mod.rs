@@ -38,11 +38,11 @@ pub struct Narrative {
     pub confidence: String,
     /// The leading change with its cost, or a statement that no change was found.
     pub leading: String,
-    /// The shares of busy time and idle time in the difference; empty if the times are equal.
+    /// How the busy time and the idle time changed, and which share of the step is idle.
     pub split: String,
     /// A remark that the programs are identical, have little in common, or run nothing at all; `None` otherwise.
     pub state: Option<String>,
-    /// The changes in the program, most expensive first.
+    /// The changes in the program, largest absolute cost first.
     pub certain: Layer,
     /// Parts of the difference that no change explains and that exceed run-to-run noise.
     pub other_speed: Layer,

@@ -13,8 +13,9 @@ use std::sync::Arc;
 /// A captured graph fits a replay only if the alignment matches at least this fraction of the
 /// graph's launches and at least this fraction of the replay's kernels.
 const LEAST_PLACED: f64 = 0.85;
-/// Maximum fraction of the replay's kernels that may be unmatched if the graph has at least as many
-/// unmatched launches. A larger fraction shows that work was replaced rather than dropped, so a
+/// Maximum number of replaced kernels, as a fraction of the replay's kernels. The number of
+/// replaced kernels is the number of unmatched launches or the number of unmatched kernels,
+/// whichever is smaller. A larger fraction shows that work was replaced rather than dropped, so a
 /// different graph was replayed.
 const MOST_REPLACED: f64 = 0.02;
 /// If the capture records no kernel names, at least this fraction of the aligned kernels must have

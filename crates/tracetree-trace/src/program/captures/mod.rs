@@ -3,9 +3,8 @@
 //! Two criteria determine which captured graph a launch replays: the batch size in the engine's
 //! annotations, and how well the captured launches align with the replayed kernels. If several
 //! graphs fit equally well, the capture order breaks the tie. If no graph fits, the most similar
-//! graph is reported together with an explanation of why it does not fit. Kernels that name a
-//! program part are then placed below that part; all other kernels stay directly below the graph
-//! launch.
+//! graph is reported together with an explanation of why it does not fit, and kernels that name a
+//! program part are placed below that part. All other kernels stay directly below the graph launch.
 
 mod batches;
 mod fit;

@@ -19,8 +19,8 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Identifies a group of graphs captured for one batch size by the capture trace and the annotation
-/// that encloses the captures.
+/// The key of a group of graphs that were captured for one batch size: the capture trace, and the
+/// annotation that encloses the captures.
 type Group = (u32, Option<EventId>);
 
 /// For each graph launch, the index of the chosen captured graph; `None` if no graph fits.
@@ -86,8 +86,8 @@ fn successors(
     of_group.flat_map(next).collect()
 }
 
-/// The best captured graph and all graphs that fit equally well; empty if no graph fits. Only the
-/// capture order can distinguish these graphs.
+/// The best captured graph and all graphs that fit equally well, which only the capture order can
+/// distinguish; empty if no graph fits.
 fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     let fits = |&at: &usize| {
         candidates[at].misfit.is_none() && candidates[at].is_as_good_as(&candidates[0])

@@ -3,7 +3,7 @@
 //! PyTorch attaches the names passed to `torch.cuda.graph_annotations.mark_kernels` during a graph
 //! capture to the kernels of the graph's replays (`export_chrome_trace(…,
 //! cuda_graph_annotations=…)`). If annotated regions are nested, PyTorch records only the innermost
-//! name. Engines use module paths as names. A number in a module path is joined to the component
+//! name. Engines pass module paths as names. A number in a module path is joined to the component
 //! before it:
 //!
 //! ```text
@@ -58,8 +58,9 @@ impl<'n> Parts<'n> {
     }
 }
 
-/// Synthetic capture traces for replays without a recorded capture. They contain the program parts
-/// that the kernels name. There is one synthetic trace for each distinct sequence of program parts.
+/// Synthetic capture traces for replays without a recorded capture. The synthetic traces contain
+/// the program parts that the kernels name. There is one synthetic trace for each distinct sequence
+/// of program parts.
 pub(super) struct PartTraces {
     /// Number of recorded capture traces, which precede the synthetic traces in the list of
     /// sources.

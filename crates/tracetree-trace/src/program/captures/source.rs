@@ -27,7 +27,8 @@ pub enum CaptureSource {
     Nowhere,
 }
 
-/// Codes of the notes about captures that cannot be used. With `--strict`, these notes are errors.
+/// Codes of the notes about captures that cannot be used. With `--strict`, notes with these codes
+/// are errors.
 const USELESS: [&str; 6] = [
     "CAPTURE_UNREADABLE",
     "CAPTURE_WITHOUT_GRAPH",

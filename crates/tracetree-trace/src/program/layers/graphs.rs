@@ -57,8 +57,8 @@ pub(super) fn of_graphs(
 type Pieces = Vec<((StepId, ThreadId), Vec<CallId>)>;
 
 /// Adds a graph launch to the pieces for the launch's step and thread. A launch outside of all
-/// steps is ignored, because nothing there shows where one pass over the model ends and the next
-/// begins.
+/// steps is ignored, because without a step, nothing shows where one pass over the model ends and
+/// the next begins.
 fn add_piece(tree: &CallTree, steps: &Steps, launch: CallId, pieces: &mut Pieces) {
     let (Some(step), Some(event)) = (steps.step(launch), tree.event(launch)) else { return };
     let key = (step, tree.trace().thread_of(event));

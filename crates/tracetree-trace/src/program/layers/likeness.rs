@@ -4,16 +4,16 @@
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// Two calls are similar if they have in common more than 1/`COMMON_SHARE` of the ops and modules
-/// that either of them calls.
+/// Two calls are similar if more than 1/`COMMON_SHARE` of the ops and modules that they call are
+/// common to both calls.
 const COMMON_SHARE: usize = 2;
 
 /// How many times a call invokes each op and each module class.
 type Counts<'t> = FxHashMap<&'t str, usize>;
 
-/// Whether at least half of the given sibling calls are similar to the median-sized sibling. Layers
-/// need not be identical (for example, every fourth layer may be sparse, or the first two layers
-/// dense), but most of their work is the same.
+/// Whether at least half of the given sibling calls, and at least two of them, are similar to the
+/// median-sized sibling. Layers need not be identical (for example, every fourth layer may be
+/// sparse, or the first two layers dense), but most of their work is the same.
 pub(super) fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let mut counted: Vec<Counts<'_>> = calls.iter().map(|&call| counts(tree, call)).collect();
     counted.sort_by_cached_key(|counts| counts.values().sum::<usize>());

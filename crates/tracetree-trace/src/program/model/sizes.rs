@@ -4,8 +4,8 @@ use crate::tree::{CallId, CallTree};
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
-/// The weight of a size, compared first by total time, then by number of calls. A capture has no
-/// times, so there only the number of calls is compared.
+/// The weight of a size, compared first by total time, then by number of calls. For a capture,
+/// which has no times, only the number of calls is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct Weight {
     pub(super) time: i64,

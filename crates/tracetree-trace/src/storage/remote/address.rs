@@ -101,7 +101,7 @@ fn amazon(path: &Path, bucket: &str) -> Result<Arc<dyn ObjectStore>> {
     let said = |key| builder.get_config_value(&key).unwrap_or_default();
     let endpoints = [said(AmazonS3ConfigKey::S3Endpoint), said(AmazonS3ConfigKey::Endpoint)];
     let is_public = said(AmazonS3ConfigKey::SkipSignature) == "true";
-    // Naming a plain-HTTP endpoint is an explicit choice by the user.
+    // Plain HTTP is allowed only if the user explicitly configured a plain-HTTP endpoint.
     if endpoints.iter().any(|endpoint| endpoint.starts_with("http://")) {
         builder = builder.with_allow_http(true);
     }

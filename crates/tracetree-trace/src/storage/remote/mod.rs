@@ -96,8 +96,8 @@ pub(super) fn begin(stored: &Stored) -> Opening {
     Opening { path: stored.path.clone(), begun }
 }
 
-/// Whether an object's version is an ETag rather than a date. Only an ETag lets a request demand
-/// exactly that version.
+/// Whether an object's version is an ETag rather than a date. A request can demand one specific
+/// version only by its ETag.
 pub(super) fn is_pinned(stored: &Stored) -> bool {
     !stored.version.contains([':', '"'])
 }
@@ -134,8 +134,7 @@ pub(super) fn begin_create(path: &Path, bytes: &[u8]) -> Creating {
     Creating { path: path.to_path_buf(), begun }
 }
 
-/// Writes an object in one request, which allows up to 5 GB, because multipart uploads do not support
-/// preconditions.
+/// Writes an object of up to 5 GB in one request, because multipart uploads do not support preconditions.
 async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Created> {
     let mut tries = 0;
     loop {
@@ -144,8 +143,8 @@ async fn create(store: &dyn ObjectStore, key: &Key, bytes: Bytes) -> Answer<Crea
         match store.put_opts(key, PutPayload::from_bytes(bytes.clone()), options).await {
             Ok(_) => return Ok(Created::New),
             Err(error @ object_store::Error::AlreadyExists { .. }) => {
-                // A store also responds that the object exists while another process is still
-                // uploading the object. That upload may still fail.
+                // A store also returns `AlreadyExists` while another process is still uploading the
+                // object, although that upload may still fail.
                 match failure::unless_absent(store.head(key).await)? {
                     Some(_) => return Ok(Created::Kept),
                     None if tries < TRIES => {}

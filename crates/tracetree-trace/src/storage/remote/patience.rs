@@ -49,15 +49,15 @@ pub(super) fn patient() -> RetryConfig {
     RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: deadline() }
 }
 
-/// A search for credentials is retried only once, because outside of a cloud no metadata server
-/// responds.
+/// Retry settings for the search for credentials: a failed search is repeated only once, because no
+/// metadata server responds outside of a cloud.
 pub(super) fn hasty() -> RetryConfig {
     let backoff =
         BackoffConfig { max_backoff: Duration::from_millis(500), ..BackoffConfig::default() };
     RetryConfig { backoff, max_retries: 1, retry_timeout: Duration::from_secs(10) }
 }
 
-/// Creates HTTP clients that decide which failures are final.
+/// Creates HTTP clients that decide which failed requests are repeated.
 #[derive(Debug)]
 pub(super) struct Connector;
 
@@ -98,8 +98,8 @@ impl HttpService for Client {
             match self.inner.execute(request).await {
                 Ok(answer) => {
                     self.has_answered.store(true, Ordering::Relaxed);
-                    // The client repeats no request whose error response is truncated, for example the response that
-                    // an object does not exist.
+                    // object_store does not repeat a request if the error response is truncated (for example, the
+                    // response that an object does not exist). So error responses are read completely here.
                     let is_whole = is_listing || !answer.status().is_success();
                     if is_whole { whole(answer).await } else { Ok(answer) }
                 }

@@ -4,9 +4,9 @@
 //! 256 KiB, enough for a head ─▶ 8 MiB ─▶ 8 MiB ─▶ …      prefetching starts with the second range
 //! ```
 //! The first response gives the size and the ETag, and every later range is requested with that
-//! ETag as a precondition. If the object is overwritten meanwhile, the read fails instead of mixing
-//! two versions. A web server may not support range requests, so an object on a web server is
-//! streamed from a single response.
+//! ETag as a precondition. If the object is overwritten during the read, the read fails instead of
+//! mixing two versions. A web server may not support range requests, so an object on a web server
+//! is streamed from a single response.
 
 use super::super::Stored;
 use super::address::Address;

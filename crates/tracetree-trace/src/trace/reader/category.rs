@@ -4,8 +4,8 @@ use crate::trace::category::Category;
 
 /// The category with this name in `cat`; `None` for a category that comparisons ignore.
 pub(super) fn from_name(name: &[u8]) -> Option<Category> {
-    // `python_function` is tested first. This is faster because, if Python stacks were recorded,
-    // most events have this category, and because `match` compares names byte by byte.
+    // `python_function` is tested before the `match` for speed: `match` compares names byte by
+    // byte, and if Python stacks were recorded, most events have the category `python_function`.
     if name == b"python_function" {
         return Some(Category::PythonFunction);
     }

@@ -2,8 +2,8 @@
 //! separately.
 //!
 //! On ROCm, a recorded duration can extend far over the next kernels of the same stream: seconds
-//! instead of microseconds (TraceLens issue 669). Work on one stream is serial, so such an event
-//! contradicts its neighbors:
+//! instead of microseconds (TraceLens issue 669). Work on one stream is serial, so an event that
+//! covers the next kernels must have a wrong duration:
 //!
 //! ```text
 //! stream 3   ▆▆▆▆ ▆▆▆▆ ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆ …  1.6 s
@@ -32,9 +32,9 @@ const LONG: Nanos = Nanos(100_000_000);
 /// to the end of the next event exceeds this factor.
 const OVERLONG_FACTOR: i64 = 100;
 
-/// Events at time 0 are considered wrong only if all other events start at this time or later. The
-/// earliest of these other start times must also exceed [`FAR_FACTOR`] times the span between the
-/// earliest and the latest of them.
+/// Events at time 0 are considered wrong only if the earliest start after time 0 is at least this
+/// late. That start must also exceed [`FAR_FACTOR`] times the span between the earliest and the
+/// latest start after time 0.
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 

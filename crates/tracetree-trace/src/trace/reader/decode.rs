@@ -1,6 +1,6 @@
 //! Decodes the raw bytes between two quotes into text: resolves escapes and repairs damage. All
-//! JSON violations are counted in `sound.rs`, in the same way for all strings. Only damage that
-//! affects the meaning of a string is marked here.
+//! JSON violations are counted in `sound.rs`, in the same way for all strings. This module marks
+//! only damage that affects the meaning of a string.
 //!
 //! Profilers on Windows wrote paths without escaping their backslashes: `torch\cuda\__init__.py` is
 //! not JSON, and `C:\new\temp.py` is JSON with a different meaning. So if a string has an escape

@@ -1,7 +1,7 @@
 //! Checks whether tokens follow each other as JSON requires.
 //!
-//! The walk over the events is lenient and continues wherever the meaning is clear. This check, in
-//! contrast, is strict: it reports whether the text is JSON, so repairs can be counted.
+//! The walk over the events is lenient and continues wherever the meaning is clear. The check in
+//! this module is strict: it reports whether the text is JSON, so that repairs can be counted.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token {

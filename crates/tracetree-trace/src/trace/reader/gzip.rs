@@ -1,9 +1,9 @@
 //! Decompresses all members of a gzip file.
 //!
 //! This module reads the header and the trailer itself, and inflates the raw deflate data with
-//! zlib-rs. Inflating this way is twice as fast as using the decoder of the gzip library. It also
-//! allows a wrong checksum, or data after the last member, to be reported as a note instead of an
-//! error.
+//! zlib-rs, which is twice as fast as using the decoder of the gzip library. Because this module
+//! reads the trailer itself, it can report a wrong checksum, or data after the last member, as a
+//! note instead of an error.
 
 use super::oddity::Oddity;
 use super::packed::Packed;
@@ -53,7 +53,7 @@ impl<'a> Gzip<'a> {
         &self.packed
     }
 
-    /// Mutable access to the compressed bytes, from which a caller can read on.
+    /// Mutable access to the compressed bytes, so that a caller can read further bytes.
     pub(super) fn packed_mut(&mut self) -> &mut Packed<'a> {
         &mut self.packed
     }

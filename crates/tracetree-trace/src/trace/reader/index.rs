@@ -1,10 +1,10 @@
 //! Finds the structure of a window of JSON text: the positions of `{ } [ ] : ,`, of opening quotes,
 //! and of the first bytes of numbers and words, all outside of strings.
 //!
-//! simd-json finds these positions 64 bytes at a time in its first stage. That stage is not public,
-//! but `Buffers::structural_indexes` keeps the positions even when the parse fails. So the window
-//! starts with a byte that ends the parse immediately ([`GUARD`]). simd-json's stage 1 runs over
-//! the whole window, and its stage 2 stops at the first position. Violations of JSON (control
+//! The first stage of simd-json finds these positions, 64 bytes at a time. The first stage is not
+//! public, but `Buffers::structural_indexes` keeps the positions even when the parse fails. So the
+//! window starts with a byte that ends the parse immediately ([`GUARD`]). simd-json's stage 1 runs
+//! over the whole window, and its stage 2 stops at the first position. Violations of JSON (control
 //! characters, bad UTF-8) are left for the reader to repair. Because this method relies on a side
 //! effect of simd-json, the version of simd-json is pinned, and a test checks that the side effect
 //! still occurs. On processors for which simd-json has no SIMD support, the first stage checks

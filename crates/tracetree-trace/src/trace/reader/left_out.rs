@@ -4,9 +4,9 @@ use super::strings::{Form, Strings, equal};
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
-/// Number of kinds of events that are recognized by comparing their raw bytes. Traces usually have
-/// fewer kinds of ignored events than this. All additional kinds are looked up by the interned
-/// strings of phase and category.
+/// Number of kinds of ignored events that are recognized by comparing their raw bytes; traces
+/// usually have fewer kinds. All additional kinds are looked up by the interned strings of phase
+/// and category.
 const COMMON: usize = 16;
 
 /// The counts of events, by phase and category.

@@ -169,8 +169,8 @@ impl Oddity {
         self.description().1
     }
 
-    /// Whether `--strict` rejects a file with this irregularity. It does so if the file itself is
-    /// damaged rather than only the recorded values.
+    /// Whether `--strict` rejects a file with this irregularity: true if the file itself is
+    /// damaged, false if only the recorded values are wrong.
     pub(super) fn is_damage(self) -> bool {
         matches!(self.code(), REPAIRED | LOST)
     }

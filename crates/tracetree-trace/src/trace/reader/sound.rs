@@ -1,9 +1,9 @@
 //! Finds the JSON violations in the text of one element of `traceEvents`.
 //!
-//! An event that was read with the index is checked again here. This check covers the whole event,
-//! including strings and numbers that the trace does not store. Damage in strings that the trace
-//! does not store can be the only evidence of lost events: a hole in the file that starts in one of
-//! these strings and ends in another one swallows all events in between.
+//! This module checks an event a second time if the event was read with the index. The check covers
+//! the whole event, including strings and numbers that the trace does not store. Damage in strings
+//! that the trace does not store can be the only evidence of lost events: if a hole in the file
+//! starts in one such string and ends in another, all events in between are lost.
 
 use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};

@@ -107,7 +107,7 @@ impl Strings {
 
 /// Whether two byte slices are identical.
 ///
-/// An empty slice may have a dangling pointer. Comparing zero bytes at such a pointer costs a
+/// An empty slice may have a dangling pointer. Comparing zero bytes at a dangling pointer costs a
 /// hundred nanoseconds if the system's `memcmp` reads through a mask (AVX-512), because microcode
 /// suppresses the fault.
 #[inline]

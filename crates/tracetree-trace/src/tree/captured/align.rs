@@ -16,9 +16,9 @@
 //! than the previous pair has a cost. To apply this cost, a state inside an op records the stream
 //! of its last pair.
 //!
-//! Of the states that have used the same number of items, only the best few hundred are kept, and
-//! states whose score is far below the best score are dropped. With a single stream, the remaining
-//! states form a band around the best path, so the search takes linear time.
+//! Of the states that have used the same total number of launches and events, only the best few
+//! hundred are kept, and states whose score is far below the best score are dropped. With a single
+//! stream, the remaining states form a band around the best path, so the search takes linear time.
 
 use super::alignment::Alignment;
 use super::evidence::{Evidence, Score};
@@ -98,8 +98,8 @@ fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     orders
 }
 
-/// Aligns the launches with the events in a given order. The alignment is repeated with what the
-/// previous round showed about launches without a recorded kernel name.
+/// Aligns the launches with the events in a given order. The alignment is repeated; each round uses
+/// what the previous round learned about launches without a recorded kernel name.
 fn learned(
     launched: &[Launched],
     ran: &[Ran],
@@ -140,7 +140,7 @@ struct Search<'s, 'a> {
     evidence: &'s mut Evidence<'a>,
 }
 
-/// The states that have used the same number of items.
+/// The states that have used the same total number of launches and events.
 type Front = FxHashMap<Used, Reached>;
 
 impl Search<'_, '_> {

@@ -33,10 +33,12 @@ const SHORTEST_WORD: usize = 3;
 /// Score if the launch and the kernel have the same grid and block; if either differs, this score
 /// is subtracted instead.
 const GRID: Score = 24;
-/// Score if the previous alignment matched all launches with this context to this kernel.
+/// Score of a launch and a kernel if the previous alignment matched all launches with the launch's
+/// context to that kernel.
 const LEARNED: Score = 80;
-/// Score if the previous alignment matched no launch with this context to this kernel. If the
-/// previous alignment matched only some of the launches to this kernel, the score is interpolated.
+/// Score of a launch and a kernel if the previous alignment matched no launch with the launch's
+/// context to that kernel. If the previous alignment matched only some of these launches to the
+/// kernel, the score is interpolated.
 const NOT_LEARNED: Score = -24;
 
 /// Kinds of GPU work, each with the words in op names and the substrings of kernel names that
@@ -75,9 +77,9 @@ pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
     /// For each context and kernel, the score of their words, computed only once.
     words: FxHashMap<(u32, u32), Score>,
-    /// How often a context was matched to a kernel with this name, and how often to a kernel with
-    /// this name and grid. One map contains both kinds of keys. `contexts` contains how often a
-    /// context was matched to any kernel.
+    /// `pairs` counts how often a context was matched to a kernel name, and how often to a
+    /// combination of name and grid. `contexts` counts how often a context was matched to any
+    /// kernel.
     pairs: FxHashMap<(u32, u32), u32>,
     contexts: FxHashMap<u32, u32>,
     uses_grids: bool,
@@ -158,9 +160,9 @@ impl<'a> Evidence<'a> {
         self.uses_grids = 2 * equal >= grids;
     }
 
-    /// Fraction of the pairs whose kernel does the work that the op's name indicates. If the words
-    /// are inconclusive, a pair counts only if its kernel is the most frequent kernel for launches
-    /// with this context.
+    /// Fraction of the pairs whose kernel does the work that the op's name indicates. A pair whose
+    /// launch recorded a kernel name always counts. If the words are inconclusive, a pair counts
+    /// only if its kernel is the most frequent kernel for launches with the same context.
     pub(super) fn agreement(
         &mut self,
         launched: &[Launched],

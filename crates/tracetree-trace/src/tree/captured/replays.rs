@@ -18,8 +18,8 @@ pub struct Replay {
     pub named: usize,
     /// The captured graph that the launch replays; `None` if no captured graph fits.
     pub graph: Option<ReplayedGraph>,
-    /// Number of other captured graphs that fit equally well. If there are any, the graph was
-    /// chosen by capture order.
+    /// Number of other captured graphs that fit equally well. If this number is greater than 0, the
+    /// graph was chosen by capture order.
     pub equals: usize,
     /// The most similar captured graph, and why it does not fit. `None` if a graph fits or if there
     /// are no captured graphs.

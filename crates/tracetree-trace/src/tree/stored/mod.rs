@@ -3,9 +3,9 @@
 //!
 //! Calls are stored in preorder with their depths, so they can be nested and linked again without
 //! times or ids. Most Python frames are stored without times. When the tree is restored, a frame
-//! without times gets the times of the calls below it or, if there are none, the start of the
-//! previous call. Each start is stored as the distance from the previous start, so steps with the
-//! same timing are stored as the same numbers.
+//! without times gets the times of the host calls below it or, if there are none, the start of the
+//! last host call before it on its thread that has times. Each start is stored as the distance from
+//! the previous start, so steps with the same timing are stored as the same numbers.
 //!
 //! Annotations are not calls, but they mark steps and phases, so they are stored in a separate
 //! list. Flow arrows, ids, notes and memory events are omitted, because the alignment does not use
@@ -83,12 +83,11 @@ const KINDS: [Category; 6] = [
 const THREAD: u8 = 6;
 const UNLINKED_ROOT: u8 = 7;
 
-/// The ways in which a call can be known to have been captured. The code of a way is its position
-/// in this list.
+/// The variants of [`CapturedAs`]. The code of a variant is its position in this list.
 const CAPTURED: [CapturedAs; 2] = [CapturedAs::Call, CapturedAs::Part];
 
-/// Maximum value of a time; a larger number is an error. The sum of two such times does not
-/// overflow.
+/// Maximum value of a time, so that the sum of two times does not overflow; a larger value is
+/// clamped.
 const LONGEST: i64 = i64::MAX / 4;
 
 impl<T> Column<T> {

@@ -148,7 +148,8 @@ impl StoredTree {
         Ok(())
     }
 
-    /// The nesting of the calls, and the calls that are events, in event order.
+    /// Checks the columns; returns the nesting of the calls, and the calls that are events, in
+    /// event order.
     fn checked(&self) -> Result<(Nesting, Vec<usize>), String> {
         let count = self.depths.len();
         let lengths = [
@@ -205,7 +206,8 @@ struct Nesting {
     ends: Vec<u32>,
 }
 
-/// Start and duration of each call. A frame without times gets the times of the calls below it.
+/// Start and duration of each call. A frame without times gets the times of the host calls below
+/// it.
 fn times(calls: &Nesting, kinds: &[u8], starts: &[i64], durations: &[i64]) -> Vec<(i64, i64)> {
     let is_host = |call: usize| {
         kinds[call] < THREAD && CallKind::of(KINDS[usize::from(kinds[call])]) != CallKind::Gpu

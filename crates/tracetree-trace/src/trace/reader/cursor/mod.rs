@@ -1,8 +1,8 @@
 //! Walks over indexed text and returns the keys and values in order.
 //!
 //! The cursor allocates and decodes nothing: values are slices of the text. Every token is checked
-//! against the JSON grammar. After an unescaped quote, the inside and the outside of strings are
-//! swapped, and only the first irregular token reveals the swap.
+//! against the JSON grammar, because an unescaped quote swaps the inside and the outside of all
+//! strings after it, and only an irregular token reveals the swap.
 
 mod skip;
 

@@ -62,6 +62,7 @@ const ROLES: [u8; 256] = {
 const OPENS: u8 = 1;
 const CLOSES: u8 = 2;
 const ENDS: u8 = 4;
-/// One bit above [`ENDS`], where the shifted role of the previous token has its bit `ENDS`.
+/// One bit above [`ENDS`]: the position to which the bit `ENDS` of the previous token's role is
+/// shifted.
 const STARTS: u8 = 8;
 const WORD: u8 = 16;

@@ -131,7 +131,7 @@ impl Document {
         let text = &window.text[start..cursor.position()?];
         let mut faults = sound::faults(text);
         if faults.is_broken && repair::holds_event(text) {
-            // The damage is an unclosed string or list that extends into the events.
+            // An unclosed string or list in this member extends into the events.
             return Err(Stop::Broken);
         }
         let events = repair::phases(text, text.len());
@@ -166,7 +166,7 @@ impl Document {
             && !self.skipped_is_sound
             && repair::starts_event(window.content(), start).ok_or(Stop::Incomplete)?
         {
-            // The damage is an unclosed string or list that extends into the events.
+            // An unclosed string or list in this member extends into the events.
             return Err(Stop::Broken);
         }
         let depth = match token {

@@ -11,8 +11,8 @@
 //! }                            Done
 //! ```
 //!
-//! A walk ends at the end of the window, or at text that is not JSON. It reports how much text was
-//! used, so the next window always starts at an element and never inside a string. Events that
+//! A walk ends at the end of the window, or at text that is not JSON. A walk reports how much text
+//! was used, so the next window always starts at an element and never inside a string. Events that
 //! resemble earlier events need neither a walk nor a window: [`Document::skim`] reads such events
 //! as long as they directly follow each other.
 
@@ -157,8 +157,8 @@ impl Document {
     /// Returns the number of bytes read; the text starts at offset `base` of the file.
     pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
         let mut used = 0;
-        // The text between the last two events, up to the opening brace of the second event. It is
-        // remembered because it usually repeats.
+        // The text between the last two events, up to the opening brace of the second event. This
+        // text is remembered because it usually repeats.
         let mut gap = &text[..0];
         while let State::Elements(after) = self.state
             && self.known.is_useful()
@@ -223,8 +223,8 @@ impl Document {
         true
     }
 
-    /// Counts `count` lost events and the bytes of their text. The next token must start another
-    /// event or end the list.
+    /// Counts `count` lost events and the bytes of their text. After the lost events, the next
+    /// token must start another event or end the list.
     pub(super) fn add_lost(&mut self, oddity: Oddity, count: u32, bytes: usize, offset: u64) {
         self.builder.add_lost(oddity, count, bytes as u64, offset);
         self.state = State::Elements(After::Start);
@@ -277,7 +277,7 @@ impl Document {
         self.state = State::Elements(After::Start);
     }
 
-    /// Continues in the object that contains the event list, after a list that was not closed.
+    /// Continues in the top-level object after an event list that was not closed.
     pub(super) fn leave_events(&mut self, offset: u64) {
         self.count(Oddity::MissingBracket, 1, offset);
         self.member = After::Comma;

@@ -30,10 +30,10 @@ pub(super) use scan::{behind_blanks, string_end};
 /// The steps and lists learned so far.
 #[derive(Debug)]
 pub(super) struct Known {
-    /// All known steps. The first step precedes the event and has no text.
+    /// All known steps. The first entry is an empty step that represents the beginning of an event.
     steps: Vec<Step>,
     lists: Lists,
-    /// Remaining patience for searching for known events; see [`PATIENCE`].
+    /// Counter that decides whether to keep searching for known events; see [`PATIENCE`].
     patience: u32,
 }
 
@@ -44,7 +44,7 @@ struct Step {
     /// The values that are part of the step's text, in order.
     fixed: Vec<Fixed>,
     then: Then,
-    /// The bytes that may follow the step's text: one of the bits in [`BEGINNINGS`].
+    /// The kind of byte that may follow the step's text, as one of the bits in [`BEGINNINGS`].
     beginning: u8,
     /// Whether the text after the step belongs to `args`.
     in_args: bool,
@@ -76,12 +76,11 @@ enum Then {
     End,
 }
 
-/// Maximum patience for searching for known events. The search is abandoned if it does not pay off,
-/// because a miss costs about ten times as much time as a known event saves. A known event adds 1
-/// to the patience, up to this limit. A miss subtracts [`MISS`] from the patience; once the
-/// patience is 0, all events are read with the index.
+/// Initial and maximum value of the counter [`Known::patience`]. A known event adds 1 to the
+/// counter, and a miss subtracts [`MISS`]. Once the counter is 0, all events are read with the
+/// index, because a miss costs about ten times as much time as a known event saves.
 const PATIENCE: u32 = 16 * 1024;
-/// The amount by which a miss reduces the patience.
+/// The amount by which a miss reduces the counter [`Known::patience`].
 const MISS: u32 = 8;
 
 impl Known {

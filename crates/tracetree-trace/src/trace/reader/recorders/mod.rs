@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 
-/// A file format that contains a trace.
+/// A file format in which a trace can be stored.
 pub(super) trait TraceSource: Sync {
     /// Whether a file that begins with these unpacked bytes has this format.
     fn recognises(&self, head: &[u8]) -> bool;

@@ -191,8 +191,8 @@ impl Rows {
         trace.notes.add("UNTIMED_EVENTS", untimed, "", || {
             format!("{untimed} × range without an end; ignored")
         });
-        // Nothing is lost, because a range that is open when the recording ends has no work of its
-        // own.
+        // Ranges without an end do not count as losses, because a range that is open when the
+        // recording ends has no work of its own.
         trace.losses.clocks = clocks;
         trace.source = name.to_owned();
         trace.unpacked_bytes = unpacked;

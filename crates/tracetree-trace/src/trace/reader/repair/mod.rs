@@ -78,9 +78,9 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
-/// Position of the next event. If there is no event, the error is a position: if more text follows
-/// (not `at_end`), `text` must be kept from that position on, because the text before a `{` shows
-/// whether the object is the value of a key.
+/// Position of the next event. If there is no event, the error is the position from which `text`
+/// must be kept if more text follows (not `at_end`). The last byte before a `{` must be kept too,
+/// because it shows whether the object is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
@@ -97,8 +97,8 @@ fn before(text: &[u8], at: usize) -> usize {
     text[..at].trim_ascii_end().len().saturating_sub(1)
 }
 
-/// Whether an event starts inside the element. If so, the element was not closed, and it contains
-/// the events after it.
+/// Whether an event starts inside the element, which means that the element was not closed and
+/// therefore contains the next events.
 pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }

@@ -187,7 +187,7 @@ impl Reading<'_> {
             self.rows.leave_out_untimed("NVTX range without an end");
             return Ok(());
         };
-        // If there is no string, older exports store an empty string.
+        // If a range has no text of its own, older exports store an empty string instead of null.
         let text = match row.values[3] {
             Value::Text(text) if !text.is_empty() => String::from_utf8_lossy(text).into_owned(),
             Value::Text(_) | Value::Null => self.string(self.whole(row, 4, "textId")?),

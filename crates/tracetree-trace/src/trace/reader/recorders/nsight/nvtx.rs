@@ -45,8 +45,8 @@ fn without_numbers(text: &str) -> &str {
     text[..end].trim()
 }
 
-/// `FSDP::pre_forward (blocks.3)` without the module, because the enclosing module call already
-/// names the module.
+/// Removes the module from a name such as `FSDP::pre_forward (blocks.3)`, because the enclosing
+/// module call already names the module.
 fn without_module(name: &str) -> &str {
     match name.split_once(" (") {
         Some((op, module)) if op.starts_with("FSDP::") && module.ends_with(')') => op,
@@ -73,8 +73,8 @@ fn list(text: &str) -> &str {
 const WRAPPERS: [&str; 4] =
     ["_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_orig_mod", "module"];
 
-/// Whether a range begins or ends the forward pass of a module, and the module path without wrapper
-/// names: `FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)`.
+/// For a range such as `FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)`: whether the range
+/// begins or ends the forward pass of a module, and the module path without wrapper names.
 pub(super) fn module(text: &str) -> Option<(Edge, String)> {
     let name = without_numbers(text);
     let (edge, rest) = match name.strip_prefix("FSDP::pre_forward (") {

@@ -89,7 +89,7 @@ impl From<Error> for Failed {
     }
 }
 
-/// Program, module and op.
+/// An op, identified by its program, its module and its name.
 type Told<'a> = (Option<i64>, &'a str, &'a str);
 
 /// A launch or a CPU op, whose scopes are known only after all events are read.
@@ -221,7 +221,8 @@ impl<'a> Reading<'a, '_> {
         }
     }
 
-    /// Adds the scopes of a kernel that a graph launched. Such a kernel is named after its op.
+    /// Adds the scopes of a kernel that a graph launched. The scopes are found by the kernel's
+    /// name, because such a kernel is named after its op.
     fn add_region(&mut self, event: EventId, facts: &Facts<'_>, name: &str) {
         let program = facts.program.and_then(|id| self.programs.get(&id));
         let stack = program.and_then(|program| Some(program.stack(program.find(name)?)));
@@ -244,7 +245,7 @@ impl<'a> Reading<'a, '_> {
                 let thread = self.rows.thread(plane.name, &tid, line.name);
                 let spot = (uid, thread, times(line, &event).0);
                 let event = memory::event(spot, sign, &plane.named(&event.stats)?);
-                // Like Kineto's memory events, these events are counted among the events that
+                // Like Kineto's memory events, allocator events are counted among the events that
                 // comparisons ignore.
                 self.rows.leave_out("memory event");
                 self.rows.trace().memory.extend(event);

@@ -1,8 +1,8 @@
 //! Reads the name stack and the inputs of each op from a compiled program in `/host:metadata`.
 //!
-//! A fusion often has no name stack of its own. The name stack then comes from an instruction
-//! inside the fusion: from the root or, if the root has no name stack, from the last instruction
-//! that has one.
+//! A fusion often has no name stack of its own. A fusion without a name stack gets the name stack
+//! of an instruction inside the fusion: the name stack of the root or, if the root has none, of the
+//! last instruction that has a name stack.
 
 use super::wire::{Broken, Message, Read};
 use rustc_hash::FxHashMap;

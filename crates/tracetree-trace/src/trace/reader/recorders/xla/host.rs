@@ -22,12 +22,12 @@ pub(super) struct Facts<'a> {
     pub(super) graph_node: Option<i64>,
 }
 
-/// Maximum length of a string statistic; longer strings are ignored. Many events may share the same
-/// string.
+/// Maximum length of a string statistic; longer strings are ignored. The length is limited because
+/// many events may share one long string.
 const LONGEST: usize = 4096;
 
 impl<'a> Facts<'a> {
-    /// These facts, updated with the facts from additional statistics.
+    /// Returns these facts, updated with the facts in `stats`.
     pub(super) fn with(self, stats: &[(&'a str, Stat<'a>)]) -> Facts<'a> {
         let mut facts = self;
         for (name, stat) in stats {
@@ -76,7 +76,8 @@ pub(super) fn event<'n>(
     if name.starts_with("end: ") {
         return Err("end of an op");
     }
-    // The number of these events depends on how the ops are distributed over the threads of a pool.
+    // The number of `ThunkExecutor::Execute` events depends on how the ops are distributed over the
+    // threads of a pool.
     if name == "ThunkExecutor::Execute" {
         return Err("executor of CPU ops");
     }

@@ -137,7 +137,7 @@ struct Plane {
 #[derive(Default)]
 struct Line {
     name: String,
-    /// The events as fields of the line.
+    /// The events, encoded as protobuf fields of the line.
     events: Vec<u8>,
     uids: Vec<u32>,
 }

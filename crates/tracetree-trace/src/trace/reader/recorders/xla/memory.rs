@@ -1,8 +1,8 @@
 //! Converts allocator events to allocations and frees.
 //!
 //! `allocation_bytes` is the size of the block, and `bytes_allocated` is the total size of all live
-//! blocks after the event. Both values refer to the allocator that `allocator_name` identifies:
-//! `GPU_0_bfc` is the allocator for GPU 0.
+//! blocks after the event. `allocation_bytes` and `bytes_allocated` refer to the allocator that
+//! `allocator_name` identifies: `GPU_0_bfc` is the allocator for GPU 0.
 
 use super::space::Stat;
 use crate::trace::ids::{ThreadId, Uid};

@@ -24,7 +24,7 @@ pub(super) struct Ran {
     pub(super) thread: ThreadId,
     pub(super) start: Nanos,
     pub(super) end: Nanos,
-    /// The number of the program run, if the profile numbers runs.
+    /// The number of the program's run, if the profile numbers runs.
     pub(super) run: i64,
     /// Name of the op, including its number.
     pub(super) op: TextId,
