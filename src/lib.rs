@@ -96,14 +96,12 @@ pub mod analysis;
 mod comparison;
 pub mod diff;
 pub mod report;
-#[doc(hidden)]
-pub mod signed;
 pub mod snapshot;
 pub mod tables;
 
 pub use tracetree_trace::{Cancel, error, program, side, trace, tree};
 #[doc(hidden)]
-pub use tracetree_trace::{condition, escape, order, storage};
+pub use tracetree_trace::{condition, escape, order, signed, storage};
 
 pub use analysis::Analysis;
 pub use comparison::{Comparison, ComparisonOptions, Input, Stage};

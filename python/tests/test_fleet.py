@@ -3,9 +3,7 @@ killed."""
 
 from __future__ import annotations
 
-import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -20,7 +18,6 @@ import pytest
 from tracetree import TraceError, fleet
 
 RANKS = 8
-MANY = 200
 
 
 @pytest.fixture(scope="session")
@@ -216,65 +213,3 @@ def test_a_killed_driver_resumes_and_repeats_nothing(job: Path, expected: dict[s
     fleet.run(job / "plan.json", out=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert contents(tmp_path) == expected
-
-
-def tiny(rank: int, micros: int) -> str:
-    """A rank with one op and one kernel."""
-    def event(cat: str, name: str, ts: int, dur: int, thread: int) -> dict[str, object]:
-        return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": thread, "ts": ts, "dur": dur,
-                "args": {"correlation": 1, "External id": 1}}
-
-    events = [event("cpu_op", "aten::mm", 10, 50, 1), event("cuda_runtime", "cudaLaunchKernel", 20, 5, 1),
-              event("kernel", "gemm", 40, micros, 7)]
-    return json.dumps({"distributedInfo": {"rank": rank, "world_size": MANY}, "traceEvents": events})
-
-
-class Storm(fleet.Ray):
-    """A Ray backend that kills the worker once for a tenth of the pairs, and removes a node partway through the run."""
-
-    def __init__(self, marks: Path, remove_node: Callable[[], None]) -> None:
-        super().__init__(retries=20)
-        self._marks, self._remove_node = str(marks), remove_node
-
-    def map(self, fn: Callable[[fleet.Task], fleet.Answer], items: Sequence[fleet.Task], /) -> Iterable[fleet.Answer]:
-        marks, victims = self._marks, {item.key for item in random.Random(7).sample(list(items), MANY // 10)}
-
-        def killed(task: fleet.Task) -> fleet.Answer:
-            mark = Path(marks) / task.key
-            if task.key in victims and not mark.exists():
-                mark.touch()
-                os.kill(os.getpid(), signal.SIGKILL)
-            return fn(task)
-
-        for at, answer in enumerate(super().map(killed, items)):
-            if at == MANY // 4:
-                self._remove_node()
-            yield answer
-
-
-def test_killed_workers_and_a_lost_node_change_no_byte(tmp_path: Path) -> None:
-    ray = pytest.importorskip("ray", reason="Ray is not installed")
-    from ray.cluster_utils import Cluster
-
-    # This is the last test in this file, and a process can use only one cluster at a time.
-    ray.shutdown()
-    for folder in ("before", "after"):
-        (tmp_path / folder).mkdir()
-        for rank in range(MANY):
-            micros = 100 + (rank % 7 if folder == "after" else 0)
-            (tmp_path / folder / f"rank_{rank}.json").write_text(tiny(rank, micros))
-    plan = fleet.plan(tmp_path / "before", tmp_path / "after", out=tmp_path / "plan.json")
-    fleet.run(plan, out=tmp_path / "calm", backend="threads")
-    (tmp_path / "marks").mkdir()
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        node = cluster.add_node(num_cpus=1)
-        ray.init(address=cluster.address, log_to_driver=False)
-        backend = Storm(tmp_path / "marks", lambda: cluster.remove_node(node))
-        result = fleet.run(plan, out=tmp_path / "storm", backend=backend)
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
-    assert len(list((tmp_path / "marks").iterdir())) == MANY // 10
-    assert result.counts == {"planned": MANY, "ok": MANY, "failed": 0, "unmatched": 0}
-    assert contents(tmp_path / "storm") == contents(tmp_path / "calm")

@@ -33,7 +33,6 @@ pub(super) struct Cached {
     pub(super) comparability: OnceLock<Comparability>,
     pub(super) verdicts: OnceLock<Verdicts>,
     layer_pairs: OnceLock<LayerPairs>,
-    memory: PerSide<OnceLock<MemoryUsage>>,
     pub(super) by_efficiency: OnceLock<Vec<EfficiencyRow>>,
     /// Step times in the median run, for each side.
     pub(super) step_times: PerSide<OnceLock<Vec<Option<StepTime>>>>,
@@ -88,7 +87,7 @@ impl Analysis {
 
     /// The memory allocations and frees on one side; empty if the trace records none.
     pub fn memory(&self, side: Side) -> &MemoryUsage {
-        self.cached.memory[side].get_or_init(|| MemoryUsage::of(self.tree(side)))
+        self.diff.program(side).memory()
     }
 
     /// The wall-time attribution for both sides.

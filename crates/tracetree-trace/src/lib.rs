@@ -22,6 +22,8 @@ pub mod order;
 pub mod program;
 pub mod side;
 #[doc(hidden)]
+pub mod signed;
+#[doc(hidden)]
 pub mod storage;
 pub mod trace;
 pub mod tree;

@@ -6,12 +6,12 @@
 //! replaces a block with a larger block, as when a cache is extended by concatenation. This is not a leak,
 //! because the program frees the block of the previous step.
 
-use super::device::MemoryPlace;
-use super::usage::DeviceUsage;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::StepOrigin;
+use crate::program::memory::DeviceUsage;
+use crate::program::memory::MemoryPlace;
 use crate::side::Side;
 use crate::trace::TextId;
 use rustc_hash::FxHashMap;

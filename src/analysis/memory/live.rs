@@ -4,13 +4,13 @@
 //! comparable. Therefore, when a call on one side reaches the peak, the live set at the peak is compared with
 //! the largest live set on the other side during the counterpart of this call.
 
-use super::device::MemoryPlace;
 use super::rows::MemorySource;
-use super::usage::DeviceUsage;
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::StepId;
+use crate::program::memory::DeviceUsage;
+use crate::program::memory::MemoryPlace;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 use rustc_hash::FxHashMap;

@@ -1,9 +1,9 @@
 //! Groups the memory blocks on both sides into rows, by matched op and shapes.
 
-use super::device::MemoryPlace;
-use super::usage::{Block, DeviceUsage, root_op};
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
+use crate::program::memory::MemoryPlace;
+use crate::program::memory::{Block, DeviceUsage, root_op};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::CallId;

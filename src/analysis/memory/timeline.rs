@@ -1,9 +1,9 @@
 //! Computes the allocated and reserved bytes of each step.
 
-use super::device::MemoryPlace;
-use super::usage::DeviceUsage;
 use crate::analysis::Analysis;
 use crate::program::StepId;
+use crate::program::memory::DeviceUsage;
+use crate::program::memory::MemoryPlace;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use std::collections::BTreeSet;

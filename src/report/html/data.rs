@@ -6,6 +6,7 @@ use super::texts::Texts;
 use super::timeline::{self, Timeline};
 use crate::analysis::Analysis;
 use crate::analysis::changes::Change;
+use crate::program::Word;
 use crate::report::nodes::facets::Facet;
 use crate::report::text::Unit;
 use crate::side::Side;
@@ -48,6 +49,8 @@ pub(super) struct PageData<'a> {
     /// One step on both sides, for the timeline; `None` if no step can be shown.
     pub(super) timeline: Option<Timeline>,
     texts: Vec<String>,
+    /// The kinds of call that a path query can name.
+    query_words: [&'static str; Word::ALL.len()],
 }
 
 /// The call sites where a change occurs.
@@ -92,6 +95,7 @@ pub(super) fn embed<'a>(
         rows,
         timeline,
         texts: texts.into_list(),
+        query_words: Word::ALL.map(Word::label),
     };
     (data, left_out)
 }

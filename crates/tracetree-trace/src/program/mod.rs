@@ -31,6 +31,7 @@ mod info;
 mod layers;
 mod lengths;
 mod measure;
+pub mod memory;
 mod model;
 mod phase;
 mod phases;
@@ -73,6 +74,7 @@ pub use synchronisation::is_synchronisation;
 pub use words::Words;
 
 use crate::tree::CallTree;
+use memory::MemoryUsage;
 use std::sync::{Arc, OnceLock};
 
 /// The facts about the program whose calls a call tree contains. Each fact is computed on first use
@@ -88,6 +90,7 @@ pub struct Program {
     layers: OnceLock<Arc<Layers>>,
     architecture: OnceLock<Option<Found<Architecture>>>,
     evidence: OnceLock<Evidence>,
+    memory: OnceLock<MemoryUsage>,
 }
 
 impl Program {
@@ -110,6 +113,7 @@ impl Program {
             layers: OnceLock::new(),
             architecture: OnceLock::new(),
             evidence: OnceLock::new(),
+            memory: OnceLock::new(),
         }
     }
 
@@ -152,6 +156,11 @@ impl Program {
     #[doc(hidden)]
     pub fn evidence(&self) -> &Evidence {
         self.evidence.get_or_init(|| Evidence::of(self))
+    }
+
+    /// The memory allocations and frees; empty if the trace records none.
+    pub fn memory(&self) -> &MemoryUsage {
+        self.memory.get_or_init(|| MemoryUsage::of(&self.tree))
     }
 
     /// The collectives of the trace.

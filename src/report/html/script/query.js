@@ -1,8 +1,8 @@
 // Finds the nodes that a path query matches on either side. The grammar is the same as in `tracetree tree --find`. Any
 // other search string is treated as a word search.
 
-const QUERY_WORDS = ["module", "frame", "op", "call", "kernel"];
-const QUERY_BEGINS = /^\s*(module|frame|op|call|kernel)\s*\(/;
+const QUERY_WORDS = page.query_words;
+const QUERY_BEGINS = new RegExp(`^\\s*(${QUERY_WORDS.join("|")})\\s*\\(`);
 
 // The parsed parts of a query; { error } for a syntax error; null if the string does not start like a query.
 function parseQuery(text) {

@@ -179,7 +179,8 @@ impl DeviceUsage {
     }
 
     /// Maximum number of bytes that the allocator reserved at one time; `None` if unknown, as on the host.
-    pub(crate) fn most_reserved(&self) -> Option<i64> {
+    #[doc(hidden)]
+    pub fn most_reserved(&self) -> Option<i64> {
         let of_gpu = |event: &MemoryEvent| event.reserved.filter(|_| !event.device.is_host());
         self.events.iter().filter_map(of_gpu).max()
     }
@@ -194,7 +195,8 @@ impl DeviceUsage {
     /// The first event in `start..end` at which the allocated bytes reach their maximum in this span. If the
     /// bytes never exceed their value at the start of the span, returns the last event before the span, or
     /// `None` if there is no such event.
-    pub(super) fn highest_event(&self, span: (Nanos, Nanos)) -> Option<usize> {
+    #[doc(hidden)]
+    pub fn highest_event(&self, span: (Nanos, Nanos)) -> Option<usize> {
         let within = self.within(span);
         let highest = within.clone().max_by_key(|&at| (self.allocated[at], Reverse(at)));
         let start = self.allocated_at(span.0);
@@ -207,13 +209,15 @@ impl DeviceUsage {
     }
 
     /// Allocated bytes just before `time`; events at exactly that time are not included.
-    pub(crate) fn allocated_at(&self, time: Nanos) -> i64 {
+    #[doc(hidden)]
+    pub fn allocated_at(&self, time: Nanos) -> i64 {
         let before = self.events.partition_point(|event| event.time < time);
         before.checked_sub(1).map_or(self.before, |at| self.allocated[at])
     }
 
     /// Positions of the events in `start..end`.
-    pub(super) fn within(&self, (start, end): (Nanos, Nanos)) -> Range<usize> {
+    #[doc(hidden)]
+    pub fn within(&self, (start, end): (Nanos, Nanos)) -> Range<usize> {
         let at = |time: Nanos| self.events.partition_point(|event| event.time < time);
         at(start)..at(end).max(at(start))
     }
@@ -245,7 +249,8 @@ impl Block {
 }
 
 /// The outermost op at or above a call.
-pub(super) fn root_op(tree: &CallTree, call: CallId) -> Option<CallId> {
+#[doc(hidden)]
+pub fn root_op(tree: &CallTree, call: CallId) -> Option<CallId> {
     let above = std::iter::once(call).chain(tree.ancestors(call));
     above.filter(|&above| tree.kind(above) == CallKind::Op).last()
 }

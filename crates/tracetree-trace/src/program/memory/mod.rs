@@ -1,0 +1,19 @@
+//! Determines which calls allocate memory, and how much memory is allocated at each time.
+//!
+//! ```text
+//! [memory] instants ─by device, in order of time─▶ curve of allocated bytes, peak
+//!        │          ─by (device, address)────────▶ blocks: allocated, freed
+//!        └─by thread and time────────────────────▶ innermost call of each allocation
+//! ```
+//! Only allocations are attributed to calls: most frees are triggered by Python's reference counting, so the call that
+//! happens to run during a free is not the reason for the free. Allocated bytes are the sizes of blocks, which
+//! allocators round up.
+
+mod callers;
+mod device;
+mod summary;
+mod usage;
+
+pub use device::{MemoryPlace, bytes};
+pub use summary::MemorySummary;
+pub use usage::{Block, DeviceUsage, MemoryUsage, root_op};
