@@ -178,5 +178,5 @@ fn without_a_browser_the_command_says_what_to_open() {
     let output = diff(&folder, &["--open"]).env("PATH", folder.path()).output().expect("a run");
     assert!(output.status.success());
     let messages = String::from_utf8_lossy(&output.stderr);
-    assert!(messages.contains("open report/report.html in one"), "{messages}");
+    assert!(messages.contains("open report/report.html in a browser"), "{messages}");
 }
