@@ -5,14 +5,9 @@
 //! read. When the whole buffer has been used, the unfinished element is moved to the front, and new
 //! bytes are read after it. Memory use therefore depends on the largest element, not on the file
 //! size.
-//!
-//! ```text
-//! | used │ guard │ unfinished event, then fresh text │ blanks │ padding |
-//!         start-1 start                           end
-//! ```
 
 use super::feed::Feed;
-use super::index::{GUARD, Indexer, PADDING, TAIL};
+use super::index::find_tokens;
 use crate::error::{Error, ErrorKind, Place, Result};
 
 /// Number of text bytes that are read at a time. All sizes from 128 to 512 KiB are equally fast and
@@ -30,10 +25,6 @@ const ONE_EVENT: usize = 2 * 1024;
 /// size.
 const MAX_KEPT: usize = 16 * 1024 * 1024;
 
-/// Number of bytes in the buffer that are not text: the guard before the text, and the tail and
-/// padding after the text.
-const EXTRA: usize = 1 + TAIL + PADDING;
-
 /// The section of the text that is in memory.
 pub(super) struct Block {
     bytes: Vec<u8>,
@@ -43,40 +34,31 @@ pub(super) struct Block {
     base: u64,
     at_end: bool,
     is_part: bool,
-    indexer: Indexer,
+    /// The positions in the last window.
+    positions: Vec<u32>,
 }
 
-/// Indexed text. Position 0 is the guard byte; position `p` is at offset `base + p - 1` of the
-/// decompressed text.
+/// Indexed text. Position `p` is at offset `base + p` of the decompressed text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window<'a> {
     pub(super) text: &'a [u8],
     pub(super) index: &'a [u32],
     pub(super) base: u64,
-    /// Number of blanks that were appended to `text` because no more text is in memory.
-    tail: usize,
 }
 
-impl<'a> Window<'a> {
-    /// The text of the window without the appended blanks. A blank would end a token that may
-    /// actually continue in the next block.
-    pub(super) fn content(&self) -> &'a [u8] {
-        &self.text[..self.text.len() - self.tail]
-    }
-
+impl Window<'_> {
     /// Offset in the decompressed text of the window's position `at`.
     pub(super) fn offset(&self, at: usize) -> u64 {
-        self.base + at as u64 - 1
+        self.base + at as u64
     }
 }
 
 impl Block {
     /// Creates an empty block that reads `capacity` bytes at a time.
     pub(super) fn new(capacity: usize) -> Self {
-        let bytes = vec![0; capacity + EXTRA];
-        let indexer = Indexer::new(SMALL_WINDOW);
+        let (bytes, positions) = (vec![0; capacity], Vec::new());
         let (window, at_end, is_part) = (SMALL_WINDOW, false, false);
-        Block { bytes, start: 1, end: 1, window, base: 0, at_end, is_part, indexer }
+        Block { bytes, start: 0, end: 0, window, base: 0, at_end, is_part, positions }
     }
 
     /// The text in memory that has not been consumed yet.
@@ -119,22 +101,11 @@ impl Block {
 
     /// Indexes the text in memory, or as much of its beginning as the window covers.
     pub(super) fn index(&mut self) -> Window<'_> {
-        let guard = self.start - 1;
         self.is_part = self.window < self.end - self.start;
-        let len = if self.is_part {
-            self.window
-        } else {
-            self.bytes[self.end..self.end + TAIL].fill(b' ');
-            self.end + TAIL - guard
-        };
-        self.bytes[guard] = GUARD;
-        self.indexer.index(&mut self.bytes[guard..], len);
-        Window {
-            text: &self.bytes[guard..guard + len],
-            index: self.indexer.positions(),
-            base: self.base,
-            tail: if self.is_part { 0 } else { TAIL },
-        }
+        let end = if self.is_part { self.start + self.window } else { self.end };
+        let text = &self.bytes[self.start..end];
+        find_tokens(text, &mut self.positions);
+        Window { text, index: &self.positions, base: self.base }
     }
 
     /// Makes the next window longer, using text in memory or reading more text. Returns `false` at
@@ -159,10 +130,9 @@ impl Block {
             return Ok(false);
         }
         self.make_room(feed)?;
-        let limit = self.bytes.len() - TAIL - PADDING;
         let before = self.end;
-        while self.end < limit && !self.at_end {
-            let count = feed.read(&mut self.bytes[self.end..limit])?;
+        while self.end < self.bytes.len() && !self.at_end {
+            let count = feed.read(&mut self.bytes[self.end..])?;
             self.end += count;
             self.at_end = count == 0;
         }
@@ -172,10 +142,10 @@ impl Block {
     /// Moves the unfinished element to the front, and doubles the buffer if the element fills more
     /// than half of it.
     fn make_room(&mut self, feed: &Feed<'_, '_>) -> Result<()> {
-        self.bytes.copy_within(self.start..self.end, 1);
-        self.end -= self.start - 1;
-        self.start = 1;
-        let (rest, capacity) = (self.end - self.start, self.bytes.len() - EXTRA);
+        self.bytes.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        let (rest, capacity) = (self.end, self.bytes.len());
         if rest > MAX_KEPT {
             let message = format!("an element is longer than {} MiB", MAX_KEPT >> 20);
             return Err(Error::new(ErrorKind::LimitExceeded, feed.name(), message)
@@ -186,7 +156,7 @@ impl Block {
                 ));
         }
         if rest > capacity / 2 {
-            self.bytes.resize(capacity * 2 + EXTRA, 0);
+            self.bytes.resize(capacity * 2, 0);
         }
         Ok(())
     }

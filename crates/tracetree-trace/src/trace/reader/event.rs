@@ -351,12 +351,12 @@ fn text<'a>(value: Value<'a>, field: &mut Value<'a>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::index::index_scalar;
+    use super::super::index::find_tokens;
     use super::*;
 
     fn with_fields<T>(text: &str, check: impl FnOnce(Result<Fields<'_>, Stop>) -> T) -> T {
         let mut index = Vec::new();
-        index_scalar(text.as_bytes(), &mut index);
+        find_tokens(text.as_bytes(), &mut index);
         let mut fields = Fields::default();
         let read = read(&mut Cursor::new(text.as_bytes(), &index, 0), &mut fields);
         check(read.map(|()| fields))

@@ -204,12 +204,12 @@ impl<'a> Cursor<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::index::index_scalar;
+    use super::super::index::find_tokens;
     use super::*;
 
     fn with_cursor<T>(text: &str, run: impl FnOnce(Cursor<'_>) -> T) -> T {
         let mut index = Vec::new();
-        index_scalar(text.as_bytes(), &mut index);
+        find_tokens(text.as_bytes(), &mut index);
         run(Cursor::new(text.as_bytes(), &index, 0))
     }
 

@@ -164,7 +164,7 @@ impl Document {
         let token = sound::token(window.text[start]);
         if token == Token::OpenObject
             && !self.skipped_is_sound
-            && repair::starts_event(window.content(), start).ok_or(Stop::Incomplete)?
+            && repair::starts_event(window.text, start).ok_or(Stop::Incomplete)?
         {
             // An unclosed string or list in this member extends into the events.
             return Err(Stop::Broken);
@@ -225,7 +225,7 @@ impl Document {
 /// Whether the next value is an event, which means that the opening bracket of the event list is
 /// missing.
 fn starts_event(cursor: &Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
-    let value = window.content().get(cursor.position()?..).unwrap_or_default();
+    let value = window.text.get(cursor.position()?..).unwrap_or_default();
     match value {
         [b'{', ..] => repair::starts_event(value, 0).ok_or(Stop::Incomplete),
         _ => Ok(false),

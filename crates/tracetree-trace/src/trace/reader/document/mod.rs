@@ -184,7 +184,7 @@ impl Document {
     /// Reads all complete elements in the window; stops after one event if the next events may have
     /// known shapes.
     pub(super) fn walk(&mut self, window: Window<'_>) -> Walked {
-        let mut cursor = Cursor::new(window.text, window.index, 1);
+        let mut cursor = Cursor::new(window.text, window.index, 0);
         let mut used = 0;
         loop {
             let result = match self.state {
@@ -195,7 +195,7 @@ impl Document {
                 State::Done => return Walked { used, end: End::Document },
             };
             match result {
-                Ok(()) => used = cursor.consumed() - 1,
+                Ok(()) => used = cursor.consumed(),
                 Err(stop) => return Walked { used, end: End::Stop(stop) },
             }
             if self.state == State::Elements(After::Element) && self.known.is_useful() {
@@ -209,7 +209,7 @@ impl Document {
     /// event.
     pub(super) fn add_mended(&mut self, text: &[u8], offset: u64) -> bool {
         let mut positions = Vec::new();
-        index::index_scalar(text, &mut positions);
+        index::find_tokens(text, &mut positions);
         let mut cursor = Cursor::new(text, &positions, 0);
         let mut fields = Fields::default();
         if event::read(&mut cursor, &mut fields).is_err() {
@@ -437,7 +437,7 @@ fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, 
     if window.text[next] != b'{' {
         return Ok(false);
     }
-    repair::starts_event(window.content(), next).ok_or(Stop::Incomplete)
+    repair::starts_event(window.text, next).ok_or(Stop::Incomplete)
 }
 
 /// Position of the next event if it is preceded by `gap`, which ends with the opening brace of an

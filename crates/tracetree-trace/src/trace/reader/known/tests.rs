@@ -2,7 +2,7 @@
 
 use super::super::cursor::Cursor;
 use super::super::event::{self, Fields};
-use super::super::index::index_scalar;
+use super::super::index::find_tokens;
 use super::Known;
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ const EVENTS: [&str; 8] = [
 /// position, unless the event is irregular.
 fn with_index(text: &str) -> Option<(String, usize)> {
     let mut index = Vec::new();
-    index_scalar(text.as_bytes(), &mut index);
+    find_tokens(text.as_bytes(), &mut index);
     let mut cursor = Cursor::new(text.as_bytes(), &index, 0);
     let mut fields = Fields::default();
     event::read(&mut cursor, &mut fields).ok()?;
@@ -41,7 +41,7 @@ fn known(known: &mut Known, text: &str) -> Option<(String, usize)> {
 
 fn learn(known: &mut Known, text: &str) {
     let mut index = Vec::new();
-    index_scalar(text.as_bytes(), &mut index);
+    find_tokens(text.as_bytes(), &mut index);
     known.learn(text.as_bytes(), Cursor::new(text.as_bytes(), &index, 0));
 }
 

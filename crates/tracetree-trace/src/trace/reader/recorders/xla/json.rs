@@ -9,11 +9,9 @@
 
 use super::encode::{Field, Names};
 use crate::error::{Error, ErrorKind, Place, Result};
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
+use simd_json::prelude::*;
+use simd_json::tape::{Object, Value};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// The beginning of an XLA JSON file, without white space.
 const HEAD: &[u8] = br#"{"displayTimeUnit":"ns","metadata":{"highres-ticks":true}"#;
@@ -40,84 +38,27 @@ pub(super) struct Converted {
     pub(super) total: u64,
 }
 
-/// Converts an XLA JSON file to a profile.
+/// Converts an XLA JSON file to a profile. Overwrites the bytes, because strings are unescaped in place.
 ///
 /// # Errors
 /// Fails if the bytes are not JSON in this format.
-pub(super) fn convert(name: &str, bytes: &[u8]) -> Result<Converted> {
-    let mut planes = Planes::default();
-    let mut json = serde_json::Deserializer::from_slice(bytes);
-    let read = json.deserialize_map(File(&mut planes)).and_then(|()| json.end());
-    read.map_err(|error| {
-        let above = bytes.split_inclusive(|byte| *byte == b'\n').take(error.line().max(1) - 1);
-        let offset = above.map(<[u8]>::len).sum::<usize>() + error.column().max(1) - 1;
-        let message = format!("the profile is truncated or damaged: {error}");
+pub(super) fn convert(name: &str, bytes: &mut [u8]) -> Result<Converted> {
+    let malformed = |offset: usize, message: String| {
         Error::new(ErrorKind::Malformed, name, message)
             .at(Place { offset: offset as u64, event: None })
             .remedy("pass the .xplane.pb in the same folder, or record the profile again")
+    };
+    let tape = simd_json::to_tape(bytes).map_err(|error| {
+        let message = format!("the profile is truncated or damaged: {error}");
+        malformed(error.index(), message)
     })?;
+    let events = tape.as_value().get_array("traceEvents");
+    let events = events.ok_or_else(|| malformed(0, "the list `traceEvents` is missing".into()))?;
+    let mut planes = Planes::default();
+    for event in &events {
+        planes.add(&event);
+    }
     Ok(planes.finish())
-}
-
-/// Reads the top-level object, which contains the events.
-struct File<'p>(&'p mut Planes);
-
-impl<'de> Visitor<'de> for File<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with traceEvents")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
-                "traceEvents" => map.next_value_seed(Events(self.0))?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Reads the events one by one, so that only their encoded form is kept.
-struct Events<'p>(&'p mut Planes);
-
-impl<'de> DeserializeSeed<'de> for Events<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, json: D) -> std::result::Result<(), D::Error> {
-        json.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Events<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of events")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut events: A) -> std::result::Result<(), A::Error> {
-        while let Some(event) = events.next_element()? {
-            self.0.add(event);
-        }
-        Ok(())
-    }
-}
-
-/// An element of `traceEvents`. Numbers may have any JSON type; an event with an impossible number
-/// is ignored.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Event {
-    ph: String,
-    pid: Value,
-    tid: Value,
-    name: String,
-    ts: Value,
-    dur: Value,
-    args: BTreeMap<String, Value>,
 }
 
 #[derive(Default)]
@@ -143,16 +84,20 @@ struct Line {
 }
 
 impl Planes {
-    fn add(&mut self, mut event: Event) {
+    /// Adds an element of `traceEvents`. An element without a phase or with an impossible number is only counted.
+    fn add(&mut self, event: &Value<'_, '_>) {
         let uid = u32::try_from(self.total).unwrap_or(u32::MAX);
         self.total += 1;
         // Thread ids have 64 bits, and some versions write thread ids as signed numbers.
-        let tid = event.tid.as_u64().or_else(|| event.tid.as_i64().map(|id| id as u64));
-        let given = event.args.get("name").and_then(Value::as_str).unwrap_or_default();
-        match (event.ph.as_str(), event.pid.as_i64(), tid) {
-            ("M", Some(pid), tid) => {
+        let tid = event.get_u64("tid").or_else(|| event.get_i64("tid").map(|id| id as u64));
+        let arguments = event.get_object("args");
+        let argument = |key| arguments.as_ref().and_then(|all| all.get(key)?.into_string());
+        let name = event.get_str("name").unwrap_or_default();
+        match (event.get_str("ph"), event.get_i64("pid"), tid) {
+            (Some("M"), Some(pid), tid) => {
                 let plane = self.planes.entry(pid).or_default();
-                match (event.name.as_str(), tid) {
+                let given = argument("name").unwrap_or_default();
+                match (name, tid) {
                     ("process_name", _) => given.clone_into(&mut plane.name),
                     ("thread_name", Some(tid)) => {
                         given.clone_into(&mut plane.lines.entry(tid).or_default().name);
@@ -160,16 +105,17 @@ impl Planes {
                     _ => {}
                 }
             }
-            ("X", Some(pid), Some(tid)) if event.ts.is_number() => {
+            (Some("X"), Some(pid), Some(tid)) => {
+                let Some(start) = number(event, "ts") else { return };
                 let plane = self.planes.entry(pid).or_default();
                 // In some events, the name is shortened; `long_name` then contains the full name
                 // from the profile.
-                if let Some(Value::String(name)) = event.args.remove("long_name")
-                    && !name.starts_with('%')
-                {
-                    event.name = name;
-                }
-                let encoded = plane.encode(&event);
+                let full = argument("long_name").filter(|name| !name.starts_with('%'));
+                let mut encoded = Vec::new();
+                Field(&mut encoded).number(1, plane.kinds.id(full.unwrap_or(name)));
+                Field(&mut encoded).number(2, picoseconds(start));
+                Field(&mut encoded).number(3, picoseconds(number(event, "dur").unwrap_or(0.0)));
+                plane.encode_arguments(arguments.as_ref(), &mut encoded);
                 let line = plane.lines.entry(tid).or_default();
                 Field(&mut line.events).bytes(4, &encoded);
                 line.uids.push(uid);
@@ -201,29 +147,31 @@ impl Planes {
 }
 
 impl Plane {
-    fn encode(&mut self, event: &Event) -> Vec<u8> {
-        let mut encoded = Vec::new();
-        Field(&mut encoded).number(1, self.kinds.id(&event.name));
-        Field(&mut encoded).number(2, picoseconds(&event.ts));
-        Field(&mut encoded).number(3, picoseconds(&event.dur));
-        for (key, value) in &event.args {
-            let text = match value {
-                Value::String(text) => text.clone(),
-                Value::Number(_) | Value::Bool(_) => value.to_string(),
-                Value::Null | Value::Array(_) | Value::Object(_) => continue,
-            };
+    /// Encodes the arguments of an event as statistics, sorted by name. The name of the event is none of them.
+    fn encode_arguments(&mut self, arguments: Option<&Object<'_, '_>>, encoded: &mut Vec<u8>) {
+        let all: BTreeMap<&str, Value<'_, '_>> = arguments.into_iter().flatten().collect();
+        for (key, value) in all {
+            let text = (value.as_bool().map(|flag| flag.to_string()))
+                .or_else(|| value.as_i128().map(|whole| whole.to_string()))
+                .or_else(|| value.as_f64().map(|number| format!("{number:?}")))
+                .or_else(|| value.into_string().map(str::to_owned));
+            let is_name = |text: &String| key == "long_name" && !text.starts_with('%');
+            let Some(text) = text.filter(|text| !is_name(text)) else { continue };
             let mut stat = Vec::new();
             Field(&mut stat).number(1, self.stats.id(key));
             Field(&mut stat).bytes(5, text.as_bytes());
-            Field(&mut encoded).bytes(4, &stat);
+            Field(encoded).bytes(4, &stat);
         }
-        encoded
     }
 }
 
+fn number(event: &Value<'_, '_>, key: &str) -> Option<f64> {
+    event.get(key)?.cast_f64()
+}
+
 /// Converts microseconds to picoseconds, as the bits of an `i64`. An impossible time becomes 0.
-fn picoseconds(us: &Value) -> u64 {
-    (us.as_f64().unwrap_or(0.0) * 1e6).round() as i64 as u64
+fn picoseconds(us: f64) -> u64 {
+    (us * 1e6).round() as i64 as u64
 }
 
 #[cfg(test)]
@@ -243,8 +191,8 @@ mod tests {
 
     #[test]
     fn damage_has_a_position_and_a_remedy() {
-        let text = b"{\"traceEvents\": [\n {\"ph\": \"X\", ]}";
-        let error = convert("t", text).err().expect("damaged").to_string();
+        let mut text = b"{\"traceEvents\": [\n {\"ph\": \"X\", ]}".to_vec();
+        let error = convert("t", &mut text).err().expect("damaged").to_string();
         assert!(error.starts_with("t: byte 31: ") && error.contains(".xplane.pb"), "{error}");
     }
 }

@@ -78,9 +78,9 @@ impl TraceSource for XlaJson {
     }
 
     fn read(&self, mut source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
-        let bytes = whole(&mut source)?;
+        let mut bytes = whole(&mut source)?;
         let unpacked = bytes.len() as u64;
-        let json = json::convert(source.name(), &bytes)?;
+        let json = json::convert(source.name(), &mut bytes)?;
         drop(bytes);
         let numbering = Numbering { uids: &json.uids, total: json.total };
         let mut rows = events::read(source.name(), &json.profile, numbering)?;
