@@ -13,8 +13,8 @@ use tracetree::report::Report;
 use tracetree::trace::ReadOptions;
 use tracetree::{Analysis, CallTree, PerSide, Side, Trace, TraceDiff};
 
-/// Two pairs of traces in the repository, then three pairs in the folder `TRACETREE_TRACES`: with Python frames,
-/// without Python frames, and in the trace format used in 2021.
+/// Two pairs of traces in the repository, followed by three pairs in the folder `TRACETREE_TRACES`: one with Python
+/// frames, one without Python frames, and one in the trace format used in 2021.
 const PAIRS: [(&str, [&str; 2]); 5] = [
     ("examples/traces", ["resnet.rocm.json.gz", "resnet.cuda.json.gz"]),
     ("examples/traces", ["cnn.pt.trace.json.gz", "cnn_extra_op.pt.trace.json.gz"]),

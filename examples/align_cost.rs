@@ -1,4 +1,4 @@
-//! Measures how the time for alignment grows with the size of the traces, and compares it with the time for reading.
+//! Measures how alignment time grows with the size of the traces, and compares alignment time with reading time.
 //!
 //! ```text
 //! cargo run --release --example align_cost -- [MOST_EVENTS]
@@ -7,8 +7,8 @@
 //! The traces are generated in memory, with up to MOST_EVENTS events. The traces contain training steps with modules,
 //! ops, launches and kernels. Each trace is aligned with four candidates: an identical trace (shifted in time), a trace
 //! in which every tenth op is renamed, a trace in which all names differ, and a trace in which all names and shapes
-//! differ, so only the launches are similar. All times are CPU times. Each alignment time is the minimum over three
-//! rounds; each reading time is the minimum over the four candidates.
+//! differ. In the last trace, only the launches are similar. All times are CPU times. Each alignment time is the
+//! minimum over three rounds; each reading time is the minimum over the four candidates.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 

@@ -4,13 +4,13 @@
 //! cargo run --release --example align_shapes -- [TIMES] [SHAPE]
 //! ```
 //!
-//! The traces are generated in memory. Each input shape is measured at three sizes: `TIMES` (default 1) times the
-//! smallest meaningful size, then twice and four times that size. `SHAPE` restricts the measurement to input shapes
-//! whose names contain this string. All times are CPU times.
+//! The traces are generated in memory. Each input shape is measured at three sizes: the smallest meaningful size
+//! multiplied by `TIMES` (default 1), and then two and four times that size. `SHAPE` restricts the measurement to input
+//! shapes whose names contain this string. All times are CPU times.
 //!
-//! The shapes are flat siblings that are all renamed, flat siblings in a different order, flat siblings that share a
-//! few names but have different tensor shapes, many threads in a different order, many threads on one side but a single
-//! thread on the other, and many steps with many layers.
+//! The input shapes are: flat siblings that are all renamed; flat siblings in a different order; flat siblings that
+//! share a few names but have different tensor shapes; many threads in a different order; many threads on one side and
+//! a single thread on the other; and many steps with many layers.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -128,7 +128,7 @@ fn renamed(size: usize) -> PerSide<String> {
 }
 
 fn shuffled(size: usize) -> PerSide<String> {
-    // The prime 7,919 divides none of the sizes, so `other` permutes the numbers below `size`.
+    // The prime 7,919 divides none of the sizes, so `other` is a permutation of the numbers below `size`.
     let other = move |at: usize| (at * 7_919 + 13) % size;
     PerSide::new(
         flat((0..size).map(|at| format!("op::n{at}"))),

@@ -4,15 +4,16 @@
 //! cargo run --release --example alignment_quality -- TRACE… [--seed N] [--to N] [--only TEXT]
 //!     [--wrong N] [--below SHARE] [--write FOLDER]
 //! ```
-//! Each trace is compared with copies that are changed in known ways (ops dropped, wrapped, renamed, …), with and
-//! without Python frames. The changes in `Change::hard` come last. Of these changes, only `MoreLayersDrop` has a
-//! minimum score that a test requires, and only with Python frames.
+//! Each trace is compared with copies that are changed in known ways (ops dropped, wrapped, renamed, …). If the trace
+//! has Python frames, each comparison is repeated without them. The changes in `Change::hard` come last. Tests require
+//! no minimum score for the changes in `Change::hard`, except for `MoreLayersDrop` with Python frames.
 //!
 //! The first columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
-//! host calls. If the change compiles calls or replaces them with multi-tensor ops, the next column shows the precision
-//! and recall with which baseline GPU events are assigned to the region that replaced them. The next column shows the
-//! fraction of true matches that are found exactly (on the GPU path, or among all host calls if the GPU path is empty).
-//! The last columns show the fraction of matches that are firm, and the number of firm matches that are wrong.
+//! host calls. If the change compiles calls or replaces them with multi-tensor ops, the library assigns baseline GPU
+//! events to the regions that replaced them; the next column shows the precision and recall of this assignment. The
+//! next column shows the fraction of true matches that the UID map contains exactly. This fraction is for calls on the
+//! GPU path or, if the GPU path is empty, for all host calls. The last columns show the fraction of matches that are
+//! firm, and the number of firm matches that are wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.

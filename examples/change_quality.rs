@@ -1,5 +1,5 @@
-//! For pairs of recordings with a known change, prints whether tracetree names the change, and what fraction of the
-//! time difference tracetree attributes to causes.
+//! Checks pairs of recordings with a known change. For each pair, prints whether tracetree names the change, and what
+//! fraction of the time difference tracetree attributes to causes.
 //!
 //! ```text
 //! cargo run --release --all-features --example change_quality            all pairs, both ways
@@ -48,8 +48,9 @@ fn list(analysis: &Analysis, out: &mut dyn Write) -> Result<()> {
 fn table(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{:<58} {:<17} rank others changes unexplained", "pair", "kind")?;
     for pair in KNOWN {
-        // The expected words describe only the change from the baseline to the candidate. With the sides swapped, the
-        // sentence describes the opposite change in different words, so only the kind of the change is checked.
+        // The expected words describe only the change from the baseline to the candidate. If the sides are swapped, the
+        // sentence describes the opposite change in different words. In this case, only the kind of the change is
+        // checked.
         let both =
             [(pair.baseline, pair.candidate, pair.words), (pair.candidate, pair.baseline, "")];
         for (one, two, words) in both {

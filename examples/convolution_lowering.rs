@@ -1,4 +1,4 @@
-//! Prints the ops and kernels of each convolution in two traces, with their times.
+//! Prints the ops and kernels of each convolution in two traces, and the times of these ops and kernels.
 //!
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]
@@ -18,7 +18,7 @@ use tracetree::{Comparison, ComparisonOptions, PerSide, Side};
 
 const BASELINE: &str = "examples/traces/resnet.rocm.json.gz";
 const CANDIDATE: &str = "examples/traces/resnet.cuda.json.gz";
-/// The lowest ops that, on every platform, contain a whole forward or backward convolution.
+/// The lowest ops that contain a whole forward or backward convolution on every platform.
 const CONVOLUTIONS: [&str; 2] = ["aten::_convolution", "aten::convolution_backward"];
 const WIDTH: usize = 58;
 

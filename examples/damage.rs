@@ -3,11 +3,10 @@
 //! ```text
 //! cargo run --release --example damage -- TRACE… [--cases N] [--seed N] [--show N] [--only N]
 //! ```
-//! Each case damages one of the traces in one way, reads the damaged trace, and checks the result against the events
-//! that the damage did not touch (`tests/support/damage.rs`). The last four columns count failures and must be 0:
-//! losses or damage that no note reports, wrong counts, invalid JSON that `strict` accepts, and panics. `--show` prints
-//! the first N failures with their case numbers. `--only` repeats one case and writes the damaged trace to
-//! `damaged.json`.
+//! Each case damages one of the traces in one way, reads the damaged trace, and checks that no undamaged event is lost
+//! silently (`tests/support/damage.rs`). The last four columns must be 0, because they count failures of the reader:
+//! losses or damage without a note, wrong counts, invalid JSON that `strict` accepts, and panics. `--show` prints the
+//! first N failures with their case numbers. `--only` repeats one case and writes the damaged trace to `damaged.json`.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

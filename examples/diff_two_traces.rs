@@ -45,8 +45,8 @@ fn totals(analysis: &Analysis, out: &mut impl Write) -> std::io::Result<()> {
         let totals = &account.totals[side];
         writeln!(
             out,
-            "{} {}: GPU time {:.3} ms, GPU events: {}, GPU time without a launch in the trace: \
-             {:.3} ms",
+            "{} {}: GPU time {:.3} ms, GPU events: {}, GPU time of events without a launch in \
+             the trace: {:.3} ms",
             side.label(),
             analysis.tree(side).trace().source(),
             totals.time.as_millis(),

@@ -5,10 +5,10 @@
 //! cargo run --release --example grow_trace -- INPUT OUTPUT --times 10
 //! ```
 //!
-//! INPUT is a JSON file, plain or compressed with gzip. OUTPUT is compressed with gzip if its name ends in `.gz`, with
-//! zstd if its name ends in `.zst`, and is plain otherwise. Each round is as consistent as the original trace:
-//! correlations, flows and forward-backward links stay within a round, and each round starts after the previous round
-//! has ended.
+//! INPUT is a JSON file, plain or compressed with gzip. If the name OUTPUT ends in `.gz`, the output is compressed with
+//! gzip; if it ends in `.zst`, the output is compressed with zstd; otherwise, the output is plain JSON. Each round is
+//! as consistent as the original trace: correlations, flows and forward-backward links stay within a round, and each
+//! round starts after the previous round has ended.
 
 use std::error::Error;
 use std::fs::File;
@@ -48,7 +48,7 @@ enum Group {
 /// Number of key groups.
 const GROUPS: usize = Group::Sequence as usize + 1;
 
-/// A number in the trace's JSON text that each round shifts.
+/// A number in the trace's JSON text that is shifted in each round.
 struct Number {
     place: Range<usize>,
     value: u64,
@@ -193,7 +193,8 @@ fn number_length(text: &[u8]) -> usize {
     text.iter().position(|b| !is_number(b)).unwrap_or(text.len())
 }
 
-/// All numbers in the text that each round shifts, in order. Negative numbers are not ids and stay unchanged.
+/// All numbers in the text that are shifted in each round, in file order. Negative numbers are not ids and stay
+/// unchanged.
 fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
     let mut numbers = Vec::new();
     let mut group = None;
@@ -201,7 +202,7 @@ fn numbers(text: &[u8], events: Range<usize>) -> Vec<Number> {
         match (text[token.start], group) {
             (b':', _) => {}
             (b'0'..=b'9' | b'"', Some(known)) if whole_part(text, token.clone()).is_some() => {
-                let place = whole_part(text, token).expect("the list was just found");
+                let place = whole_part(text, token).expect("the number was just found");
                 let digits = std::str::from_utf8(&text[place.clone()]).expect("digits are ASCII");
                 numbers.extend(digits.parse().ok().map(|value| Number {
                     place,

@@ -3,8 +3,7 @@
 //! ```text
 //! cargo run --example make_fixtures
 //! ```
-//! A test compares the fixture files with the output of the same generator, so the files and the generator cannot drift
-//! apart.
+//! A test compares the fixture files with the output of the same generator, so the files always match the generator.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

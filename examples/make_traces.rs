@@ -42,7 +42,8 @@ fn write_file(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     writeln!(std::io::stdout(), "{}: {} bytes", path.display(), bytes.len())
 }
 
-/// Compresses a string with gzip, without a file name or a time, so the same string always gives the same bytes.
+/// Compresses a string with gzip. The gzip header contains no file name and no time, so the same string always gives
+/// the same bytes.
 fn packed(text: &str) -> Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     encoder.write_all(text.as_bytes())?;

@@ -3,10 +3,10 @@
 //! ```text
 //! cargo run --release --example pass_ablation -- TRACE… [--seed N] [--only TEXT] [--without PASS,PASS,…]
 //! ```
-//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs with all passes, and
-//! once without each pass. Each row of the table represents a pass. The columns show how many changed traces lose or
-//! gain more than 0.001 in their lowest precision or recall when the pass is skipped, the sums of these losses and
-//! gains, and the change with the largest loss.
+//! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs once with all passes,
+//! and once more for each pass, without this pass. The score of a changed trace is its lowest precision or recall. Each
+//! row of the table represents a skipped pass. The columns show how many scores fall or rise by more than 0.001, the
+//! sums of these losses and gains, and the change with the largest loss.
 //!
 //! When a pass is skipped, a later pass often makes the same matches. With `--without`, the first row shows the losses
 //! when all given passes are skipped. Each further row shows the losses when one more pass is skipped in addition to

@@ -1,5 +1,5 @@
-//! Measures the cost of reading a trace: the peak memory, and the reading time compared with the time needed only to
-//! inflate the file.
+//! Measures the cost of reading a trace: the peak memory and the reading time. The reading time is compared with the
+//! time needed only to inflate the file.
 //!
 //! ```text
 //! cargo run --release --example read_cost -- TRACE.json.gz

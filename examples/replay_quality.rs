@@ -1,6 +1,6 @@
-//! Prints three tables of replay quality on real traces: how well a replay reproduces each step; how well the graph of
-//! one trace predicts a second trace, given the durations in the second trace; and the computed effects of changes
-//! whose size is known.
+//! Prints three tables about the quality of replays of real traces. The first table shows how well a replay reproduces
+//! each step. The second table shows how well the graph of one trace predicts a second trace, given the durations in
+//! the second trace. The third table shows the computed effects of changes whose size is known.
 //!
 //! ```text
 //! cargo run --release --all-features --example replay_quality            all tables
@@ -71,7 +71,7 @@ fn name_of(path: &Path) -> String {
 fn self_check(paths: &[PathBuf], out: &mut dyn Write) -> Result<()> {
     writeln!(
         out,
-        "Self-check: deviation of a replay with typical latencies and gaps from the recording, in %"
+        "Self-check: how far (in %) replays with typical latencies and gaps differ from recordings"
     )?;
     writeln!(
         out,
@@ -131,10 +131,10 @@ fn self_check(paths: &[PathBuf], out: &mut dyn Write) -> Result<()> {
             errors.len()
         )?;
     }
-    writeln!(out, "{refused} of {} traces have no effects", paths.len())
+    writeln!(out, "effects cannot be computed for {refused} of {} traces", paths.len())
 }
 
-/// Pairs of traces with identical structure.
+/// Pairs of traces. The two traces in each pair have the same structure.
 const PAIRS: [(&str, &str); 22] = [
     ("h100/resnet_eager", "h100/resnet_eager_again"),
     ("h100/resnet_eager", "h100/resnet_eager_third"),
@@ -236,8 +236,8 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
 }
 
 /// Recordings of programs into which a known delay was injected. Recordings without Python stacks contain no call for a
-/// sleep on the host, so the effect of a sleep is computed as the effect of the host time before the first op of each
-/// step. The effect of any other change is computed as the effect of the calls that have no counterpart.
+/// sleep on the host. The effect of a sleep is therefore computed as the effect of the host time before the first op of
+/// each step. The effect of any other change is computed as the effect of the calls that have no counterpart.
 fn known(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nKnown changes (ms per step): recorded difference, effect, injected delay")?;
     for (program, injected) in [

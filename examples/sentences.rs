@@ -3,8 +3,8 @@
 //! ```text
 //! cargo run --example sentences [-- COUNT [SEED]]
 //! ```
-//! The output consists of COUNT sentences (default 100) as `file:line<TAB>sentence`. Each sentence
-//! should be clear on its own. The same SEED (default 1) selects the same sentences.
+//! The output consists of COUNT (default 100) lines in the form `file:line<TAB>sentence`. Each sentence should be clear
+//! on its own. The same SEED (default 1) selects the same sentences.
 
 #[path = "../tests/support/prose.rs"]
 mod prose;

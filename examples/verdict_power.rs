@@ -6,15 +6,14 @@
 //! cargo run --release --example verdict_power -- TRACE…
 //! ```
 //! The steps of one trace are split into two sides. The two sides differ only by noise, so any verdict `slower` or
-//! `faster` is false. Then, on one side, the times of one call site are multiplied by a factor, as if the call site's
-//! kernels took longer, and the call site is tested. The test is repeated for every call site and every way to split
-//! the steps.
+//! `faster` is false. Then a slowdown is simulated: on one side, the times of one call site are multiplied by a factor,
+//! and the call site is tested. The test is repeated for every call site and every way to split the steps.
 //!
-//! If a trace has too few steps for two sides, the steps of both sides are drawn from all of its steps with
-//! replacement. The table marks rows whose steps were drawn with replacement as *drawn*. Results in rows marked as
-//! *drawn* look better than they are, because a step that is drawn twice agrees with itself. Scaled times are not
-//! rounded to the clock of the trace. A different rule applies to call sites that have no work in at least one step
-//! (see `docs/reference/verdicts.md`), so these call sites are ignored.
+//! If a trace has too few steps for two sides, both sides are drawn with replacement from all steps of the trace. The
+//! table marks rows whose steps were drawn with replacement as *drawn*. Results in rows marked as *drawn* look better
+//! than they are, because a step that is drawn twice agrees with itself. Scaled times are not rounded to the resolution
+//! of the trace's clock. Call sites that have no work in at least one step are ignored, because a different rule
+//! applies to them (see `docs/reference/verdicts.md`).
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -26,10 +25,10 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result, Side};
 
-/// The tested numbers of steps per side.
+/// The numbers of steps per side for which verdicts are tested.
 const STEPS: [usize; 4] = [2, 3, 5, 6];
 
-/// Factors by which a call site is slowed down. The largest factor is for noisy call sites.
+/// Factors by which a call site is slowed down. The largest factor is needed for noisy call sites.
 const FACTORS: [f64; 4] = [1.05, 1.1, 1.5, 3.0];
 
 /// A call site counts as quiet if the standard deviation of the logarithms of its times is at most this value.
@@ -108,7 +107,8 @@ impl Recording {
     }
 
     /// Ways to split the steps into two sides with `count` steps each: all ways, or an evenly spaced selection if there
-    /// are more than [`DIVISIONS`] ways.
+    /// are more than [`DIVISIONS`] ways. If the trace has too few steps, returns [`DIVISIONS`] random draws with
+    /// replacement.
     fn divisions(&self, count: usize) -> Vec<PerSide<Vec<usize>>> {
         if self.is_drawn(count) {
             return (0..DIVISIONS as u64).map(|seed| drawn(self.steps, count, seed)).collect();
@@ -154,7 +154,7 @@ fn question(times: &[f64], sides: &PerSide<Vec<usize>>) -> Question {
     Question { samples, ..Question::default() }
 }
 
-/// Formats a count out of a total.
+/// A count, and the total number of cases of which it is a part.
 #[derive(Default, Clone, Copy)]
 struct Share {
     of_all: usize,
@@ -186,8 +186,7 @@ struct Counts {
 
 impl Counts {
     fn of(recording: &Recording, steps: usize) -> Option<Counts> {
-        // If two or three steps are drawn from three steps, the same step is often drawn every time, and then there is
-        // no noise.
+        // If two or three steps are drawn from three steps, often all draws give the same step, and there is no noise.
         let is_divisible = recording.steps >= 2 * steps || steps > 3;
         if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
             return None;

@@ -1,10 +1,10 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 //!
-//! Given two traces of the same work, before and after a change or on two platforms: *where does the GPU time differ,
-//! by how much, and which calls in the stack cause the difference?* Kernel names cannot answer these questions, because
-//! the same op launches different kernels on different platforms, in different versions, or under a compiler. tracetree
-//! therefore converts both traces to call trees, aligns the trees, and attributes every microsecond of GPU time to the
-//! lowest op that is in both traces.
+//! Given two traces of the same work, before and after a change or on two platforms: *where does the GPU
+//! time differ, by how much, and which calls in the stack cause the difference?* Kernel names cannot answer
+//! these questions: on another platform, in another version, or under a compiler, the same op launches
+//! different kernels. tracetree therefore converts both traces to call trees, aligns the trees, and
+//! attributes every microsecond of GPU time to the lowest op that is in both traces.
 //!
 //! # A tour
 //!

@@ -1,5 +1,4 @@
-//! Checks that a module uses only modules that precede it in the data flow, and only the dependencies it is allowed
-//! to use.
+//! Checks that each module uses only modules that precede it in the data flow, and only its permitted dependencies.
 
 #[path = "support/imports.rs"]
 mod imports;
@@ -32,7 +31,8 @@ const LAYERS: [&str; 17] = [
     "comparison",
     "snapshot",
 ];
-/// The crates that use the library, without the prefix `tracetree-`. The compiler enforces the order of crates.
+/// The crates that use the library, without the prefix `tracetree-`. The order of these crates needs no test, because
+/// the compiler enforces it.
 const CRATES: [&str; 4] = ["gate", "fleet", "model", "cli"];
 
 fn sources(path: &Path) -> Vec<PathBuf> {
@@ -75,7 +75,7 @@ fn used_modules(file: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The source files of a module of the library, or of a crate that uses the library.
+/// The source files of one library module, or of one crate that uses the library.
 fn module_files(module: &str) -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     if CRATES.contains(&module) {
@@ -133,7 +133,7 @@ fn public_signatures(code: &str) -> Vec<String> {
             .any(|start| rest.starts_with(start));
         let ends: &[char] = match is_field {
             true => &['\n'],
-            // A tuple field is private unless it is marked `pub`, in which case it is collected separately.
+            // A tuple field is private unless it is marked `pub`. Fields marked `pub` are collected separately.
             false if rest.starts_with("pub struct") => &['{', ';', '('],
             false => &['{', ';'],
         };
@@ -244,7 +244,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("zstd", &["trace"]),
 ];
 
-/// The dependencies of the library and of the crates that use the library, spelled as in Rust code.
+/// The names, as spelled in Rust code, of all dependencies of the library and of the crates that use the library.
 fn dependencies() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let crates = CRATES.iter().chain(&["trace"]);
@@ -324,8 +324,8 @@ fn the_python_package_depends_only_on_the_library() {
     }
 }
 
-/// For each group of files that use each other in a cycle, one line per pair of files, with the names that the first
-/// file uses from the second file.
+/// Describes the groups of files that use each other in a cycle: one line for each pair of files, which lists the names
+/// that the first file uses from the second file.
 fn circles(ties: &Ties) -> Vec<String> {
     let graph: DiGraphMap<&str, ()> = ties.keys().map(|(from, to)| (&**from, &**to)).collect();
     let several = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);

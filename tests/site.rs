@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 /// Maximum number of words on a page.
 const WORDS: usize = 1500;
 
-/// Folders that contain Markdown files, or source files that mention pages.
+/// Folders with Markdown files, or with source files that mention pages.
 const FOLDERS: [&str; 10] = [
     "docs", "src", "crates", "tests", "examples", "benches", "python", "fuzz", "mutants", ".github",
 ];
@@ -16,7 +16,7 @@ const FOLDERS: [&str; 10] = [
 /// Folders with dependencies or expected output, which are not checked.
 const SKIPPED: [&str; 5] = ["node_modules", "target", "data", "seeds", "corpus"];
 
-/// All files below a folder that have a name with one of the given endings, in sorted order.
+/// All files below a folder, at any depth, with one of the given file name endings; sorted by path.
 fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found = Vec::new();
@@ -60,7 +60,7 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// The lines of a page that are outside of fenced code, with their line numbers.
+/// All lines of a page except fenced code, each with its line number.
 fn prose(text: &str) -> Vec<(usize, &str)> {
     let mut fence = false;
     let mut lines = Vec::new();

@@ -1,5 +1,5 @@
-//! Checks that `THIRD-PARTY.md` lists exactly the crates that the command links, with their
-//! versions, and checks some rules of `deny.toml` without cargo-deny.
+//! Checks that `THIRD-PARTY.md` lists exactly the crates that are linked into the command, with their versions. Also
+//! checks some rules in `deny.toml` without running cargo-deny.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,5 +1,5 @@
-//! Checks that comments, docs and the program's strings do not contain the phrases listed below, which use words in
-//! senses unusual in engineering.
+//! Checks that comments, docs and the program's strings do not contain the phrases listed below. Each phrase uses a
+//! word in a sense that is unusual in engineering.
 
 #[path = "support/prose.rs"]
 mod prose;

@@ -136,7 +136,7 @@ def profiled(step, path, activities=(ProfilerActivity.CPU,), steps=STEPS):
 
 
 def tidied(path):
-    """Replaces the trace at `path` with a gzip file from which all data that identifies the machine is removed."""
+    """Removes all data that identifies the machine from the trace at `path`, and compresses the file with gzip."""
     text = path.read_text()
     text = text.replace(f"{Path(__file__).resolve().parent}/", "")
     text = re.sub(r"/[^\s\"]*?/site-packages/", "", text)

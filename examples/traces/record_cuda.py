@@ -283,7 +283,7 @@ def record_each(script, folder, recordings):
 
 
 def record_given(script, record, recordings, folder, *only):
-    """Makes one recording with `record(folder, *only)`, or all recordings, each in a separate process."""
+    """Makes the recording given by `only`; without `only`, makes all recordings, each in a separate process."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if only:

@@ -1,4 +1,5 @@
-"""Records models on an NVIDIA GPU, without Python stacks; the layers change in ways that make them hard to match.
+"""Records models on an NVIDIA GPU, without Python stacks. Each variant changes the layers in a way that makes them
+hard to match.
 
     python record_layers.py FOLDER                  # all, each in a process of its own
     python record_layers.py FOLDER gpt half         # one: FOLDER/gpt_half.pt.trace.json.gz

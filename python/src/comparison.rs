@@ -77,7 +77,7 @@ pub(crate) fn compare(
     Ok(Comparison { comparison, origin: origin.map(Arc::new), page: Mutex::new(None) })
 }
 
-/// A node in the merged tree: name, uid on each side, id of the parent node, and whether each side has the node.
+/// A node in the merged tree: name, uid on each side, id of the parent node, and whether the node exists on each side.
 type Merged = (String, Option<u32>, Option<u32>, Option<usize>, bool, bool);
 
 /// The name of a table in Python: the file name without extension, shortened for the TraceLens-compatible tables.
@@ -264,14 +264,14 @@ impl Comparison {
         self.of_kind(TableKind::ChangeSites)
     }
 
-    /// How each change affects the step time, computed by replay, and what limits the step time (`whatif.csv`).
-    /// The table can be called with a scenario: `d.what_if(host=0.0)`.
+    /// The effect of each change on the step time, estimated by replay, and lower bounds of the step time
+    /// (`whatif.csv`). The table can be called with a scenario: `d.what_if(host=0.0)`.
     #[getter]
     fn what_if(&self, py: Python<'_>) -> PyResult<Py<WhatIf>> {
         WhatIf::new(py, name_of(TableKind::WhatIf), &self.comparison, self.origin.clone())
     }
 
-    /// What determines when a step ends (`critical_path.csv`).
+    /// The parts of the critical path, which determines when a step ends (`critical_path.csv`).
     #[getter]
     fn critical_path(&self) -> Table {
         self.of_kind(TableKind::CriticalPath)
@@ -360,8 +360,8 @@ impl Comparison {
         py.detach(|| Narrative::of(self.comparison.analysis()).answer())
     }
 
-    /// The uid of the counterpart, in the other trace, of the event with `uid` on `side`; `None` if the event
-    /// has no counterpart.
+    /// Looks up the event `uid` of the trace on `side`, and returns the uid of its counterpart in the other trace;
+    /// `None` if the event has no counterpart.
     ///
     /// >>> import tracetree
     /// >>> d = tracetree.diff("examples/traces/resnet.rocm.json.gz",
@@ -405,7 +405,7 @@ impl Comparison {
         Ok(calls.into_iter().map(node).collect())
     }
 
-    /// What the op with this name runs on each side: ops and kernels with counts and times in µs.
+    /// The ops and kernels that the op with this name runs on each side, with counts and times in µs.
     ///
     /// Raises `KeyError`, with the most similar name, if no row has this name.
     ///
@@ -433,7 +433,7 @@ impl Comparison {
     /// Why the event at position `baseline` in the baseline trace, or at position `candidate` in the candidate
     /// trace, is matched to its counterpart.
     ///
-    /// Raises `TypeError` unless exactly one of the two arguments is given, `UsageError` if there is no such call.
+    /// Raises `TypeError` unless exactly one of the two arguments is given, and `UsageError` if there is no such call.
     #[pyo3(signature = (*, baseline=None, candidate=None))]
     fn explain(
         &self,

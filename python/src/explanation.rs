@@ -71,7 +71,7 @@ impl Explanation {
     }
 
     /// Other calls at this call site that could have been the counterpart, the best candidate first: `(node, reason why
-    /// it is not the match)`.
+    /// this node is not the match)`.
     #[getter]
     fn others(&self) -> Vec<(Node, String)> {
         let others = self.explanation.others.iter();

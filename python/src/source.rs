@@ -43,7 +43,7 @@ pub(crate) enum Capture<'py> {
 /// Where graph captures come from: `None` means the folder next to the trace, an empty list means no captures.
 ///
 /// # Errors
-/// Fails if the list contains both traces and files, and one of the files cannot be read.
+/// If the list contains both traces and files, the files are read here, and a file that cannot be read is an error.
 pub(crate) fn captures(given: Option<Vec<Capture<'_>>>) -> tracetree::Result<CaptureSource> {
     let Some(given) = given else { return Ok(CaptureSource::Beside) };
     if given.is_empty() {

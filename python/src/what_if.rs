@@ -43,12 +43,13 @@ impl WhatIf {
     /// The step time on each side: as recorded (`recorded_us`), replayed unchanged (`replayed_us`), and replayed in the
     /// scenario (`scenario_us`).
     ///
-    /// `scale` multiplies the duration of the GPU work at and below the calls that a path query finds, `host`
-    /// multiplies all host times, and `without` selects calls at which the host does not wait for the GPU in the
-    /// scenario (`"sync"` for all calls that wait, or queries). Every query must find a call on both sides.
+    /// `scale` multiplies the duration of the GPU work at and below the calls that a path query finds, and `host`
+    /// multiplies all host times. `without` selects the calls at which the host no longer waits for the GPU in the
+    /// scenario: `"sync"` selects all calls that wait, and path queries select individual calls. Every query must find
+    /// a call on both sides.
     ///
-    /// Raises `UsageError` if a trace cannot be replayed, a query is invalid or finds nothing, or a factor is
-    /// not from 0 to 1000000.
+    /// Raises `UsageError` if a trace cannot be replayed, a query is invalid or finds nothing, or a factor is not
+    /// between 0 and 1000000.
     #[pyo3(signature = (*, scale=None, host=None, without=None))]
     fn __call__<'py>(
         &self,

@@ -1,4 +1,4 @@
-"""Tests that ``tracetree.assert_no_regression`` reports the same as ``tracetree gate``."""
+"""Tests that ``tracetree.assert_no_regression`` reports the same result as ``tracetree gate``."""
 
 from __future__ import annotations
 

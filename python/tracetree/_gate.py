@@ -94,7 +94,7 @@ class GateOutcome:
 
     @property
     def inconclusive(self) -> bool:
-        """Whether the traces do not contain enough data to decide."""
+        """Whether the outcome is ``inconclusive``, because the traces do not contain enough data to decide."""
         return self.outcome == "inconclusive"
 
     def __bool__(self) -> bool:
@@ -105,7 +105,7 @@ class GateOutcome:
 
 
 class RegressionError(AssertionError):
-    """A gate failed or is inconclusive. The message is the gate report."""
+    """Raised if a gate fails or is inconclusive. The message is the gate report."""
 
     def __init__(self, outcome: GateOutcome) -> None:
         super().__init__(outcome.report)

@@ -12,8 +12,8 @@ from tracetree._errors import TraceWarning
 if TYPE_CHECKING:
     from tracetree._native import Comparison, _ComparisonNote, _Severity
 
-#: Codes of notes that describe how a trace was read, or how the two machines differ. A comparison of two platforms
-#: expects such differences. All other codes limit the validity of the figures.
+#: Codes of notes that describe how a trace was read, or how the two machines differ. Such differences are expected if
+#: two platforms are compared. Notes with any other code limit the validity of the figures.
 REMARKS = frozenset(
     {
         "CAPTURE_ANNOTATED",

@@ -34,7 +34,7 @@ def compare_steps(
 
     Both functions are first called ``warmup`` times without the profiler. Then each function is recorded ``runs``
     times, in the order A B B A A B B A …, so that a machine that slows down or speeds up affects both functions
-    alike. Each recording consists of ``warmup`` unrecorded steps under the profiler and ``steps`` recorded steps. The
+    equally. Each recording consists of ``warmup`` unrecorded steps under the profiler and ``steps`` recorded steps. The
     recordings of each function are compared as runs, so the verdicts take the noise between runs into account.
 
     The recordings are written to ``folder`` as ``before.run0.json.gz``, ``after.run0.json.gz``, …; the default is a

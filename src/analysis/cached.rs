@@ -1,7 +1,7 @@
 //! Intermediate results that many tables share, computed once per analysis when first needed.
 //!
-//! Computing such a result visits all calls in a tree, so recomputing it would be slow: a report uses the
-//! results about thirty times.
+//! A report uses these results about thirty times. Computing a result again would be slow, because the
+//! computation visits all calls in a tree.
 
 use super::Analysis;
 use super::causes::Causes;
@@ -60,7 +60,7 @@ impl Analysis {
         Side::BOTH.iter().any(is_coarse).then_some(COARSE_TICK)
     }
 
-    /// The steps on one side, and which step contains each call.
+    /// The steps on one side, and the step that contains each call.
     pub fn steps(&self, side: Side) -> &Steps {
         self.diff.program(side).steps()
     }
@@ -70,7 +70,7 @@ impl Analysis {
         self.diff.program(side).phases()
     }
 
-    /// The layers on one side, and which layer contains each call.
+    /// The layers on one side, and the layer that contains each call.
     pub fn layers(&self, side: Side) -> &Layers {
         self.shared_layers(side)
     }
@@ -95,7 +95,7 @@ impl Analysis {
         self.cached.wall.get_or_init(|| Wall::of(self))
     }
 
-    /// The causes of the wall-time difference. Their costs add up to the difference.
+    /// The causes of the wall-time difference. The costs of the causes add up to this difference.
     pub fn causes(&self) -> &Causes {
         self.cached.causes.get_or_init(|| Causes::of(self))
     }

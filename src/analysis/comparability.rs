@@ -1,8 +1,8 @@
 //! Checks whether the two traces are comparable, and reports problems as notes with a code and a hint.
 //!
 //! Codes that begin with `DIFFERENT_` concern both sides: the traces record different work or different
-//! conditions. All other codes concern data that one side lacks. Problems with a file or with the nesting of
-//! its events are not repeated here: they are reported by the notes about the trace and the call tree
+//! conditions. All other codes concern data that one side lacks. Problems with a file or with the nesting
+//! of its events are not repeated here, because the notes about the trace and the call tree report them
 //! (`LAUNCH_NOT_CAPTURED`, `BROKEN_NESTING`, `REPAIRED_JSON`, …).
 
 use super::conditions::Remedies;
@@ -167,7 +167,7 @@ impl Analysis {
         notes.add(
             "DIFFERENT_MODEL",
             differing.len() as u64,
-            "compare two runs of the same model, or treat the rows that only one side has as the change",
+            "compare two runs of the same model; if the model is the change, look at the rows that only one side has",
             || format!("the models differ in {}", examples(&differing)),
         );
     }
@@ -192,7 +192,7 @@ impl Analysis {
                 let times = self.common_layers().map_or_else(String::new, |(count, [one, two])| {
                     let [a, b] = Side::BOTH.map(|side| self.side_name(side));
                     let layers = counted(count as u64, "layer");
-                    format!("; the median of the {layers} in both takes {one:.3} ms in {a} and {two:.3} ms in {b}")
+                    format!("; the median of the {layers} that both contain takes {one:.3} ms in {a} and {two:.3} ms in {b}")
                 });
                 format!("the recordings contain different layers: {}{times}", examples(&told))
             },

@@ -1,10 +1,11 @@
-//! Reports different recording conditions, such as different devices, which do not prevent a comparison.
+//! Reports recording conditions that differ between the sides but do not prevent a comparison, such as the
+//! device.
 
 use super::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{Distributed, Header, Notes, Recorder};
 
-/// Instructions for recording the data that a trace lacks, with the profiler that wrote the trace.
+/// Explains how to record the data that a trace lacks, for the profiler that wrote the trace.
 pub(super) struct Remedies {
     /// How to record the ops that launched a graph's kernels.
     pub(super) graphs: &'static str,
@@ -59,7 +60,7 @@ impl Analysis {
             ),
             Condition::of(
                 "DIFFERENT_RANK",
-                "compare the same rank of both runs, or folders of all ranks",
+                "compare the same rank of both runs, or pass folders that contain all ranks",
                 "ranks",
                 headers
                     .map(|header| distributed(header, |group| group.rank.map(|r| r.to_string()))),

@@ -1,5 +1,5 @@
-//! Attributes all measured time in a [`TraceDiff`] to rows at the lowest common ops; each event counts in
-//! exactly one row.
+//! Attributes all measured time in a [`TraceDiff`] to rows, one for each lowest common op. Each event counts
+//! in exactly one row.
 
 pub mod account;
 #[doc(hidden)]
@@ -51,7 +51,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use verdict::Thresholds;
 
-/// Placeholder in row names for the calls that a region replaced.
+/// Stands for the calls that a region replaced in the name of a row.
 const REPLACED: &str = "(replaced calls)";
 
 /// The attribution of a comparison: rows at the lowest common ops, and the totals to which the rows add up.
@@ -109,7 +109,7 @@ impl Analysis {
         Analysis::of_facts(diff, facts, options)
     }
 
-    /// Attributes the time of both traces; the facts that need only one trace are already known.
+    /// Attributes the time of both traces, given the results that were computed for each trace alone.
     pub(crate) fn of_facts(
         diff: impl Into<Arc<TraceDiff>>,
         trace_facts: PerSide<TraceFacts>,
@@ -311,8 +311,8 @@ impl Analysis {
         arguments.copied().unwrap_or_default()
     }
 
-    /// Number of calls that the row of a region has on one side: 1 on the side with the region, and the number of
-    /// replaced calls on the other side. Returns 0 for rows without a region.
+    /// Number of calls in the row of a region: 1 on the side that has the region, and the number of replaced
+    /// calls on the other side. Returns 0 for rows without a region.
     pub(crate) fn calls_of_region(&self, row: &Row, side: Side) -> u64 {
         let own = Side::BOTH.iter().find_map(|&side| self.diff.region_of(side, row.calls[side]?));
         let region = own.filter(|_| row.kind == RowKind::Replaced);
@@ -346,8 +346,8 @@ impl Analysis {
         node.call(side).map_or("", |call| self.tree(side).name(call))
     }
 
-    /// The number that is displayed for a step: its position in the whole trace if the same number of first
-    /// steps was excluded from both traces.
+    /// The number that is displayed for a step. If the same number of steps was excluded from the start of
+    /// both traces, this is the position of the step in the whole trace.
     pub(crate) fn displayed_step(&self, step: StepId) -> u32 {
         step.0 + self.options.first_step
     }

@@ -6,7 +6,7 @@
 //! trace2   OptimizedModule( Model( region ) )
 //! ```
 //! A compiled region may also come from a different model. Matrix products and convolutions show whether the
-//! region comes from the same model, because a compiler preserves their number and shapes.
+//! models are the same, because a compiler preserves their number and shapes.
 
 use super::Analysis;
 use super::fusion::shapes;
@@ -40,8 +40,8 @@ pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     }
     let compiled = Compiled::of(analysis);
     let replaced = PerSide::from_fn(|side| count(&compiled.replaced(analysis, side)));
-    // The recordings contain different layers of the classes in `windows`, so different instance counts of
-    // these classes do not mean that the models differ.
+    // For the classes in `windows`, the two recordings contain different layers. Different instance counts of
+    // these classes therefore do not mean that the models differ.
     let windows = analysis.diff().windows();
     let names: BTreeSet<&str> =
         Side::BOTH.iter().flat_map(|&side| classes[side].keys()).copied().collect();
@@ -75,7 +75,7 @@ fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
     classes
 }
 
-/// What the compiled regions of each side show about missing modules.
+/// What the compiled regions reveal about modules that exist on only one side.
 struct Compiled {
     /// Whether the regions on each side do the work of the calls that they replaced on the other side.
     stands_for: PerSide<bool>,
@@ -94,8 +94,9 @@ impl Compiled {
         Compiled { stands_for, has_regions }
     }
 
-    /// Names of the modules on one side that regions on the other side replaced. A region counts as a
-    /// replacement if it replaced the module itself, or if it contains counterparts of the module's calls.
+    /// Names of the modules on one side that were replaced by regions on the other side. A module counts as
+    /// replaced by a region if the region replaced the module itself, or contains counterparts of the
+    /// module's ops.
     fn replaced<'a>(&self, analysis: &'a Analysis, side: Side) -> BTreeSet<&'a str> {
         let diff = analysis.diff();
         let tree = analysis.tree(side);
@@ -167,8 +168,8 @@ impl Products {
 
     /// Whether both sides have a similar number of products, have at least half of the shapes in common, and
     /// use the common shapes about equally often. Half of the shapes is enough, because only the shapes of
-    /// weights are independent of the batch. The number of uses matters, because an additional layer of the
-    /// model changes nothing else.
+    /// weights are independent of the batch. The number of uses is compared because it is all that an
+    /// additional layer in the model would change.
     fn are_like(&self, other: &Products) -> bool {
         let (less, more) = (self.count.min(other.count), self.count.max(other.count));
         let fewest = self.shapes.len().min(other.shapes.len());

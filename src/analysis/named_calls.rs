@@ -19,14 +19,14 @@ pub struct NamedCalls {
     pub calls: PerSide<u64>,
     /// Number of calls in steps.
     pub in_steps: PerSide<u64>,
-    /// Number of calls whose counterpart has the same name. The number is the same on both sides, unless the
-    /// name of a counterpart is an alias.
+    /// Number of calls that have a counterpart with the same name or with an alias of the name.
     pub matched: PerSide<u64>,
     /// Host time of the calls; a call nested in a call with the same name does not count again.
     pub host_total: PerSide<Nanos>,
     /// Host time of the calls, excluding nested ops, frames and runtime calls.
     pub host_self: PerSide<Nanos>,
-    /// Time of the GPU events that the calls launched. For ops, events below a nested op are excluded.
+    /// Time of the GPU events that the calls launched. Events that were launched by a nested op count only
+    /// for the nested op.
     pub gpu: PerSide<Nanos>,
 }
 
@@ -71,7 +71,7 @@ struct Groups {
     by_name: FxHashMap<String, usize>,
 }
 
-/// A host call that encloses the current position in preorder.
+/// A host call that is still open at the current position of the preorder traversal.
 struct Open {
     call: CallId,
     /// The group to which the call belongs; `None` for calls of other kinds.
@@ -101,7 +101,7 @@ impl Groups {
             match tree.kind(call) {
                 CallKind::Thread | CallKind::Unlinked => continue,
                 CallKind::Gpu => {
-                    // GPU time is attributed to the nearest op or, if there is no op, to the launch.
+                    // GPU time is attributed to the nearest enclosing call of the kind that is grouped.
                     let above = open.iter().rev().find_map(|above| above.group);
                     if let Some(group) = above {
                         self.all[group].gpu[side] += duration;
@@ -110,7 +110,7 @@ impl Groups {
                 }
                 CallKind::Frame | CallKind::Op | CallKind::Runtime => {}
             }
-            // Captured calls did not run on the host when the graph was launched.
+            // Captured calls take no host time, because only their kernels run when the graph is launched.
             let is_timed = !tree.is_captured(call);
             if let Some(group) = open.last().and_then(|above| above.group).filter(|_| is_timed) {
                 self.all[group].host_self[side] -= duration;

@@ -52,21 +52,22 @@ pub struct Few {
     pub count: usize,
     /// Total number of samples on `side`.
     pub of: usize,
-    /// Mean distance from the median of `side` to the samples that stand out; positive if these samples are above
-    /// the median.
+    /// Mean difference between the samples that stand out and the median of `side`; positive if these samples
+    /// are above the median.
     pub excess: Nanos,
 }
 
 /// Minimum distance of an outlier from the median, in median absolute deviations.
 const STANDS_OUT: f64 = 5.0;
 
-/// Minimum distance of an outlier from the median, as a fraction of the furthest outlier's distance.
+/// Minimum distance of an outlier from the median, as a share of the distance of the sample that is furthest
+/// from the median.
 const OF_FURTHEST: f64 = 0.2;
 
 impl Few {
     /// Finds a minority of outliers on one side that explains at least half of the difference between the
-    /// means: without these outliers, at most half of it would remain. The samples are in µs. Returns `None`
-    /// if there is no difference, or if no minority of outliers explains the difference.
+    /// means. The samples are in µs. Returns `None` if there is no difference, or if no minority of outliers
+    /// explains the difference.
     pub fn among(samples: &PerSide<Vec<f64>>) -> Option<Few> {
         let means = samples.as_ref().map(|of| of.iter().sum::<f64>() / of.len().max(1) as f64);
         let difference = means.candidate - means.baseline;
@@ -97,8 +98,8 @@ impl Few {
         let sum: f64 = excesses.iter().sum();
         let explained = sum.abs() / of as f64;
         let excess = Nanos((1e3 * sum / count as f64).round() as i64);
-        // Outliers that explain much more than the difference do not count, because in this case the other
-        // side must have outliers as well.
+        // Outliers that explain far more than the difference are rejected, because the other side must then
+        // have outliers as well.
         let is_most = difference > 0.0 && 2.0 * (difference - explained).abs() <= difference;
         is_most.then_some((explained, Few { side, count, of, excess }))
     }
@@ -111,8 +112,8 @@ impl Few {
     }
 }
 
-/// Maximum number of samples per side from which differences are computed. If a side has more samples, they
-/// are thinned evenly.
+/// Maximum number of samples per side from which differences are computed. If a side has more samples, this
+/// many are chosen from them at even intervals of rank.
 const MOST_DIFFERENCES: usize = 1_000;
 
 /// The median of all differences between a candidate sample and a baseline sample (Hodges and
@@ -170,7 +171,7 @@ mod tests {
     fn a_difference_in_all_samples_is_in_no_few_of_them() {
         let found = |a: &[f64], b: &[f64]| Few::among(&PerSide::new(a.to_vec(), b.to_vec()));
         assert_eq!(found(&[10.0, 10.2, 9.9], &[22.0, 22.1, 21.8]), None);
-        // If each side has a late step, the late steps do not explain the difference between the sides.
+        // If both sides have a slow step, the slow steps do not explain the difference between the sides.
         assert_eq!(found(&[10.0, 10.1, 10.2, 10.0, 15.0], &[22.0, 22.1, 22.2, 22.0, 27.0]), None);
         // One sample out of two is not a minority.
         assert_eq!(found(&[10.0, 10.0], &[10.0, 70.0]), None);

@@ -1,4 +1,5 @@
-//! The facts of an analysis that need only one trace. They can be computed while the two traces are being aligned.
+//! The part of an analysis that depends on only one trace. It can be computed while the two traces are being
+//! aligned.
 
 use super::AnalysisOptions;
 use super::efficiency::TraceEfficiency;
@@ -12,7 +13,8 @@ pub(crate) struct TraceFacts {
 }
 
 impl TraceFacts {
-    /// Computes the facts for both sides in parallel. The facts that a [`Program`] caches are computed, too.
+    /// Computes the facts for both sides in parallel. This also computes the results that a [`Program`]
+    /// caches.
     pub(crate) fn of(
         programs: PerSide<&Program>,
         options: &AnalysisOptions,

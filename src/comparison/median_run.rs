@@ -1,8 +1,8 @@
 //! Sorts each side's runs by step time, so the order in which the runs are passed does not matter.
 //!
 //! Tables compare the *median run* of each side, which is the run with the middle step time. If the number
-//! of runs is even, it is the run with the lower of the two middle step times. The choice depends only on
-//! measurements, never on file names or on the order of the files.
+//! of runs is even, the median run has the lower of the two middle step times. The choice depends only on
+//! the content of the files, never on their names or order.
 
 use super::{Captured, ComparisonOptions, Input, Source, build, read};
 use crate::analysis::wall::StepWall;

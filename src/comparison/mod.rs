@@ -258,10 +258,9 @@ impl Comparison {
     /// # Ok::<(), tracetree::Error>(())
     /// ```
     ///
-    /// # Errors
-    /// Returns any error from [`Trace::open_with`]; if both traces fail to open, returns the baseline's error. In
-    /// addition, it is an error if a trace has neither host calls nor GPU events, if both inputs are standard input, if
-    /// a selected part is empty, or if the comparison is canceled.
+    /// # Errors Returns any error from [`Trace::open_with`]; if both traces fail to open, returns the
+    /// baseline's error. Also fails if a trace has neither host calls nor GPU events, if both inputs are
+    /// standard input, if a selected part is empty, or if the comparison is canceled.
     pub fn open(
         baseline: impl Into<Input>,
         candidate: impl Into<Input>,
@@ -293,10 +292,10 @@ impl Comparison {
         Ok(Comparison { analysis: Arc::new(analysis) })
     }
 
-    /// Compares several runs per side. First, the median runs of the two sides are compared with each other.
-    /// Then the additional runs are aligned, one at a time, with the median run on the same side. Tables
-    /// describe the median runs. Verdicts use all runs if both sides have several. The order of the runs does
-    /// not matter.
+    /// Compares several runs per side. First, the median runs of the two sides are compared with each
+    /// other. Then the additional runs are aligned, one at a time, with the median run on the same side.
+    /// Tables describe the median runs. Verdicts use all runs if both sides have several runs. The order of
+    /// the runs does not matter.
     ///
     /// The median run on a side has the middle step time (the lower middle for an even number of runs). If a
     /// side has several runs, all of them are read first to find the median run. Large runs are read a second

@@ -68,8 +68,9 @@ impl Aliases {
     /// ```
     ///
     /// # Errors
-    /// Fails if the text is not valid TOML in this form, if a pattern is not a valid regular expression, or if a name
-    /// refers to a group that the pattern does not have. The error message contains the line number.
+    /// Fails if the text is not valid TOML, if it contains anything other than alias rules, if a pattern is not a valid
+    /// regular expression, or if a name refers to a group that the pattern does not have. The error message contains
+    /// the line number.
     pub fn parse(text: &str, path: impl AsRef<Path>) -> Result<Aliases> {
         let path = path.as_ref();
         let fail = |at: usize, message: String| {

@@ -8,8 +8,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Maximum number of tokens (8 bytes each) in bags that a worker keeps for the next pairs that it aligns. Many of these
-/// bags are needed again, because the worker next aligns the children of the pairs for which it computed bags.
+/// Before a worker aligns the next pair, it keeps its bags if they contain at most this many tokens (8 bytes each), and
+/// otherwise discards them. Keeping bags saves time, because the worker often computed the bags of the next pair's
+/// children already.
 const KEPT: usize = 1 << 13;
 
 /// If one bag is more than this many times as long as the other, each token of the short bag is looked up in the long
@@ -53,8 +54,8 @@ pub(super) struct Bags<'a> {
     made: PerSide<[FxHashMap<u64, Bag>; 3]>,
     cores: Cores,
     tally: Tally,
-    /// The number of tokens that two bags share, keyed by the start positions of the bags. Storing the number
-    /// pays off because calls with identical bags are compared many times.
+    /// The number of tokens that two bags share, keyed by the start positions of the bags. The number is stored because
+    /// calls with identical bags are compared many times.
     shared: FxHashMap<u64, u32>,
 }
 
@@ -181,8 +182,8 @@ impl<'a> Bags<'a> {
 
     /// The combined tokens of several subtrees.
     pub(super) fn of_all(&mut self, side: Side, calls: &[u32]) -> Bag {
-        // All bags are computed before they are added up, because computing a bag and adding up bags use the same
-        // counters.
+        // The bags are all computed first and added up afterward, because computing a bag and adding up bags use the
+        // same counters.
         let bags: Vec<Bag> = calls.iter().map(|&call| self.of(side, call)).collect();
         for bag in bags {
             let entries = &self.entries[bag.start as usize..bag.end as usize];
@@ -245,9 +246,9 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// Identifies the bag of a call. A call's hash skips queries and any calls that were recorded inside a query by
-    /// mistake. The number of tokens includes the calls inside queries, so the fingerprint combines the hash with the
-    /// number of tokens.
+    /// Identifies the bag of a call. A call's hash excludes queries and any calls that were recorded inside a query by
+    /// mistake, but its bag includes the calls inside queries. The fingerprint therefore combines the hash with the
+    /// number of tokens, which includes these calls too.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         outline.exact[call as usize] ^ u64::from(outline.weight(call))

@@ -7,8 +7,8 @@
 //! trace1   a  x  x  c           nothing shows which x of trace1 is the x of trace2:
 //! trace2   a  x  c              the match is interchangeable
 //! ```
-//! A match is at most as certain as the match that encloses it. The evidence is counted independently of the alignment,
-//! so no pass confirms its own matches.
+//! A match is at most as certain as the match that encloses it. The evidence is computed independently of the passes of
+//! the alignment, so no pass confirms its own matches.
 
 use super::crossing::Crossing;
 use super::outline::Outline;
@@ -158,8 +158,8 @@ struct Weighing<'a> {
 }
 
 impl Weighing<'_> {
-    /// The matched calls directly below a matched call, ignoring unmatched wrappers. Unmatched calls that contain
-    /// matches are wrappers; each is replaced by its contents.
+    /// The matched calls directly below a matched call. An unmatched call that contains matched calls is a wrapper: it
+    /// is replaced by its contents.
     fn list(&self, side: Side, call: u32) -> Vec<u32> {
         let outline = self.outlines[side];
         let mut list = Vec::new();
@@ -289,7 +289,8 @@ impl Weighing<'_> {
     }
 }
 
-/// For each token in a stretch, the number of baseline calls minus the number of candidate calls.
+/// For each token in a stretch, the number of baseline calls with the token minus the number of
+/// candidate calls with it.
 struct Balance<T>(FxHashMap<T, i64>);
 
 impl<T: Hash + Eq + Copy> Balance<T> {

@@ -4,7 +4,8 @@
 //! trace1   a1 a2 │ b1 b2 b3         [a1 a2 | a1 a2]  [b1 b2 b3 | b1 b3]
 //! trace2   b1 b3 │ a1 a2
 //! ```
-//! Within a pair of compared steps, the calls are in the same order, so each pair of steps is aligned separately.
+//! Although the order of the steps differs, the calls within two compared steps are in the same order, so each pair of
+//! steps is aligned separately.
 
 use super::outline::Outline;
 use crate::program::{Program, StepId};

@@ -6,7 +6,7 @@ use crate::side::Side;
 /// Prefix of the plain names of the profiler's own frames.
 const PROFILER: &str = "torch/profiler/";
 
-/// A point of difference: a call without a same-named counterpart, below a call with a same-named counterpart.
+/// A point of difference: a call that has no counterpart with the same name, directly below a call that has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Difference {
     /// The node at which the traces diverge: it is unmatched or renamed.
@@ -14,9 +14,9 @@ pub struct Difference {
     /// The lowest common node above the difference; `None` if not even the thread is in both
     /// traces.
     pub lowest_common: Option<MergedId>,
-    /// Number of calls in the node's subtree, added up over the sides that have the node.
+    /// Number of calls in the node's subtree, on both sides together.
     pub calls: u32,
-    /// Number of GPU events in the node's subtree, added up over the sides that have the node.
+    /// Number of GPU events in the node's subtree, on both sides together.
     pub gpu_events: u32,
 }
 
@@ -26,7 +26,7 @@ impl TraceDiff {
     /// The following are not points of difference:
     /// - runtime calls without GPU work;
     /// - renamed kernels whose launch is in the trace;
-    /// - captured calls, if the opposite side launches the same graph and the capture of that launch is unknown;
+    /// - captured calls, if the capture of the matched graph launch on the opposite side is unknown;
     /// - calls in steps that have no counterpart;
     /// - frames of the profiler itself.
     ///

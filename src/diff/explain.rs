@@ -33,7 +33,7 @@ pub struct PairEvidence {
     pub same_key: bool,
     /// Whether both calls have exactly the same name.
     pub same_name: bool,
-    /// Whether both calls have arguments and these arguments (shapes, types, concrete inputs) are identical.
+    /// Whether both calls have arguments, and the arguments (shapes, types, concrete inputs) are identical.
     pub same_arguments: bool,
     /// Whether everything below the two calls is identical, including kernel names.
     pub same_subtree: bool,
@@ -181,8 +181,8 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The possible counterparts of `call`: the children of its nearest matched ancestor's counterpart, and the
-    /// siblings of its own counterpart.
+    /// The possible counterparts of `call`: the siblings of its counterpart, and the children of the call that is
+    /// matched with its nearest matched ancestor.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();
         let above = self

@@ -31,8 +31,7 @@ impl<'a> Keys<'a> {
 
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
-        // `entry` needs an owned string on every look-up. The cost of this string is acceptable, because callers cache
-        // the keys.
+        // `entry` needs an owned string on every look-up. The allocation is acceptable, because callers cache the keys.
         Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
     }
 
@@ -74,7 +73,8 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// The name of a launch may not show what it launches, so the key is the kind of the GPU event that it launches.
+    /// The name of a launch does not always show what is launched, so the key is then the kind of the launched GPU
+    /// event.
     fn of_launch(&mut self, name: &str, launched: Option<Category>) -> Key {
         let name = self.aliases.apply(name);
         let name = runtime_name(&name);

@@ -216,8 +216,8 @@ impl Children {
     }
 }
 
-/// The parent of a pair is the deeper of the two calls' parents, so a wrapper stays between the pair and the
-/// common parent.
+/// The parent of a matched pair is the deeper of the two calls' parents, so that a wrapper on one side is drawn between
+/// the pair and the common parent.
 fn parents(trees: PerSide<&CallTree>, calls: &[(u32, u32)], of_candidate: &[u32]) -> Vec<u32> {
     let above = Above { trees, calls, of_candidate };
     calls
@@ -253,15 +253,16 @@ impl Above<'_> {
         }
     }
 
-    /// Returns the pair of parents if the parents of a pair's two calls match each other, which is the common case.
+    /// If the parents of two matched calls match each other, which is the common case, returns the node of the two
+    /// parents.
     fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
         let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is either unmatched or also above the counterpart. A matched node above
-    /// `call` is not always above the counterpart, because the counterpart can be a sibling of a renamed op instead of
-    /// being inside that op.
+    /// The nearest node above `call` that is either unmatched or also encloses the counterpart. A matched node above
+    /// `call` does not always enclose the counterpart: if the node is a renamed op, the counterpart can be a sibling of
+    /// that op instead of being inside it.
     fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
         self.trees[side]
             .ancestors(call)

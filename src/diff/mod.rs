@@ -304,9 +304,9 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a call is unmatched only because its side recorded more: both sides launch the graph that contains the
-    /// call, but the graph's capture, or the program parts that the graph's kernels name, are known only on the call's
-    /// side. The traces then differ in what was recorded, not in what ran.
+    /// Whether a captured call is unmatched only because its side recorded more, although both sides launch the graph
+    /// that contains the call. This is the case if only this side knows the graph's capture, or if only this side's
+    /// kernels name the program parts in the graph.
     #[doc(hidden)]
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
@@ -330,8 +330,8 @@ impl TraceDiff {
         self.plain_names[side].of(self.tree(side), call)
     }
 
-    /// Whether a matched call was captured in a graph on exactly one side. A call that was captured takes no host time
-    /// when the graph is replayed.
+    /// Whether a matched call was captured in a graph on exactly one side. A captured call takes no host time when the
+    /// graph is replayed.
     pub(crate) fn is_captured_on_one_side(&self, node: MergedNode) -> bool {
         match node {
             MergedNode::Both(a, b) => {

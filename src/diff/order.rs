@@ -8,8 +8,8 @@ use crate::trace::{Arguments, TextId, Trace};
 use crate::tree::{CallId, CallTree};
 use std::cmp::Ordering;
 
-/// Whether the alignment uses these trees in the given order. Trees are compared by size, then by the strings in their
-/// content, because ids depend on which tree was read first.
+/// Whether the alignment uses these trees in the given order. Trees are compared by size, then by the strings that they
+/// contain. Ids are not compared, because they depend on which tree was read first.
 pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     let (baseline, candidate) = (trees.baseline, trees.candidate);
     let mut contents = Contents::new(trees);
@@ -72,7 +72,8 @@ fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<I
     ids.into_iter().flatten().map(|id: TextId| trace.text(id))
 }
 
-/// For each string id of the baseline that was compared, the candidate's id for the same string.
+/// For each baseline id whose content was already found equal to the content of a candidate id,
+/// that candidate id.
 #[derive(Default)]
 struct Twins(Vec<Option<usize>>);
 

@@ -62,8 +62,8 @@ pub(super) struct Outline<'a> {
     /// Dense id of each call's arguments; 0 for a call without arguments.
     pub(super) arguments: Vec<u32>,
     /// Hash of each call's subtree (keys, arguments, strides, kernel names and grids), in order and without queries.
-    /// The hash of a GPU event itself covers only the name, so a kernel below a given launch stays the same kernel when
-    /// the batch size changes.
+    /// The hash of a GPU event itself covers only its name, so that below a given launch, a kernel counts as the same
+    /// kernel when the batch size changes.
     pub(super) exact: Vec<u64>,
     /// Hash of the keys and arguments of each call's subtree, in order and without queries. For GPU events, only the
     /// kind contributes to the hash.
@@ -218,8 +218,8 @@ impl<'a> Outline<'a> {
     }
 
     fn siblings(&self, first: u32, end: u32) -> impl Iterator<Item = u32> {
-        // The next call in preorder after a hidden call is its first child, so the children of a hidden call replace it
-        // among the siblings.
+        // The search continues with the next call in preorder, which is the first child of a hidden call. The children
+        // of a hidden call therefore replace it among the siblings.
         let seen = move |from: u32| (from..end).find(|&call| !self.is_hidden(call));
         std::iter::successors(seen(first), move |&call| seen(self.end(call)))
     }
@@ -299,8 +299,8 @@ impl<'a> Outline<'a> {
     /// in preorder, so one reverse pass is enough.
     fn hash_subtrees(&mut self) {
         for call in (0..self.len() as u32).rev() {
-            // The children of a hidden call count toward the hidden call's parent, so the hidden
-            // call must not count them as well.
+            // The hashes of a hidden call's children are added to the hidden call's parent, so they
+            // must not be added to the hidden call as well.
             let end = self.end(call);
             if end == call + 1 || self.is_hidden(call) {
                 continue;

@@ -10,7 +10,7 @@ pub enum Pass {
     Pinned,
     /// Threads.
     Threads,
-    /// Matches the calls inside two identical calls.
+    /// Matches all calls inside two identical calls with each other.
     Identical,
     /// Matches siblings that are in the same order on both sides.
     Siblings,
@@ -42,8 +42,8 @@ pub enum Pass {
     Far,
     /// Swaps the counterparts of calls that have the same key and arguments if their matches cross.
     EqualInOrder,
-    /// Matches the contents of threads that have no counterpart. This pass matches no calls itself. The alignment of
-    /// siblings matches the calls that this pass finds.
+    /// Finds, for each unmatched thread, the calls on the opposite side that its calls may match. The pass matches no
+    /// calls itself; the calls that it finds are then aligned as siblings.
     SplitThreads,
     /// Matches calls that have a new caller.
     NewCallers,

@@ -129,8 +129,8 @@ impl TraceDiff {
                 |pin: &&Pin| pin.calls(self.trees()).is_ok_and(|calls| calls.contains(&(a, b)));
             let pin = pins.iter().find(of_call).map_or_else(String::new, Pin::to_string);
             let message = format!(
-                "cannot match {name}: an enclosing call is matched with a call inside its \
-                 counterpart"
+                "cannot match {name}: another matched pair encloses it on one side but is inside \
+                 it on the other side"
             );
             return Err(Error::new(ErrorKind::Usage, pin, message).remedy(
                 "match the enclosing calls as well, or choose calls that are not inside each other",

@@ -10,8 +10,8 @@ use crate::trace::{Arguments, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// The precision differs if ignoring floating-point types increases the number of shared argument records by more than
-/// 1 / `GAIN`.
+/// The traces count as having different precision if ignoring floating-point types increases the number of shared
+/// argument records by more than 1 / `GAIN`.
 const GAIN: usize = 8;
 
 /// The floating-point types, as PyTorch records them.
@@ -31,7 +31,8 @@ pub(super) fn differs(traces: PerSide<&Trace>) -> bool {
     shared(true) > exact + exact / GAIN
 }
 
-/// A hash of an argument record without strides. If `any_float` is set, all floating-point types are the same type.
+/// A hash of an argument record without strides. If `any_float` is set, all floating-point types are hashed as one
+/// type.
 pub(super) fn hash(trace: &Trace, arguments: &Arguments, any_float: bool) -> u64 {
     let mut hasher = FxHasher::default();
     trace.text(arguments.dims).hash(&mut hasher);

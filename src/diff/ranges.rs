@@ -4,9 +4,9 @@
 //! trace1   a b c d            aligned as   a b c d
 //! trace2   R(a S(b c)) d                   a b c d
 //! ```
-//! A range that only one program marks changes only the depth of the calls inside it. The trees are aligned without
-//! these ranges, so no range competes with the calls inside it for a counterpart. After the alignment, a baseline range
-//! and a candidate range that contain mostly the same matched calls count as one range with two names.
+//! A range that only one program marks only increases the depth of the calls inside it. The trees are aligned without
+//! such ranges, so that no range is matched in place of a call inside it. After the alignment, a baseline range and a
+//! candidate range that contain mostly the same matched calls count as one range with two names.
 
 use super::outline::Outline;
 use super::pairing::Pairing;
@@ -20,8 +20,8 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Two ranges count as the same range only if at least this share, in thousandths, of the matched
-/// calls in either range is in both ranges.
+/// Two ranges count as the same range only if, for each of the two, at least this share (in
+/// thousandths) of its matched calls is also in the other range.
 const SHARED: usize = 500;
 
 /// For each side, the ranges whose names do not occur on the opposite side, in preorder.

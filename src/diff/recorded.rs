@@ -8,12 +8,11 @@
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! Captured calls are also hidden if the opposite side replays graphs with unknown captures. Program parts that kernels
-//! name are hidden if the kernels on the opposite side name no program parts. The kernels of both replays are then
-//! aligned as if no captures or program parts were known.
+//! Captured calls are also hidden if the captures of the graphs that the opposite side replays are unknown. Program
+//! parts that kernels name are hidden if the kernels on the opposite side name none. The kernels of both replays are
+//! then aligned as if no captures or program parts were known.
 //!
-//! The merged tree still contains the hidden calls at their own positions, as unmatched calls that enclose matched
-//! pairs.
+//! The merged tree still contains the hidden calls: they are unmatched calls that enclose matched pairs.
 
 use super::outline::Outline;
 use super::ranges;
@@ -136,8 +135,8 @@ fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
         }
         launches_graphs = launches_graphs || tree.is_graph_launch(CallId(call));
     }
-    // Captured calls can match calls that ran eagerly. Captured calls cannot have counterparts in a
-    // thread that launches graphs without known captures.
+    // Captured calls can match calls that ran eagerly. They cannot have counterparts in a thread
+    // that launches graphs but contains no captured calls.
     recorded.can_have = recorded.has;
     recorded.can_have[Optional::Captured as usize] |= !launches_graphs;
     recorded

@@ -7,9 +7,10 @@
 //! trace1   prefill 512   decode 4   decode 5      batches of an inference engine: equal batches first,
 //! trace2   decode 4   prefill 500   decode 4      then similar batches of the same class, in any order
 //! ```
-//! Matching by similarity never compares steps in different phases with each other. If both traces have the same number
-//! of steps and nothing shows that the steps run in a different order, steps are compared by position. The alignment
-//! ignores the calls in a step without a counterpart, so these calls cannot match calls in a compared step.
+//! If both traces have the same number of steps and nothing shows that the steps run in a different order, steps are
+//! compared by position. Otherwise they are matched by their contents. Matching by similarity never matches steps in
+//! different phases. The alignment ignores the calls in a step without a counterpart, so these calls cannot match calls
+//! in a compared step.
 
 use super::outline::{Outline, Token};
 use crate::program::{BatchClass, Phase, Program, StepId, StepSpan, Steps};
@@ -23,8 +24,8 @@ use std::hash::{Hash, Hasher};
 /// Maximum number of step pairs to score. If there are more pairs, steps are matched by position.
 const CELLS: usize = 1 << 20;
 
-/// Step similarity is measured in twentieths. Differences below one twentieth are ignored, because two recordings of
-/// the same step are never exactly identical.
+/// Step similarity is measured in twentieths. This is coarse enough to ignore small differences, because two recordings
+/// of the same step are never exactly identical.
 const PARTS: usize = 20;
 
 /// Similarity of two steps that make the same calls.
@@ -33,8 +34,8 @@ const EQUAL: usize = PARTS + 1;
 /// The pairs of compared steps, in order.
 pub(super) type StepPairs = Vec<(StepId, StepId)>;
 
-/// Matches the steps of the two sides and returns the pairs in baseline order. The result is `None` if each step is
-/// compared with the opposite side's step at the same position, or if no steps can be compared.
+/// Matches the steps of the two sides and returns the pairs in baseline order. The result is `None` if steps are
+/// compared by position or cannot be compared.
 pub(super) fn pair_steps(
     programs: PerSide<&Program>,
     outlines: PerSide<&Outline<'_>>,
@@ -164,7 +165,8 @@ fn pair_batches(
     pairs.into_iter().map(|(a, b)| (StepId(a as u32), StepId(b as u32))).collect()
 }
 
-/// Removes steps that have the same value from both lists and returns them as pairs, in order.
+/// Removes steps from both lists that have the same value on both sides, and returns them as pairs.
+/// Steps with the same value are matched in order.
 fn take_equal<T: Ord>(
     left: &mut PerSide<Vec<usize>>,
     value: impl Fn(Side, usize) -> T,
@@ -207,8 +209,8 @@ pub(super) fn compared(
     compared
 }
 
-/// For each call, whether the call is in a step without a counterpart and contains no call of a compared
-/// step. Empty if every step has a counterpart.
+/// For each call, whether to exclude it from the alignment: it is in a step without a counterpart and contains no call
+/// of a compared step. Empty if every step has a counterpart.
 pub(super) fn left_out(
     programs: PerSide<&Program>,
     pairs: Option<&[(StepId, StepId)]>,
@@ -257,8 +259,8 @@ impl Worth {
         })
     }
 
-    /// Combines the evidence into one number, so the evidence for several pairs can be added up. Every pair of steps
-    /// has a positive weight, so as many steps as possible are compared.
+    /// Combines the evidence for a pair into one number, so that the evidence for several pairs can be added up. The
+    /// number is always positive, so additional pairs always increase the sum.
     fn weight(self) -> u32 {
         1 + 2 * u32::from(self.has_same_number)
             + 8 * u32::from(self.has_same_tokens)
@@ -325,8 +327,8 @@ fn in_order(steps: PerSide<&Steps>) -> StepPairs {
     of_one_phase.map(|id| (id, id)).collect()
 }
 
-/// Among the sets of pairs in the same order on both sides, the set with the largest total weight. On a tie, the
-/// earliest steps are matched.
+/// Matches steps in order, so that the total weight of the pairs is as large as possible. On a tie, the earliest steps
+/// are matched.
 fn path(counts: PerSide<usize>, mut worth: impl FnMut(usize, usize) -> Option<Worth>) -> StepPairs {
     let (n, m) = (counts.baseline, counts.candidate);
     // The largest total weight of pairs among the baseline steps from `a` on and the candidate steps from `b`

@@ -4,9 +4,9 @@
 //! trace1   p            trace2   b
 //!          └── a                 └── q        (a, b) and (p, q): each is above the other
 //! ```
-//! Contradicting pairs arise when a call moves into a call that it contained before. No tree can contain two
-//! contradicting pairs, so one is dissolved: the moved pair or, if neither or both moved, the pair that is lower in the
-//! baseline.
+//! Contradicting pairs arise when a call moves into a call that it contained before. One tree cannot contain both
+//! pairs, so one pair is dissolved. If exactly one pair moved, it is dissolved; otherwise, the pair that is lower in
+//! the baseline is dissolved.
 
 use super::pairing::Pairing;
 use super::{NONE, Relation};
@@ -78,7 +78,8 @@ mod tests {
         CallTree::build(trace.expect("a trace"))
     }
 
-    /// Matches two calls, one inside the other, below a matched root.
+    /// A root with two nested calls below it; each call is matched with the call at the other depth
+    /// on the opposite side.
     fn pairing(relations: [Relation; 2]) -> Pairing {
         let [outer, inner] = relations;
         Pairing {

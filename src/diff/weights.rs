@@ -1,25 +1,26 @@
 //! Defines all weights and limits that the alignment uses, and explains their values.
 //!
-//! Weights are only compared with each other, so their unit does not matter. The similarity of two siblings
-//! is measured in [`TOKEN`]s. Except for [`EXACT`], all other weights are fractions of a token: bonuses that
-//! only break ties, and reduced scores per token.
+//! The similarity of two siblings is measured in [`TOKEN`]s. Scores are only compared with each other, so their unit
+//! does not matter. [`EXACT`] is several tokens; all other weights are fractions of a token, which are either bonuses
+//! that only break ties or reduced scores per shared token.
 
 /// Score of one token that two siblings share. The value is a power of two, so it can be divided
 /// into the fractions below.
 pub(super) const TOKEN: i64 = 64;
-/// Score of two identical siblings. An identical pair must outweigh a pair that shares slightly more tokens,
-/// such as a pair with a larger but changed call in a run of similar siblings.
+/// Score of two identical siblings. In a run of similar siblings, a match with an identical sibling must outweigh a
+/// match with a larger, changed sibling that shares slightly more tokens.
 pub(super) const EXACT: i64 = 3 * TOKEN;
 /// Score for identical arguments, in addition to the score of the shared argument token. The value is half a token,
-/// because one more shared nested call is better evidence than identical arguments.
+/// because one additional shared nested call is better evidence than identical arguments.
 pub(super) const ARGUMENTS: i64 = TOKEN / 2;
 /// Score for identical exact names, such as `nn.Module: Linear_3`. The value only breaks ties.
 pub(super) const NAME: i64 = TOKEN / 16;
-/// Score of one token that two calls share although they are not a match: a call and its wrapper, or a call and its
-/// renamed version. The value is less than the score of any match, but enough to put both calls into the same gap.
+/// Score of one token shared by two calls that cannot match as siblings but belong in the same gap: a call and its
+/// wrapper, or a call and its renamed version. The value is lower than the score per token of any match.
 pub(super) const AFFINITY: i64 = TOKEN / 4;
 /// Score of one token that a call shares with the same-named call inside a wrapper. The two calls
-/// will be matched one level deeper, so the value is nearly the score of a match between siblings.
+/// will be matched later, one level deeper, so the value is nearly as high as for a match between
+/// siblings.
 pub(super) const WRAPPED: i64 = TOKEN * 7 / 8;
 /// Minimum number of tokens required to treat a call as a layer: about as many as in a module with a few ops.
 pub(super) const LAYER: i64 = 16;
@@ -30,15 +31,15 @@ pub(super) const LAYER_CELLS: usize = 1 << 14;
 /// Score for matching two runtime calls without GPU work. Runtime calls without GPU work vary from run to run, so the
 /// score is only a fraction of a token.
 pub(super) const QUERY: i64 = TOKEN / 8;
-/// Divisor for the score of two calls that each have an identical counterpart elsewhere. Two calls with identical
-/// counterparts elsewhere have swapped places.
+/// Divisor for the score of two calls that each have an identical counterpart elsewhere. Such calls should be matched
+/// with their identical counterparts instead of with each other.
 pub(super) const SETTLED: i64 = 8;
 /// Maximum number of nested wrappers to look through; decorators and dispatchers nest about five
 /// deep.
 pub(super) const WRAPPERS: usize = 16;
 
-/// Minimum number of tokens required to treat a thread as unrelated to another thread; smaller threads may differ
-/// completely by chance.
+/// Minimum number of tokens in a thread that can be treated as unrelated to another thread; smaller threads may have
+/// nothing in common by chance.
 pub(super) const FOREIGN: u32 = 64;
 /// Maximum number of thread pairs for which every pair is compared: 512 by 512.
 pub(super) const THREAD_PAIRS: usize = 1 << 18;
@@ -48,28 +49,28 @@ pub(super) const THREADS_BESIDE: usize = 4;
 /// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared with this many threads that share its rarest
 /// tokens.
 pub(super) const THREADS_LIKE: usize = 24;
-/// Limit on the search for counterparts of the calls on unmatched threads, as a multiple of the number of calls in both
-/// traces.
+/// Limit on the search for counterparts of the calls on unmatched threads: the search visits at most this many times
+/// the number of calls in both traces.
 pub(super) const RESCUED: usize = 16;
 
 /// Minimum number of letters in a word that can relate two names. The limit excludes common words such as `copy` and
 /// `view` but not `convolution` and `attention`.
 pub(super) const TELLING_WORD: usize = 5;
-/// If at most this many distinct names in one trace contain a word, the word alone is enough evidence that
-/// two names are related. An op has a handful of variants, each of which may have a backward op. A word in
+/// If at most this many distinct names in one trace contain a word, the word alone is enough evidence that two names
+/// are related. The limit allows for an op with a handful of variants, each of which may have a backward op. A word in
 /// twice as many names counts half as much.
 pub(super) const TELLING_NAMES: u32 = 8;
-/// Maximum ratio between the evidence tokens of two variants of one op, before [`SMALL`] is added. Some libraries use
-/// sixteen kernels where others use a single kernel; no library uses a hundred.
+/// Maximum ratio between the numbers of evidence tokens of two variants of one op; [`SMALL`] more tokens are allowed.
+/// Some libraries use sixteen kernels where others use a single kernel; no library uses a hundred.
 pub(super) const RATIO: u32 = 16;
 /// Number of evidence tokens by which the larger of two variants may exceed [`RATIO`] times the smaller variant: a
 /// handful of launches.
 pub(super) const SMALL: u32 = 32;
-/// Score that identical arguments add to the value of a rename. Identical arguments count as only one shared
+/// Number of tokens that identical arguments add to the value of a rename. Identical arguments count as only one shared
 /// token, but are less likely to agree by chance than other tokens.
 pub(super) const RENAME_BONUS: u32 = 2;
-/// Score for related names or identical arguments in a rename. One shared token scores 8, so the value
-/// corresponds to one and a half tokens.
+/// Score that related names or identical arguments add to the evidence for a rename. One shared token scores 8, so the
+/// value corresponds to one and a half tokens.
 pub(super) const AKIN: i64 = 12;
 /// Maximum number of possible renames that are considered before a call is expanded.
 pub(super) const PARTNERS: usize = 64;
@@ -85,7 +86,7 @@ pub(super) const EXACT_CELLS: usize = 1 << 16;
 /// Maximum size of the table with which the plain path of longer lists is found exactly, in words of 64 cells. The
 /// limit corresponds to two lists of 8,000 elements, which take 8 MB and a few milliseconds.
 pub(super) const LCS_WORDS: usize = 1 << 20;
-/// Maximum number of matches per element for which the plain path of even longer lists is found exactly.
+/// For even longer lists, the plain path is found exactly if there are at most this many matches per element.
 pub(super) const LCS_MATCHES: usize = 8;
 /// Maximum number of cells in an unequal block that is searched completely; a larger block is only
 /// searched along its diagonal.
@@ -93,8 +94,9 @@ pub(super) const BLOCK_CELLS: usize = 1 << 20;
 /// Half the width of a corridor with more than [`WIDE_CELLS`] cells. A corridor is the part of the
 /// score table that is searched.
 pub(super) const HALF_WIDTH: usize = 32;
-/// Maximum number of cells in a corridor that is widened. In a run of similar layers, a wide corridor includes several
-/// layers on both sides of the path, because the path may be off by one layer if nearly everything is renamed.
+/// Maximum number of cells in a corridor that is widened. In a run of similar layers in which nearly everything is
+/// renamed, the plain path may be off by one layer. A wide corridor therefore includes several layers on both sides of
+/// the path.
 pub(super) const WIDE_CELLS: usize = 1 << 18;
 /// Half the width of the widest corridor.
 pub(super) const HALF_WIDEST: usize = 128;
@@ -103,29 +105,29 @@ pub(super) const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
 pub(super) const HALF_NARROWEST: usize = 4;
 
-/// Maximum number of holes in an alignment that are compared with each other. If there are more holes, some
-/// are identical by chance.
+/// Maximum number of holes in an alignment for which holes are compared with each other. If there are more, some are
+/// identical by chance.
 pub(super) const HOLES: usize = 64;
 /// Minimum number of elements in a hole that is matched to part of a longer hole (at most twice as long). In
 /// smaller holes, the first and last elements may agree by chance.
 pub(super) const LEAST_PART: usize = 3;
-/// Number of calls in each direction that are considered as counterparts of a moved call: on the opposite side, this
-/// many of the nearest calls before the moved call's position, and the same number after it. The value exceeds the
-/// usual number of similar calls close together.
+/// Number of possible counterparts of a moved call in each direction: on the opposite side, this many of the nearest
+/// calls before the moved call's position are considered, and as many after it. There are rarely more similar calls
+/// this close together.
 pub(super) const NEAREST: usize = 8;
-/// Maximum number of repetitions of the search for the nearest unmatched call. Each repetition matches half of the
-/// similar calls that are close together. A group of similar calls that would need more repetitions does not count as
-/// evidence.
+/// Maximum number of repetitions of the search for the nearest unmatched call. Each repetition matches about half of
+/// the similar calls that are close together. If a group of similar calls needs more repetitions, its remaining calls
+/// stay unmatched.
 pub(super) const ROUNDS: usize = 16;
-/// If a swap of counterparts makes more calls count as moved, it must bring counterparts nearer to each other by at
-/// least this factor. The value exceeds 3 because undoing one true move past all other calls brings counterparts 3
-/// times nearer.
+/// A swap of counterparts that makes more calls count as moved must reduce the distance between counterparts by at
+/// least this factor. The value exceeds 3, because a swap that hides one true move past all other calls reduces the
+/// distance by a factor of 3.
 pub(super) const MUCH_NEARER: usize = 4;
 /// Maximum factor by which the number of moved calls may grow in a swap that [`MUCH_NEARER`] allows. Without this
-/// limit, one moved layer might be reported as a swap of all other layers with their neighbors.
+/// limit, instead of one moved layer, all other layers might be reported as swapped with their neighbors.
 pub(super) const MANY_MORE: usize = 3;
-/// Maximum number of calls to examine inside the unmatched calls on one side, to find out which calls of the
-/// opposite side these unmatched calls may wrap.
+/// Maximum number of calls that are examined inside the unmatched calls on one side to find out whether these unmatched
+/// calls may be wrappers around calls of the opposite side.
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// Maximum distance in preorder between two calls that count as swapped neighbors: about one op.
 pub(super) const BESIDE: u32 = 48;
@@ -135,21 +137,21 @@ pub(super) const SIBLINGS_BESIDE: usize = 2;
 /// Minimum number of siblings required to treat a gap as crowded. Calls move only between crowded gaps of
 /// similar size.
 pub(super) const CROWD: usize = 12;
-/// If a gap is crowded, a call can move between this gap and another gap only if their numbers of siblings
-/// differ by at most this factor.
+/// A call can move into or out of a crowded gap only if the numbers of siblings in the two gaps differ by at most this
+/// factor.
 pub(super) const PART_OF_CROWD: usize = 3;
 /// Maximum distance in preorder between two calls that count as near each other: about one layer.
 pub(super) const NEAR: u32 = 512;
 /// Minimum number of evidence tokens required to match a call with an identical call below a different
 /// parent: about as many as in a module with one op. Smaller calls are often identical by chance.
 pub(super) const MOVED_ELSEWHERE: u32 = 8;
-/// Maximum number of siblings in a list in which no distance counts as large. A frame has a few dozen children, whereas
-/// a thread without frames has thousands of ops.
+/// In a list of at most this many siblings, no distance counts as large. A frame has a few dozen children, whereas a
+/// thread without frames has thousands of ops.
 pub(super) const SHORT_LIST: usize = 64;
-/// Minimum number of evidence tokens (about one layer) in a call that may be matched at any distance because no other
-/// call of its kind on its side is unmatched. Other calls of its kind may exist if they are already matched.
+/// Minimum number of evidence tokens (about one layer) in a call that may be matched at any distance if it is the only
+/// unmatched call of its kind on its side. A smaller call must be the only call of its kind, matched or unmatched.
 pub(super) const UNMISTAKABLE: u32 = 128;
-/// Minimum number of siblings that can be the former contents of a missing wrapper.
+/// Minimum number of siblings in a run that may be the former contents of a missing wrapper.
 pub(super) const LEAST_RUN: usize = 8;
 /// Maximum number of cells in the search for the calls that regions replaced: 3,000 by 3,000 siblings.
 pub(super) const COLUMN_CELLS: usize = 1 << 23;

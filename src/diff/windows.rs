@@ -1,5 +1,5 @@
-//! Finds the module classes whose instance numbers identify layers, for recordings that begin in the middle of a layer
-//! stack.
+//! Finds the module classes whose instance numbers identify layers. Such numbers matter if a recording begins in the
+//! middle of a layer stack.
 //!
 //! ```text
 //! trace1   blocks_3 … blocks_9 … blocks_19
@@ -7,8 +7,8 @@
 //! ```
 //! Kineto numbers the instances of a class in the order in which it encounters them, so these numbers do not identify
 //! positions in the model and are not part of keys. Other recorders read the path of a module (`blocks.9`), which
-//! contains the position. If a recording with module paths begins after the first layer, the same number identifies the
-//! same layer on both sides, and the alignment must not match layers with different numbers.
+//! contains the position, so the same number identifies the same layer on both sides. If such a recording begins after
+//! the first layer, the alignment must not match layers with different numbers.
 
 use crate::side::{PerSide, Side};
 use crate::trace::{CUT_MODULE, Recorder};

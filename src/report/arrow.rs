@@ -23,8 +23,8 @@ use std::io;
 use std::sync::Arc;
 
 const ROWS: usize = 1 << 16;
-/// Number of string bytes at which a batch ends even if it has few rows, because string offsets are limited to 31
-/// bits.
+/// A batch ends when its strings reach this number of bytes, even if it has few rows, because string offsets are
+/// limited to 31 bits.
 const TEXT: usize = 1 << 28;
 
 /// A table in Arrow memory layout. Clones share the data.
@@ -169,7 +169,7 @@ struct Batches {
     columns: Vec<Values>,
     /// Number of cells in the current row so far.
     cell: usize,
-    /// Number of rows, and number of string bytes, in the current batch so far.
+    /// Numbers of rows and string bytes that the current batch contains so far.
     rows: usize,
     text: usize,
     finished: Vec<(usize, Vec<Chunk>)>,

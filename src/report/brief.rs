@@ -87,14 +87,14 @@ fn text(report: &Report, most: usize) -> String {
     brief.text
 }
 
-/// A brief that is being written.
+/// A brief to which lines are added one by one.
 pub struct Brief {
     /// The lines so far.
     pub text: String,
 }
 
 impl Brief {
-    /// A brief with only its version.
+    /// Creates a brief that contains only the line with its version.
     pub fn begin() -> Brief {
         let mut brief = Brief { text: String::new() };
         brief.line("brief_version", &VERSION.to_string());

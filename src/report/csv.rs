@@ -56,8 +56,8 @@ pub fn write_csv(table: &Table, out: &mut dyn Write) -> io::Result<()> {
 #[doc(hidden)]
 pub fn write_csv_with(table: &Table, texts: CsvTexts, out: &mut dyn Write) -> io::Result<()> {
     let columns = table.columns();
-    // Tables need several columns, because an empty cell in a table with a single column would
-    // produce an empty line.
+    // Every table has at least two columns: with a single column, an empty cell would produce an
+    // empty line.
     debug_assert!(columns.len() > 1, "{} has one column", table.name());
     let buffer = String::with_capacity(BUFFER + BUFFER / 4);
     let (quoted, text) = (Quoted::new(texts, columns.len()), String::new());
@@ -166,7 +166,8 @@ impl Quoted {
         let text = self.texts.cell(text);
         let room = text.len() + 8;
         let mut writer = csv::WriterBuilder::new().buffer_capacity(room).from_writer(Vec::new());
-        // The string is written as a second field, because the writer quotes an empty field that is alone on its line.
+        // The string is written after an empty first field, because the writer would quote an empty string that is the
+        // only field on its line.
         writer.write_record(["", &*text]).expect(IN_MEMORY);
         let line = String::from_utf8(writer.into_inner().expect(IN_MEMORY)).expect("a text");
         line[",".len()..line.len() - "\n".len()].into()

@@ -117,8 +117,7 @@ impl fmt::Display for TableFormat {
     }
 }
 
-/// Whether to overwrite files in the report folder that have the same names as report files but were not written by
-/// tracetree.
+/// Whether a report may overwrite files that tracetree did not write but that have the same names as its own files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub enum Existing {
@@ -139,12 +138,13 @@ pub struct ReportOptions {
     /// Maximum number of merged-tree nodes in `perfetto.json.gz`. A matched node produces one slice
     /// per side.
     pub perfetto_slices: usize,
-    /// Maximum number of nodes of a merged tree that is drawn in full in `merged_tree_output.txt`. In larger trees,
-    /// consecutive identical siblings, such as layers, and consecutive identical steps are drawn once.
+    /// Maximum number of nodes in a merged tree for which `merged_tree_output.txt` contains the full tree. In larger
+    /// trees, a run of consecutive identical siblings, such as layers, or of consecutive identical steps is drawn only
+    /// once.
     pub full_tree_nodes: usize,
     /// Maximum number of GPU events for which `diff_stats_kernels.csv` has one row per event. If there are more events,
-    /// events that differ only in their times, their step and their ids share one row, and the column `events` contains
-    /// their number.
+    /// each row represents all events that differ only in their times, steps and ids; the column `events` contains the
+    /// number of these events.
     pub instance_rows: usize,
     /// How strings are written to CSV tables.
     pub csv_texts: CsvTexts,

@@ -17,8 +17,8 @@ use std::path::Path;
 /// The file that identifies a report written by an earlier tracetree version, which wrote no manifest.
 const SUMMARY: &str = "summary.json";
 
-/// Writes `files` into `folder`. Removes files of an earlier report from the folder if they are listed in `known` but
-/// are not among `files`.
+/// Writes `files` into `folder`. Removes a file from the folder if it belongs to an earlier report, is listed in
+/// `known` and is not among `files`.
 pub(super) fn write_into(
     folder: &Path,
     files: &[ReportFile],
@@ -50,8 +50,8 @@ fn write_all(
     shared: &Shared,
     options: &ReportOptions,
 ) -> Result<()> {
-    // `par_bridge` assigns the files to threads one at a time. If the list were split in half instead, writing one
-    // half might take much longer than writing the other.
+    // `par_bridge` assigns the files to threads one at a time. Splitting the list in half would be slower, because one
+    // half might take much longer to write than the other.
     let write = |files: &[&ReportFile]| -> Result<BTreeMap<String, Mark>> {
         let write = |file: &&ReportFile| {
             let mark = write_file(staging.path(), file, shared, options)
@@ -85,8 +85,8 @@ fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<St
     Ok(names)
 }
 
-/// Rejects a target that is not a folder or cannot contain the report's files, for example because a folder in it has
-/// the same name as a report file.
+/// Rejects a target that is not a folder, and a folder into which the report's files cannot be written, for example
+/// because a subfolder has the same name as a report file.
 pub(super) fn check_target(
     folder: &Path,
     files: &[ReportFile],
@@ -121,8 +121,8 @@ pub(super) fn check_target(
 }
 
 enum Earlier {
-    /// The folder contains no report. Any files in the folder that have the same names as report files were not written
-    /// by tracetree.
+    /// The folder contains no report. If it contains files with the names of report files, tracetree did not write
+    /// these files.
     Nothing,
     /// The folder contains a report with a manifest that lists its files.
     Listed(Manifest),
@@ -154,9 +154,9 @@ impl Earlier {
         }
     }
 
-    /// The files that the earlier report contains but the new report does not. If these stale files were kept, they
-    /// would describe a different comparison than the new tables do. Files that were modified after tracetree wrote
-    /// them are kept.
+    /// The files that the earlier report contains but the new report does not. These stale files are removed, because
+    /// they describe a different comparison than the new report. Files that were modified after tracetree wrote them
+    /// are kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =
             |name: &String| !names.contains(name) && self.has(name) && self.is_ours(folder, name);

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// In a list that compares times, the columns that contain times: baseline, candidate and difference.
+/// The columns with the baseline time, the candidate time and the difference, in a list that compares times.
 const TIMES: [usize; 3] = [1, 2, 3];
 
 /// Maximum number of lines in a list.
@@ -35,7 +35,7 @@ pub(super) struct List {
     pub(super) first: &'static str,
     /// The positions of the table's columns that contain times.
     pub(super) units: &'static [usize],
-    /// Whether the table's times are sums over all steps.
+    /// Whether the times are sums over all steps instead of times per step.
     pub(super) is_summed: bool,
     pub(super) lines: Vec<ListLine>,
 }
@@ -46,11 +46,11 @@ pub(super) struct ListLine {
     /// A dimmed note that follows the line's name.
     pub(super) note: String,
     pub(super) cells: Vec<String>,
-    /// The style of the second-to-last cell: `more`, `less` or `same`.
+    /// The style of the second-to-last cell, which shows a difference: `more`, `less` or `same`.
     pub(super) style: &'static str,
     /// The times on both sides, if the times are sums over all steps.
     pub(super) time: Option<PerSide<Nanos>>,
-    /// The times on both sides that the last cells show, one entry per cell; `None` for a side without a time.
+    /// For each of the last cells, the times on both sides that the cell shows; `None` for a side without a time.
     pub(super) pairs: Vec<PerSide<Option<Nanos>>>,
 }
 
@@ -235,8 +235,8 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
     }
 }
 
-/// Lists the regions that the programs mark with `record_function`: selects the regions with the largest differences in
-/// wall time, and sorts them by path.
+/// Lists the regions that the programs mark with `record_function`. The regions with the largest differences in wall
+/// time are selected and then sorted by path.
 fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
     let mut rows = analysis.annotated_rows();
     // GPU work outside of regions has no wall time, and steps have their own list.

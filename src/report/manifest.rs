@@ -51,7 +51,7 @@ impl Manifest {
         Manifest::new(State::Complete, files)
     }
 
-    /// Creates the manifest of a folder in which files with these names are about to be replaced or removed.
+    /// Creates the manifest for a folder while files with these names are being replaced or removed.
     pub(super) fn writing<'n>(names: impl Iterator<Item = &'n String>) -> Manifest {
         Manifest::new(State::Writing, names.map(|name| (name.clone(), Mark::default())).collect())
     }
@@ -110,8 +110,8 @@ pub(super) fn check_whole(folder: &Path) -> Result<()> {
     }
 }
 
-/// Whether a run that wrote a report into `folder` was interrupted before all files were in place,
-/// or is still moving files.
+/// Whether the report in `folder` is incomplete, because the run that wrote it was interrupted or
+/// is still moving files into place.
 #[doc(hidden)]
 pub fn was_interrupted(folder: &Path) -> bool {
     Manifest::read(folder).is_some_and(|manifest| manifest.state == State::Writing)

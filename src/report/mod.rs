@@ -273,7 +273,8 @@ impl ReportOptions {
         files
     }
 
-    /// Checks that a report with these options can be written into `folder`, before any trace is read.
+    /// Checks that a report with these options can be written into `folder`. The check needs no trace, so it can be
+    /// made before a comparison.
     ///
     /// # Errors
     /// Fails if `folder` is a file, or if the report would replace a file that tracetree did not write

@@ -2,7 +2,8 @@
 //! the origin of the table as metadata.
 //!
 //! Columns have the names, types and descriptions of [`ArrowTable`]. Tables with the same contents produce identical
-//! files. The types for reading do not expose Arrow, so that code that aggregates many files need not depend on Arrow.
+//! files. The types for reading do not expose Arrow, so code that reads many files and aggregates them need not depend
+//! on Arrow.
 
 use super::arrow::ArrowTable;
 use super::summary::SCHEMA_VERSION;

@@ -1,4 +1,5 @@
-//! Creates staging folders, each of which is moved into place as a whole or removed.
+//! Creates staging folders for reports. The content of a staging folder is either moved into place
+//! completely, or the folder is removed.
 //!
 //! ```text
 //! report/            exists: files are replaced one by one, each atomically
@@ -23,8 +24,8 @@ use std::time::{Duration, SystemTime};
 const ENDING: &str = ".partial";
 
 /// A staging folder that has not changed for this long is treated as a leftover of a killed run, because writing a
-/// report takes only seconds. The process id in the name of a staging folder does not show whether the run is alive,
-/// because processes in different containers can have the same id.
+/// report takes only seconds. The process id in the folder's name cannot show whether the run is alive, because
+/// processes in different containers can have the same id.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// A staging folder next to the target, or inside the target if the target exists. The staging folder is
@@ -117,8 +118,9 @@ impl Staging {
         })
     }
 
-    /// Moves old files away and new files in. The old file is moved away first, because some file systems flush a file
-    /// to disk before a rename replaces the file, and the flush can take longer than all previous work.
+    /// Moves old files away and new files in. Each old file is moved away before the new file is moved in. If a rename
+    /// replaces an existing file, some file systems first flush data to disk, which can take longer than all previous
+    /// work.
     fn replace_all(
         &self,
         folder: &Path,
@@ -272,7 +274,8 @@ mod tests {
         }
     }
 
-    /// Swaps the generations, letting the renames at the positions `failing` fail.
+    /// Replaces the old generation with the new generation; the renames whose positions are in
+    /// `failing` fail.
     fn swap(staging: &Staging, home: &Path, failing: std::ops::Range<usize>) -> bool {
         let (names, mut made) = (NEW.map(str::to_owned), 0);
         let rename = &mut |from: &Path, to: &Path| {

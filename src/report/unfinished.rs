@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// An upper bound on the number of files in a report.
 const MOST_FILES: usize = 100;
 
-/// The folders in which reports are being written and that have not yet been moved into place. Clones share one list,
+/// The folders that contain partially written reports, which have not been moved into place yet. Clones share one list,
 /// so a signal handler can remove the folders from its own thread.
 ///
 /// ```
@@ -23,7 +23,8 @@ const MOST_FILES: usize = 100;
 #[doc(hidden)]
 pub struct Unfinished(Arc<Mutex<Vec<PathBuf>>>);
 
-/// Any two lists compare equal, because the list is not an option and must not make two sets of options differ.
+/// All lists compare equal. The list is a field of `ReportOptions` but not an option, so two sets of options must
+/// compare equal even if their lists differ.
 impl PartialEq for Unfinished {
     fn eq(&self, _: &Unfinished) -> bool {
         true

@@ -27,7 +27,7 @@ pub(super) struct Values {
     top: ValueId,
 }
 
-/// The reason and position at which a pickle was rejected.
+/// Why, and at which position, a pickle was rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) offset: usize,

@@ -52,7 +52,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         ))
         .and(time(
             "gpu_idle",
-            "part of `wall` in which no GPU event ran, including events launched elsewhere",
+            "part of `wall` in which the GPU ran nothing, not even events launched outside of the region",
             |f| f.gpu_idle,
         ))
         .table(

@@ -20,7 +20,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .text(
             "place",
-            "the lowest common call at or above the cause; one row combines all instances of a module class",
+            "the lowest common call at or above the cause; all instances of a module class share one row",
             |_, r| r.place.as_str().into(),
         )
         .text("module_class", "class of the innermost module around the call", |_, r| {
@@ -56,7 +56,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             "kernels that ran, longest first",
             |_, r, side| super::Cell::Names(r.kernels[side].iter().map(String::as_str).collect()),
         )
-        .whole("node", "first line of `merged_tree_output.txt` with this cause, from 0", |_, r| {
+        .whole("node", "first line with this cause in `merged_tree_output.txt`, counted from 0", |_, r| {
             r.node.map(|id| id.index()).into()
         })
         .and(runs::columns(&analysis, |a, r, side| {

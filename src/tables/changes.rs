@@ -70,7 +70,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .whole("sites", "number of calls that belong to the change, in all compared steps", |_, r| {
             r.number.map(|_| r.sites).into()
         })
-        .whole("node", "first line of `merged_tree_output.txt` with this change, from 0", |_, r| {
+        .whole("node", "first line with this change in `merged_tree_output.txt`, counted from 0", |_, r| {
             r.node.map(|id| id.index()).into()
         })
         .table(
@@ -116,8 +116,8 @@ fn parts(analysis: &Analysis) -> Vec<Part> {
     parts.chain(changes.without_change().map(rest)).collect()
 }
 
-/// A row of the `change_sites` table: the number and kind of a change, and the node of one call in the
-/// change.
+/// A row of the `change_sites` table, which describes one call in a change: the number and kind of the
+/// change, and the call's node.
 type Site = (usize, &'static str, MergedId);
 
 pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
@@ -146,11 +146,11 @@ pub(super) fn sites(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "time_*",
             TIME,
-            "GPU time launched by the call and the calls below it; in traces without GPU events, host self time of \
-             ops",
+            "time of the GPU events launched by the call and by the calls below it; in traces without GPU events, \
+             host self time of ops",
             |a, r, side| time(a, r.2, side).into(),
         )
-        .whole("node", "line of `merged_tree_output.txt`, from 0", |_, r| r.2.index().into())
+        .whole("node", "the call's line in `merged_tree_output.txt`, counted from 0", |_, r| r.2.index().into())
         .table(
             (name, "one row per call that belongs to a change: a matched op that differs, or an outermost unmatched \
                     call"),

@@ -72,8 +72,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).and(runs).table(
         (
             name,
-            "one row per op and shapes whose time is fully covered by models, sorted by the time that could be \
-             saved in the candidate",
+            "one row per op and shapes, provided that models cover all of the op's time; sorted by the time that \
+             could be saved in the candidate",
         ),
         analysis,
         |analysis| Box::new(analysis.by_efficiency().iter().cloned()),
@@ -107,7 +107,7 @@ fn savings() -> Columns<Analysis, EfficiencyRow> {
         .sides(
             "roofline_us_*",
             MICROS,
-            "minimum time at the device's peaks",
+            "minimum time that the work takes at the device's peaks",
             |_: &Analysis, r: &EfficiencyRow, side| r.efficiency[side].roofline_us().into(),
         )
         .sides(

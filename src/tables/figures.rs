@@ -26,7 +26,8 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         .and(time("wall_us", "busy + idle", of, Figures::wall))
         .and(time(
             "busy_us",
-            "busy time; each busy moment counts only for the row whose event was the first to cover the moment",
+            "busy time; if several events run at the same moment, the moment counts only for the row of the event \
+             that started first",
             of,
             |f| f.busy,
         ))
@@ -40,7 +41,7 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
         .and(time("communication_us", "part of `kernel_us`: communication kernels", of, |f| f.communication))
         .and(time(
             "exposed_communication_us",
-            "communication time while no compute kernel runs",
+            "time in which a communication kernel runs and no compute kernel does",
             of,
             |f| f.exposed_communication,
         ))

@@ -80,7 +80,7 @@ fn instances() -> Columns<Analysis, FusionRow> {
     let first = Column::new(
         "lowest_common_ancestor_id",
         ColumnType::Whole,
-        "line of the first of the `agreeing` instances in `merged_tree_output.txt`, from 0",
+        "line of the first `agreeing` instance in `merged_tree_output.txt`, counted from 0",
         |_: &Analysis, r: &FusionRow| r.first.index().into(),
     );
     Columns::default()
@@ -94,7 +94,7 @@ fn instances() -> Columns<Analysis, FusionRow> {
         )
         .whole(
             "agreeing",
-            "number of `instances` with these kernel counts and this change",
+            "how many of the `instances` have the row's kernel counts and change",
             |_, r| r.agreeing.into(),
         )
         .column(first)

@@ -47,9 +47,9 @@ fn replays() -> Columns<Analysis, Row> {
     let first = Column::new(
         "first_uid",
         ColumnType::Uid,
-        "base of the uids of captured calls. The uid of a captured call is this number plus the call's position in \
-         the capture's `traceEvents` or among the named parts of the launch. -1 if there are neither captured calls \
-         nor named parts",
+        "offset of the uids of captured calls. The uid of a captured call is this number plus the position of the \
+         call in the capture's `traceEvents` or among the named parts of the launch. -1 if there are neither captured \
+         calls nor named parts",
         |_: &Analysis, r: &Row| r.first_uid.into(),
     );
     Columns::default()
@@ -58,13 +58,13 @@ fn replays() -> Columns<Analysis, Row> {
         .whole("kernels", "number of GPU events that the graph launch runs", |_, r| r.replay.kernels.into())
         .whole(
             "placed",
-            "number of the launch's GPU events that are attributed to the captured call that launched them",
+            "how many of the `kernels` are attributed to the captured calls that launched them",
             |_, r| r.replay.placed.into(),
         )
         .whole(
             "named",
-            "number of the launch's GPU events that are attributed to the part of the program that the event names; \
-             used if no capture matches",
+            "if no capture matches: how many of the `kernels` are attributed to a part of the program that is named \
+             in the event",
             |_, r| r.replay.named.into(),
         )
         .column(first)
@@ -81,7 +81,7 @@ fn captures() -> Columns<Analysis, Row> {
         .text("capture", "file that contains the capture", |_: &Analysis, r: &Row| {
             of(r.replay.graph.as_ref().map(|graph| graph.source.as_str()))
         })
-        .whole("graph", "number of the graph in the capture file, from 0", |_, r| {
+        .whole("graph", "position of the graph in the capture file, from 0", |_, r| {
             of(r.replay.graph.as_ref().map(|graph| graph.number))
         })
         .column(begin)
@@ -93,8 +93,8 @@ fn captures() -> Columns<Analysis, Row> {
         })
         .whole(
             "equals",
-            "number of other captured graphs that match equally well; if there are any, the graph was chosen by \
-             order",
+            "number of other captured graphs that match equally well; if there are any, the graph was chosen by the \
+             order of the captures",
             |_, r| r.replay.equals.into(),
         )
         .text(

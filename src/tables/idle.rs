@@ -50,12 +50,12 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .text(
             "lowest_common_ancestor_name",
-            "the owner if both traces have it, otherwise the nearest call above that both traces have",
+            "the owner if both traces have it, otherwise the nearest enclosing call that both traces have",
             |analysis, r| r.lowest_common.map(|id| analysis.node_name(id)).into(),
         )
         .whole(
             "lowest_common_ancestor_id",
-            "line of the lowest common call in `merged_tree_output.txt`, from 0",
+            "line of the lowest common call in `merged_tree_output.txt`, counted from 0",
             |_, r| r.lowest_common.map(|id| id.index()).into(),
         )
         .sides(
@@ -70,8 +70,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             a.idle_of_runs(side, r).map(|times| RunFigures::of(&times))
         }))
         .table(
-            (name, "one row per owner and kind of idle time, in the order of the merged tree; idle times and the \
-                    busy times of all attribution rows add up to the wall time"),
+            (name, "one row per owner and kind of idle time, in the order of the merged tree; the idle times of all \
+                    rows and the busy times of all attribution rows add up to the wall time"),
             analysis,
             |analysis| Box::new(analysis.wall().idle().iter().cloned()),
         )

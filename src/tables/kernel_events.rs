@@ -10,15 +10,16 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Maximum number of modules listed per stack; only the innermost modules are kept. The stack is repeated for
-/// each event, so the size of the table is proportional to events × depth. Real models nest modules about 20
-/// levels deep.
+/// Maximum number of modules listed per stack; only the innermost modules are kept. Each event has its own
+/// copy of the stack, so the size of the table is proportional to events × depth. Real models nest modules
+/// about 20 levels deep.
 const MOST_MODULES: usize = 64;
 
 /// First entry of a truncated module stack.
 const OUTER_MODULES: &str = "(outer modules omitted)";
 
-/// A GPU event and the row to which it is attributed, or the first of several equal events and the sums of their times.
+/// A GPU event and the attribution row to which it belongs. For a group of equal events: the first event, and
+/// the sums of the times of all events.
 struct Event {
     row: usize,
     side: Side,
@@ -48,7 +49,7 @@ impl Event {
         (left_out > 0).then_some(OUTER_MODULES).into_iter().chain(names).collect()
     }
 
-    /// A hash of everything that two events of one group have in common.
+    /// A hash of all properties that the events of a group have in common.
     fn key(&self, analysis: &Analysis) -> u64 {
         let tree = analysis.tree(self.side);
         let mut hasher = DefaultHasher::new();
@@ -89,8 +90,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// Like [`table`], but events that differ only in their times, step and ids share a row, which shows the
-/// first event, the sums of the times, and the number of events.
+/// Like [`table`], but with one row for all events that differ only in their times, step and ids. The row
+/// shows the first event, the sums of the times, and the number of events.
 pub(super) fn folded(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let count = Columns::default().whole(
         "events",
@@ -232,10 +233,10 @@ fn moments() -> Columns<Analysis, Event> {
         .micros("start_us", "start time, relative to the first event in the same trace", |_, e| {
             e.start.into()
         })
-        .whole("device", "number of the device; empty for an op", |a, e| {
+        .whole("device", "device number; empty for an op", |a, e| {
             e.stream(a).map(|stream| stream.device).into()
         })
-        .whole("stream", "number of the stream or queue; empty for an op", |a, e| {
+        .whole("stream", "stream or queue number; empty for an op", |a, e| {
             e.stream(a).map(|stream| stream.number).into()
         })
         .whole(

@@ -1,4 +1,5 @@
-//! The `memory` table lists device memory by matched op and shapes, and the `memory_timeline` table by step.
+//! The `memory` table lists device memory by matched op and shapes. The `memory_timeline` table lists device
+//! memory by step.
 
 use super::table::{Cell, Column, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
@@ -37,7 +38,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
                 }
             }
         })
-        .word("presence", "which side allocates in the row", |_, r| {
+        .word("presence", "which side allocates memory for the row", |_, r| {
             let counts = r.figures.as_ref().map(|figures| {
                 figures.map_or(0, |figures| match r.source {
                     MemorySource::Op { .. } | MemorySource::OutsideOps => figures.allocations,
@@ -81,7 +82,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             (
                 name,
                 "one row per device, matched op, outermost op and shapes, and rows for memory that was live before \
-                 the recording; most bytes at the peak first",
+                 the recording; sorted by descending bytes at the peak",
             ),
             analysis,
             |analysis| Box::new(analysis.memory_rows().into_iter()),
@@ -111,8 +112,8 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .sides(
             "basis_*",
             (ColumnType::Word, ""),
-            "`absolute`; or `relative` if the size of the memory that was live before the recording is unknown, so \
-             this memory is not included",
+            "`absolute`, or `relative` if the bytes exclude memory that was live before the recording, because its \
+             size is unknown",
             |_, r, side| {
                 let basis = |span: &MemorySpan| if span.is_absolute { "absolute" } else { "relative" };
                 r.spans[side].as_ref().map(basis).into()
@@ -122,8 +123,18 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
             Some(s.allocations.cast_signed())
         }))
         .and(of_span("frees", COUNT, "number of frees", |s| Some(s.frees.cast_signed())))
-        .and(of_span("start_bytes", BYTES, "allocated bytes at the start", |s| Some(s.start)))
-        .and(of_span("end_bytes", BYTES, "allocated bytes at the end", |s| Some(s.end)))
+        .and(of_span(
+            "start_bytes",
+            BYTES,
+            "bytes that are allocated at the start of the row's time span",
+            |s| Some(s.start),
+        ))
+        .and(of_span(
+            "end_bytes",
+            BYTES,
+            "bytes that are allocated at the end of the row's time span",
+            |s| Some(s.end),
+        ))
         .and(of_span("peak_bytes", BYTES, "maximum number of bytes allocated at one time", |s| Some(s.peak)))
         .sides(
             "peak_op_*",
@@ -137,7 +148,7 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(of_span(
             "reserved_bytes",
             BYTES,
-            "bytes that the allocator has reserved at the end; empty on the host",
+            "bytes that the allocator has reserved at the end of the row's time span; empty on the host",
             |s| s.reserved,
         ))
         .table(

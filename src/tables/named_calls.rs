@@ -80,7 +80,8 @@ fn columns(name: &'static str, launched: &'static str) -> Columns<Analysis, Name
         .sides(
             "host_total_*",
             TIME,
-            "host time of the calls in the whole trace; a call nested in an equally named call does not count again",
+            "host time of the calls in the whole trace; a call nested in a call with the same name does not count \
+             again",
             |_, calls, side| calls.host_total[side].into(),
         )
         .sides(

@@ -117,7 +117,7 @@ fn places() -> Rows {
         )
         .text(
             "lowest_common_ancestor_name",
-            "the op itself if both traces have it, otherwise the nearest call above that both traces have",
+            "the op itself if both traces have it, otherwise the nearest enclosing call that both traces have",
             |a, r| a.lowest_common_name(r.row(a)).into(),
         )
         .whole(

@@ -28,14 +28,14 @@ pub(super) fn columns<R: 'static>(
         .sides(
             "run_median_us_*",
             MICROS,
-            "with several runs per side: median of the time per step over the runs (for an even number of runs, the \
+            "with several runs per side: median over the runs of the time per step (for an even number of runs, the \
              lower of the two middle values)",
             move |a, r, side| figures(a, r, side).map(|of| of.median_us).into(),
         )
         .sides(
             "run_spread_us_*",
             MICROS,
-            "with several runs per side: largest difference between the times per step of two runs",
+            "with several runs per side: largest difference between two runs in the time per step",
             move |a, r, side| figures(a, r, side).map(|of| of.spread_us).into(),
         )
 }

@@ -7,7 +7,8 @@ use crate::analysis::account::Tally;
 use crate::analysis::kernels::{SameKernelRow, SameKernels};
 use std::sync::Arc;
 
-/// Name of the row for all events whose kernel does not run below the matched op on both sides.
+/// Name of the row for all other events: events outside of matched ops, and events whose kernel runs below
+/// the matched op on only one side.
 const OTHERS: &str = "(other kernels)";
 
 type Row = Judged<SameKernelRow>;

@@ -1,8 +1,8 @@
 //! Represents a table as a value: columns with name, unit, type and meaning, and rows of typed cells.
 //!
 //! The code that writes CSV files, workbooks, JSON and documentation depends only on table values, not on
-//! specific tables. Rows are generated when they are visited, so even a table with a million rows needs no
-//! memory for the rows.
+//! specific tables. Rows are generated only when they are visited, so even a table with a million rows uses
+//! little memory.
 
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -35,7 +35,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// The number of decimals shown for a [`Cell::Decimal`] in a column of this type.
+    /// The number of decimals with which a [`Cell::Decimal`] in such a column is shown.
     pub(crate) fn decimals(self) -> usize {
         match self {
             ColumnType::Decimal(decimals) => usize::from(decimals),
@@ -65,8 +65,8 @@ pub struct ColumnInfo {
     pub meaning: &'static str,
     /// The side that the column describes; `None` if the column does not describe a single side.
     pub side: Option<Side>,
-    /// Whether the column contains the difference candidate − baseline of a quantity for which larger values are
-    /// worse.
+    /// Whether the column contains a difference (candidate − baseline) of a quantity that is worse the larger
+    /// it is.
     pub is_difference: bool,
 }
 
@@ -210,7 +210,7 @@ impl Table {
     }
 }
 
-/// Generates the rows of a table, whatever type the rows have.
+/// Generates the rows of a table. This trait hides the type of the rows.
 trait Rows {
     fn visit(&self, sink: &mut dyn RowSink) -> io::Result<()>;
 }
@@ -253,7 +253,7 @@ impl<C, R> Column<C, R> {
         self
     }
 
-    /// Marks the column as a difference candidate − baseline of a quantity for which larger values are worse.
+    /// Marks the column as a difference (candidate − baseline) of a quantity that is worse the larger it is.
     pub fn difference(mut self) -> Self {
         self.info.is_difference = true;
         self

@@ -24,8 +24,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .whole(
             "region",
-            "merged-tree node of the region that contains or replaced the event; all events in a region share this \
-             number",
+            "number of the merged-tree node of the region that contains or replaced the event; this number is the \
+             same for all events in a region",
             |_, pair| pair.region.map(|id| id.index()).into(),
         )
         .word(
@@ -35,7 +35,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .whole(
             "group",
-            "if the match is interchangeable: number of the group of calls whose matches may be swapped",
+            "if the match is interchangeable: id of the group of calls whose matches may be swapped",
             |_, pair| pair.confidence.and_then(Confidence::group).into(),
         )
         .table(

@@ -120,7 +120,7 @@ fn evidence() -> Columns<Analysis, Site> {
         .sides(
             "deviation_us_*",
             NUMBER,
-            "median absolute deviation, scaled to a standard deviation",
+            "median absolute deviation of the repeats, scaled to estimate the standard deviation",
             |_, s, side| of_steps(&s.judgement, side, s.judgement.deviation_us).into(),
         )
         .decimal(

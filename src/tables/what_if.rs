@@ -123,14 +123,16 @@ pub(super) fn critical_path(name: &'static str, analysis: Arc<Analysis>) -> Tabl
         .sides(
             "least_*",
             TIME,
-            "the smallest time in three replays in which GPU work takes 2% less time, the recorded time, or 2% more \
-             time. `least` and `most` differ if several chains of work are almost equally long",
+            "the smallest time in three replays: with GPU work 2% faster, as recorded, and 2% slower. `least` and \
+             `most` differ if several chains of work are almost equally long",
             |_, r, side| r.2[side].map(|range| range.0).into(),
         )
-        .sides("most_*", TIME, "the largest time in three replays in which GPU work takes 2% less time, the \
-                                recorded time, or 2% more time", |_, r, side| {
-            r.2[side].map(|range| range.1).into()
-        })
+        .sides(
+            "most_*",
+            TIME,
+            "the largest time in three replays: with GPU work 2% faster, as recorded, and 2% slower",
+            |_, r, side| r.2[side].map(|range| range.1).into(),
+        )
         .table(
             (name, "one row per part of a step's critical path; no rows if the traces cannot be replayed"),
             analysis,

@@ -20,7 +20,8 @@ fn look<T>(phenomenon: &str, look: impl FnOnce(&Analysis) -> T) -> T {
     compare_files(Phenomenon::of(phenomenon).files(), look)
 }
 
-/// Returns the kind, the time on each side in µs, and the lowest common node of the only row with the given name.
+/// For the only row with the given name, returns the kind of the row, its time on each side in µs, and its lowest
+/// common node.
 fn row(analysis: &Analysis, name: &str) -> (RowKind, PerSide<f64>, String) {
     let found = rows(analysis, name);
     assert_eq!(found.len(), 1, "rows named {name}");

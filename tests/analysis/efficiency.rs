@@ -170,8 +170,8 @@ fn operations_and_bytes_equal_the_reference_unless_it_is_provably_wrong() {
     assert_eq!(found.len(), 8, "docs/concepts/efficiency.md lists them: {found:#?}");
 }
 
-/// Checks that the ops for which the library can compute the minimum work cover at least as large a share of the GPU
-/// time as in the reference.
+/// Computes the share of GPU time in ops whose minimum work is known, and checks that this share is at least as large
+/// as in the reference.
 #[test]
 fn the_models_cover_as_much_time_as_the_reference() {
     for (name, names) in REFERENCE {
@@ -398,7 +398,7 @@ fn an_op_faster_than_its_device_has_no_rate_and_says_why() {
     assert_eq!(above.bound_label(), Some("cache_resident_or_model_too_high"));
     assert!(within.roofline_pct().is_some_and(|pct| pct < 100.0) && within.tb_per_s().is_some());
     assert_eq!((above.roofline_pct(), above.tb_per_s(), above.tflops_per_s()), (None, None, None));
-    // For an op that exceeds the peak, the minimum work and the time at the roofline are still known.
+    // Even if an op exceeds the peak, the minimum work and the time at the roofline are known.
     assert!(above.mbytes().is_some() && above.roofline_us().is_some());
     assert_eq!(above.savable_us(), Some(0.0));
     let told = |before, after| clause(&PerSide::new(before, after)).expect("two models");
@@ -483,8 +483,8 @@ fn models_and_peaks_of_the_user_override_the_built_in_ones() {
     assert!(error.contains("wrong.toml") && error.contains("[[device]]"), "{error}");
 }
 
-/// Convolutions in the generated ResNet: input channels, output channels, side length of the output, side length of
-/// the kernel, and number of occurrences in the network.
+/// For each kind of convolution in the generated ResNet: the input channels, the output channels, the side length of
+/// the output, the side length of the kernel, and how often the convolution occurs in the network.
 const RESNET: [[u64; 5]; 8] = [
     [3, 32, 32, 3, 1],
     [32, 32, 32, 3, 4],

@@ -1,4 +1,5 @@
-//! Tests that the files in `examples/traces` match the generator's output and show what their names promise.
+//! Tests that the generated files in `examples/traces` match the generator's output, and that traces in this folder
+//! contain the calls that their names indicate.
 
 use crate::support::files::unpacked;
 use crate::support::recording::{Kind, Recording};

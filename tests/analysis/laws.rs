@@ -131,7 +131,7 @@ fn the_report_has_the_same_bytes_on_one_and_on_four_threads() {
     }
 }
 
-/// A chain of nested ops that is deeper than the maximum depth of a tree; each op has a launch and a kernel. `of_level`
+/// Ops that are nested more deeply than the maximum depth of a tree. Each op has a launch and a kernel. `of_level`
 /// returns the name of the op at a nesting level.
 fn comb(levels: usize, of_level: impl Fn(usize) -> String) -> String {
     let event = |category: &str, name: &str, place: (u32, usize, usize), correlation: usize| {

@@ -59,7 +59,7 @@ fn spellings(path: &Path) -> PerSide<String> {
     PerSide::new(text, again)
 }
 
-/// The number of call sites with the same work on both sides, with changed work, and with work on one side only.
+/// Three numbers of call sites: with the same work on both sides, with changed work, and with work on only one side.
 fn works(analysis: &Analysis) -> [usize; 3] {
     let of = |work| analysis.judged().sites.iter().filter(|site| site.work == work).count();
     [Work::Same, Work::Changed, Work::OneSided].map(of)
@@ -209,8 +209,8 @@ fn swapping_two_selections_mirrors_the_results() {
 
 #[test]
 fn steps_that_make_the_same_calls_are_matched_whatever_their_numbers() {
-    // A step with 100 ops and a step with 101 ops are so similar that the steps are matched correctly only because
-    // identical steps are preferred.
+    // The steps have 100 or 101 ops and are very similar. They are matched correctly only because identical steps are
+    // preferred.
     let text = |steps: &[(u32, bool)]| {
         let built = TraceBuilder::cuda().thread("main", |t| {
             for &(number, clips) in steps {

@@ -1,5 +1,5 @@
-//! Tests for memory statistics: they are checked against counts from the raw JSON, and with files that lack some memory
-//! data.
+//! Tests for memory statistics: the statistics are compared with counts from the raw JSON, and files that lack some
+//! memory data are tested too.
 
 use crate::support::compared::{compare_files, compare_texts, trace};
 use crate::support::files::unpacked;
@@ -60,9 +60,9 @@ struct Counted {
 
 /// Process and thread.
 type Lane = (String, String);
-/// Start and end of each op on a thread, in ns.
+/// For each thread, the start and end of each op, in ns.
 type Ops = HashMap<Lane, Vec<(i64, i64)>>;
-/// The time in ns, order, arguments and thread of a memory event.
+/// A memory event: its time in ns, its order, its arguments and its thread.
 type Instant = (i64, i64, Value, Lane);
 
 fn lane(event: &Value) -> Lane {
@@ -303,8 +303,8 @@ fn a_step_of_a_training_repeats_to_the_byte() {
     });
 }
 
-/// A trace with three steps of 1 ms and the given memory events, each of which has a time in µs and arguments. In
-/// each step, `aten::linear` runs from 0.05 to 0.4 ms and calls `aten::mm`, which runs from 0.1 to
+/// A trace with three steps of 1 ms and with the given memory events. Each memory event is given by its time in µs and
+/// its arguments. In each step, `aten::linear` runs from 0.05 to 0.4 ms and calls `aten::mm`, which runs from 0.1 to
 /// 0.3 ms.
 fn made(events: &[(u32, Value)]) -> String {
     let call = |name: &str, cat: &str, start: u32, length: u32| json!({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": start, "dur": length});
@@ -377,7 +377,7 @@ fn a_block_that_the_outermost_op_frees_is_temporary() {
 
 #[test]
 fn events_at_one_time_are_ordered_by_their_index() {
-    // The file lists the free before the allocation.
+    // In the file, the free event precedes the allocation event.
     let mut events = [(150, event(CUDA, 16, -100, 500)), (150, event(CUDA, 16, 100, 600))];
     events[0].1["Ev Idx"] = 7.into();
     events[1].1["Ev Idx"] = 6.into();
@@ -469,8 +469,8 @@ fn memory_events_without_numbers_are_noted_and_left_out() {
     assert!(trace.notes().get("WRONG_TYPE").is_some(), "{:?}", trace.notes());
 }
 
-/// A trace in which `aten::mm` allocates 100 bytes and `kept` bytes in each step; later in the step, only the 100 bytes
-/// are freed.
+/// A trace in which `aten::mm` makes two allocations in each step, of 100 bytes and of `kept` bytes. Later in the step,
+/// only the 100 bytes are freed.
 fn training(kept: i64) -> String {
     let mut events = Vec::new();
     let mut total = 500;

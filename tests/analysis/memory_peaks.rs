@@ -256,7 +256,7 @@ fn reserved_memory_is_compared_at_one_peak_and_on_one_kind_of_device() {
     assert_eq!(found(made(0, 400_000_000, 1), made(40_000_000, 500_000_000, 6)), []);
 }
 
-/// Three steps in each of which `aten::mm` calls `cudaMalloc` several times and runs a kernel.
+/// A trace with three steps. In each step, `aten::mm` calls `cudaMalloc` several times and runs a kernel.
 fn allocating(calls: [i64; 3]) -> String {
     let mut all: Vec<Value> = Vec::new();
     for (step, count) in calls.into_iter().enumerate() {
@@ -294,7 +294,8 @@ fn driver_allocations_in_each_step_are_compared() {
     assert_eq!(found([1, 2, 1], [3, 4, 3]), of(more));
     let more = more.replace("candidate", "baseline");
     assert_eq!(found([3, 4, 3], [1, 2, 1]), of(&more));
-    // Calls that only some steps make are not reported. Counts are not reported if the ranges of the two sides overlap.
+    // If only some steps make a call, a difference in the count is not reported. If the ranges of the counts on the two
+    // sides overlap, a difference is not reported either.
     assert_eq!(found([0, 0, 0], [2, 0, 0]), []);
     assert_eq!(found([1, 2, 1], [2, 4, 3]), []);
 }

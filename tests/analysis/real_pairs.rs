@@ -30,7 +30,7 @@ fn platforms(model: &str, check: impl FnOnce(&Analysis)) {
 /// A line in the output of TraceLens TraceDiff from 2025: name, row count, and time on both sides in ms.
 type Figure = (&'static str, u64, f64, f64);
 
-/// Asserts that the names summary has the same values as the reference, whose values are rounded to microseconds.
+/// Asserts that the values in the names summary agree with the reference values, which are rounded to microseconds.
 fn assert_figures(analysis: &Analysis, figures: &[Figure]) {
     let groups: BTreeMap<String, _> =
         analysis.by_name().into_iter().map(|group| (group.name.clone(), group)).collect();
@@ -73,8 +73,8 @@ fn timesformer_on_two_platforms_has_the_figures_of_the_reference() {
     platforms("timesformer", |analysis| {
         assert_totals(analysis, 119.853, 158.433);
         // The reference has 123 rows for aten::copy_, with 6.134 ms in the baseline and 10.838 ms in the candidate. The
-        // reference attributes the copy below aten::upsample_nearest1d (6.494 and 3.999 µs) to aten::upsample_nearest1d
-        // itself, because only one side has cudaPeekAtLastError below this op.
+        // reference attributes the copy below aten::upsample_nearest1d (6.494 and 3.999 µs) to the op
+        // aten::upsample_nearest1d itself, because only one side calls cudaPeekAtLastError in this op.
         assert_figures(
             analysis,
             &[

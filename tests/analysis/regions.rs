@@ -83,8 +83,8 @@ fn work_of_another_thread_is_inferred_and_idle_time_is_known() {
         call("outer", "user_annotation", 1, 0, 100, &none),
         call("inner", "user_annotation", 1, 20, 40, &none),
     ];
-    // One kernel is launched by a second thread while `inner` is open, and another kernel is launched by the first
-    // thread after `inner` ends.
+    // A second thread launches one kernel while `inner` is open, and the first thread launches another kernel after
+    // `inner` ends.
     events.extend(launched(2, 30, 1, (40, 10)));
     events.extend(launched(1, 70, 2, (80, 40)));
     let rows = rows(json!({ "traceEvents": events }).to_string());
@@ -215,8 +215,8 @@ fn regions_are_matched_by_name_and_nesting() {
     });
 }
 
-/// The events in each region were counted in Python from the raw JSON: events that were launched on the region's
-/// thread, and events whose region is inferred.
+/// The expected numbers were counted in Python from the raw JSON: for each region, the events that were launched on the
+/// region's thread, and the events whose region is inferred.
 #[test]
 fn the_backward_pass_is_inferred_to_belong_to_the_region_of_the_main_thread() {
     // Of the 9,450 events, 3,348 were launched on a thread with regions, and 9,444 are below a step or a collective.

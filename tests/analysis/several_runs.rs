@@ -72,8 +72,8 @@ fn every_table_of_attributed_events_has_runs_median_and_spread() {
         TableKind::Causes,
     ] {
         let cells = |name: &str| column(comparison.analysis(), kind, name).remove(0);
-        // A row in `diff_stats` represents an op in only one of the two steps, so its time per step is half of the op's
-        // duration.
+        // A row in `diff_stats` represents an op in a single step. The run has two steps, so the row's time per step is
+        // half of the op's duration.
         let share = if kind == TableKind::Rows { 0.5 } else { 1.0 };
         for (name, expected) in [
             ("runs_trace1", 3.0),
@@ -101,7 +101,8 @@ fn steps_and_causes_list_the_time_of_each_run_sorted_by_step_time() {
         assert_eq!(told("run_times_us_trace2"), "190.000; 200.000", "{}", kind.name());
         assert_eq!([told("runs_trace1"), told("runs_trace2")], ["3", "2"], "{}", kind.name());
     }
-    // A step begins before its first kernel, so its wall time exceeds its GPU time, by the same amount in every run.
+    // Each step begins before its first kernel, so the wall time of a step exceeds its GPU time. The difference is the
+    // same in every run.
     let walls = column(analysis, TableKind::Steps, "run_walls_us_trace1").remove(0);
     let walls: Vec<f64> = walls.split("; ").map(|wall| wall.parse().expect("a time")).collect();
     assert_eq!(walls.len(), 3);
@@ -160,8 +161,8 @@ fn a_run_has_the_same_times_on_either_side() {
         .map(|name| column(analysis, TableKind::Causes, name));
     let mut compared = 0;
     for (cause, (before, after)) in analysis.causes().list().iter().zip(before.iter().zip(&after)) {
-        // Idle time at a call that is missing in the median run is attributed to an enclosing call, so the
-        // attribution depends on which run is the median.
+        // If a call is missing in the median run, idle time at this call is attributed to an enclosing call. The
+        // attribution therefore depends on which run is the median.
         if cause.rows.is_empty() && cause.place != "(between calls)" {
             continue;
         }
@@ -390,8 +391,8 @@ fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     }
 }
 
-/// The number of random splits of one program's runs in which a change is reported: for the total, for the step time,
-/// and for at least one call site.
+/// Splits the runs of one program at random, and counts the splits in which a change is reported: for the total, for
+/// the step time, and for at least one call site.
 fn false_alarms(all: &[Arc<Trace>], runs: usize) -> [usize; 3] {
     let mut random = SplitMix::new(44);
     let mut alarms = [0; 3];
@@ -493,8 +494,8 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
 
 /// The number of points of difference, and the number of points that vary among the runs on one side.
 fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
-    // The first run is the median run, because its time is the middle one of three times, or the lower one of two
-    // times.
+    // The first run is the median run: of three runs, its time is the middle time; of two runs, its time is the lower
+    // time.
     let traces = |runs: &[&[&str]]| {
         let times = [100.0, 200.0, 50.0].into_iter().zip(runs);
         times.map(|(time, others)| run(time, others)).collect()

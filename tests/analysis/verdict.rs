@@ -1,4 +1,4 @@
-//! Tests for verdicts: some differences are supported by the repeated steps, and some are not.
+//! Tests for verdicts, both on differences that the repeated steps support and on differences that they do not support.
 
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
@@ -74,7 +74,7 @@ fn a_tenfold_time_is_significant_with_two_steps_per_side() {
 
 #[test]
 fn a_call_site_borrows_the_usual_spread_from_the_others() {
-    // If three steps agree by chance at one call site while all other call sites vary by 10%, a difference at that call
+    // All call sites vary by 10%, except one call site at which three steps agree by chance. A difference at that call
     // site is not significant.
     let texts = [[100.0, 100.1, 100.0], [105.0, 105.1, 105.0]].map(|mm| {
         TraceBuilder::cuda()
@@ -97,7 +97,7 @@ fn a_call_site_borrows_the_usual_spread_from_the_others() {
     assert_eq!(judgement.words(), "slower, not significant within one run (3 steps)");
 }
 
-/// The times of sixty call sites in three steps, each varying by about 10%.
+/// The times of sixty call sites in three steps. The times at each call site vary by about 10%.
 fn noisy_places() -> Vec<[f64; 3]> {
     let mut random = SplitMix::new(11);
     let mut time = || 90.0 + 20.0 * random.below(1000) as f64 / 1000.0;
@@ -230,7 +230,7 @@ fn thresholds_are_the_users() {
     });
 }
 
-/// Time on one side in steps without a counterpart, taken from the steps table.
+/// The total time of the steps on one side that have no counterpart, taken from the steps table.
 fn in_steps_without_a_partner(analysis: &Analysis, side: Side) -> Nanos {
     let rows = analysis.step_rows();
     let is_alone = |row: &&StepRow| row.steps[side].is_some() && row.steps[side.other()].is_none();
@@ -374,7 +374,7 @@ fn a_different_number_of_steps_does_not_change_the_work() {
     }
 }
 
-/// A trace with `count` identical steps below a frame, with one op inside another.
+/// A trace with `count` identical steps. In each step, all ops are inside a frame, and one op is inside another op.
 fn nested_steps(count: u32) -> String {
     steps_of(count, |t| {
         t.frame("train.py(1): step", |t| {

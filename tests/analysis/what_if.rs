@@ -238,7 +238,8 @@ fn a_host_that_takes_no_time_leaves_the_kernels() {
     let text = Made::steps(|step| ops(step, 10.0));
     let recorded = recorded(&text).expect("a graph");
     let bound = recorded.replay(&Scenario { host: 0.0, ..Scenario::RECORDED }).end;
-    // The three steps have 12 kernels of 10 µs, 11 gaps of 0 to 1 µs, and the latency of one launch.
+    // The three steps have 12 kernels of 10 µs in total, with 11 gaps of 0 to 1 µs between them, and the latency of one
+    // launch.
     assert!((120_000..=120_000 + 11_000 + 6_000).contains(&bound), "{bound} ns");
 }
 
@@ -411,7 +412,8 @@ fn a_sleep_is_separated_from_noise() {
 }
 
 /// According to the durations in the files, `_single_tensor_adam` takes 6.14 ms per step longer than
-/// `_multi_tensor_adam`, and the candidate saves 0.09 ms earlier in the step. The recordings differ by 9.38 ms.
+/// `_multi_tensor_adam`, and the candidate saves 0.09 ms in an earlier part of each step. The recordings differ by 9.38
+/// ms.
 #[test]
 fn an_optimizer_that_loops_over_tensors_costs_the_time_of_its_loop() {
     compare_h100("train_base", "train_foreach_off", |analysis| {

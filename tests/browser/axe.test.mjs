@@ -46,7 +46,7 @@ for (const report of REPORTS.filter((name) => existsSync(file(name, "report.html
         for (const tab of await page.$$eval("nav a", (links) => links.map((link) => link.getAttribute("href").slice(1)))) {
           await goTo(page, tab);
           await OPEN[tab]?.(page);
-          // The page outside of the panel is the same in every section, so that part is checked only once.
+          // The part of the page outside of the panel is the same in every section, so it is checked only once.
           const part = tab === "what" ? "html" : ".panel:not([hidden])";
           const { violations } = await page.evaluate((part) => globalThis.axe.run(part), part);
           const told = violations.map((v) => `${v.id}: ${v.help}\n  ` + v.nodes.slice(0, 3).map((n) => `${n.html.slice(0, 160)} ${n.failureSummary.split("\n").slice(1, 3).join(" ")}`).join("\n  "));

@@ -3,8 +3,8 @@
 //
 //   CHROMIUM=$(command -v chromium) REPORTS=DIR node speed.mjs REPORT [ROUNDS]
 //
-// The time until a report can be used is the time from the start of the navigation until a click on the button `?` has
-// opened the list of keys. The time for an interaction is the time that the page spends in the event handler and on the
+// The time until a report can be used begins with the navigation, and ends when a click on the button `?` has opened
+// the list of keys. The time for an interaction is the time that the page spends in the event handler and on the
 // subsequent layout.
 import { statSync } from "node:fs";
 import { file, launch } from "./page.mjs";

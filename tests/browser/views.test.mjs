@@ -66,7 +66,7 @@ test("callers and callees of an op: both are as long as the op, and a click goes
   const [callers, callees] = [await framesOf(page, 0), await framesOf(page, 1)];
   assert.ok(callers.length > 1 && callees.length > 1);
   assert.equal(callers.find((frame) => frame.level === 0).width, callees.find((frame) => frame.level === 0).width);
-  // The times of the first callers add up to the op's time, because every call of the op has a caller.
+  // The times of the op's direct callers add up to the op's time, because every call of the op has a caller.
   const first = callers.filter((frame) => frame.level === 1);
   assert.ok(Math.abs(sum(first.map((frame) => frame.width)) - 100) < 0.2);
   const total = await page.evaluate((op) => {
@@ -187,8 +187,8 @@ test("a selected call shows its match and its kernels of both sides, with the mo
     assert.equal(await page.locator("#call .lane").nth(side - 1).locator("rect.gpu").count(), events.length);
     assert.equal(await page.locator("#call .lane").nth(side - 1).locator("rect.launch").count(), events.length);
   }
-  // All lanes use the same scale: the widths of any two kernels have the same ratio as their durations, even on
-  // different sides.
+  // All lanes on both sides use the same time scale: the widths of any two kernels have the same ratio as their
+  // durations.
   const widths = await page.$$eval("#call .lane", (lanes) => lanes.map((lane) => [...lane.querySelectorAll("rect.gpu")].map((one) => Number(one.getAttribute("width")))));
   const longest = (side) => found[side].map(({ time }, at) => [time, widths[side][at]]).sort((a, b) => b[0] - a[0])[0];
   const [one, two] = [longest(0), longest(1)];

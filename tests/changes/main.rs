@@ -1,4 +1,5 @@
-//! Tests that changes between two programs are found, with pairs of recordings whose changes are known.
+//! Tests that the library finds the changes between two programs. The tests use pairs of recordings whose changes are
+//! known.
 
 #[path = "../support/mod.rs"]
 mod support;

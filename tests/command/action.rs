@@ -163,7 +163,8 @@ fn inputs_of_the_action_are_not_part_of_its_scripts() {
     assert!(!runner.path().join("strange").exists(), "an input was run");
 }
 
-/// A runner whose `curl` writes an archive that contains the command under test, and the SHA-256 of that archive.
+/// Returns a runner whose `curl` writes an archive with the command under test. Also returns the SHA-256 of this
+/// archive.
 fn runner_with_release() -> (Runner, String) {
     let runner = Runner::new();
     let packed = Command::new("bash")

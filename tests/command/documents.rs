@@ -18,7 +18,7 @@ const OF_REAL_TRACES: &str = "vllm_|sglang_";
 /// Pattern for commands on addresses, which need a server; `tests/remote` starts a server.
 const OF_ADDRESSES: &str = "s3://";
 
-/// Documents that contain commands, relative to the project root.
+/// Paths of the documents that contain commands, relative to the project root.
 fn documents() -> Vec<PathBuf> {
     enter_root();
     let mut documents = vec!["README.md".into()];

@@ -13,7 +13,7 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{Comparison, ComparisonOptions, Error, ErrorKind, PerSide};
 
-/// The error from a comparison whose baseline is a file `t.json` that contains `text`.
+/// Writes `text` to a file `t.json`, and returns the error from a comparison with this file as the baseline.
 fn refused(text: &str) -> Error {
     let folder = TempDir::new().expect("a temporary folder");
     let path = file(&folder, "t.json", text.as_bytes());
@@ -27,7 +27,7 @@ fn file(folder: &TempDir, name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Checks that an error is one line that starts with the path and contains `part`.
+/// Checks that an error is a single line, starts with the path and contains `part`.
 fn assert_says(error: &Error, kind: ErrorKind, part: &str) {
     let text = error.to_string();
     assert_eq!(error.kind(), kind, "{text}");

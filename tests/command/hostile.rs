@@ -1,4 +1,5 @@
-//! Tests that commands escape names that contain workflow commands for a CI log or control sequences for a terminal.
+//! Tests that commands escape hostile names, which contain workflow commands for a CI log or control sequences for a
+//! terminal.
 
 use crate::support::tracetree;
 use std::fs;
@@ -72,7 +73,7 @@ fn assert_tame(what: &str, bytes: &[u8], ours: &[&str]) {
     }
 }
 
-/// A folder with two traces and a baseline file, whose file names are hostile.
+/// A folder with two traces whose file names are hostile.
 fn home() -> TempDir {
     let home = tempfile::tempdir().expect("a folder");
     for (name, time) in [("a", 10), ("b", 90)] {

@@ -74,8 +74,9 @@ impl Place {
         self.home.path().join("report")
     }
 
-    /// Starts a run that replaces the report, and kills the run after a random delay: either at any time, or while
-    /// files are being renamed. Returns whether the run was still in progress when it was killed.
+    /// Starts a run that replaces the report, and kills the run after a random delay. The delay begins when the run
+    /// starts or, with `is_in_renames`, when the run replaces the manifest. Returns whether the run was still in
+    /// progress when it was killed.
     fn kill(&self, candidate: &str, is_in_renames: bool, moments: &mut Moments) -> bool {
         let manifest = self.report().join("manifest.json");
         let before = fs::read(&manifest).expect("a manifest");
@@ -103,7 +104,7 @@ impl Place {
         is_running
     }
 
-    /// Determines with `uid` which of the two reports is complete; `None` if `uid` rejects the
+    /// Runs `uid` on the folder, and returns which of the two reports the folder contains; `None` if `uid` rejects the
     /// folder.
     fn generation(&self) -> Option<usize> {
         let report = self.report();

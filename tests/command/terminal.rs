@@ -74,7 +74,7 @@ fn the_answer_fits_a_screen_and_has_the_three_parts() {
     }
 }
 
-/// The commands in the output, as a shell reads them.
+/// Each `tracetree` command in the output as one line, without the program name.
 fn commands(text: &str) -> Vec<String> {
     let joined = text.replace(" \\\n", " ");
     let commands = joined.lines().filter_map(|line| line.split_once("tracetree "));

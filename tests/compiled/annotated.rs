@@ -161,8 +161,8 @@ fn modules_above(tree: &CallTree, call: CallId) -> Vec<&str> {
     names
 }
 
-/// A recorded replay in which each kernel below a captured module is annotated with its module path, as PyTorch writes
-/// annotations. Also returns the modules of each annotated kernel, by uid.
+/// A recorded replay in which each kernel below a captured module is annotated with its module path. The annotations
+/// have the same form as those that PyTorch writes. Also returns the modules of each annotated kernel, by uid.
 fn annotated_replay() -> (String, HashMap<u32, Vec<String>>) {
     let replay = Trace::open(h100("decode_graph")).expect("a trace");
     let capture = Trace::open(h100("decode_graph.capture")).expect("a trace");

@@ -1,5 +1,5 @@
 //! Tests with recorded pairs of eager and compiled training. Each compiled region must be matched with exactly the
-//! calls that it replaced, which are determined from the JSON of the eager trace.
+//! calls that it replaced. The expected calls are determined from the JSON of the eager trace.
 
 use crate::support::compared::compare_files;
 use crate::support::files::unpacked;
@@ -37,8 +37,8 @@ fn numbers_inside(events: &[Value], outer: &Value) -> BTreeSet<i64> {
     forward.filter_map(|event| event["args"]["Sequence number"].as_i64()).collect()
 }
 
-/// Positions of the autograd engine's steps that run the backward pass for the given forward ops and start after
-/// `after`, in µs.
+/// Positions of the autograd engine's steps that run the backward pass for the given forward ops. Only steps that start
+/// after the time `after` (in µs) are included.
 fn steps_of(events: &[Value], numbers: &BTreeSet<i64>, after: f64) -> BTreeSet<usize> {
     let is_step = |event: &Value| {
         let name = event["name"].as_str().unwrap_or_default();
@@ -95,7 +95,8 @@ fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions:
             let found = ops(&|inner| replaced.iter().any(|&outer| within(outer, inner)));
             assert!(!expected.is_empty() && expected == found, "{compiled}: {}", name(at));
         }
-        // Each backward region is matched with the autograd engine steps for a different module.
+        // Each backward region is matched with the autograd engine steps for exactly one module, and each module has
+        // one backward region.
         let mut expected: Vec<BTreeSet<usize>> = modules
             .iter()
             .map(|&at| {

@@ -1,4 +1,4 @@
-//! Tests for fusion: in which cases a call that runs fewer kernels on one side is reported as fused.
+//! Tests for fusion: if a call runs fewer kernels on one side, the call is reported as fused only in certain cases.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -171,8 +171,8 @@ fn two_kernels_for_one_op_on_one_side_are_not_a_fusion() {
 
 #[test]
 fn a_kernel_that_keeps_its_name_explains_one_call_and_not_three() {
-    // The kernels in a graph without a capture have no ops, so all kernels belong to the graph launch, whether the
-    // launch is matched or not.
+    // The kernels in a graph without a capture have no ops. All these kernels belong to the graph launch, whether or
+    // not the launch is matched.
     let muls = |count: usize| {
         move |t: &mut HostThread<'_>| {
             t.launch("cudaGraphLaunch").graph(|graph| {

@@ -18,7 +18,8 @@ fn read(name: &str, json: &str) -> Trace {
     Trace::from_reader(name, json.as_bytes(), &ReadOptions::default()).expect("a trace")
 }
 
-/// A module that multiplies, adds and applies an activation. The module's launches are captured without running.
+/// A module that multiplies, adds and applies an activation. The module's launches are captured, so they start no
+/// kernels.
 fn captured_block(t: &mut HostThread<'_>, name: &str) {
     t.module(name, |t| {
         t.op("aten::mm", |t| t.launch(LAUNCH).nothing());
@@ -61,7 +62,7 @@ fn replay_blocks(t: &mut HostThread<'_>, blocks: usize) {
     });
 }
 
-/// Graph replays below a frame: one replay per entry in `blocks`, which gives the number of blocks in the graph.
+/// Graph replays below a frame: for each number in `blocks`, one replay of a graph with that number of blocks.
 fn replays_of(blocks: &[usize]) -> String {
     let body = |t: &mut HostThread<'_>| {
         t.frame("engine.py(7): replay", |t| {

@@ -51,7 +51,7 @@ fn alone(analysis: &Analysis, side: Side) -> BTreeMap<&str, usize> {
     names
 }
 
-/// The old and new names of matched ops that were renamed, with the number of ops for each.
+/// For each pair of old name and new name, the number of matched ops that were renamed in this way.
 fn renamed(analysis: &Analysis) -> BTreeMap<(&str, &str), usize> {
     let [a, b] = [Side::Baseline, Side::Candidate].map(|side| analysis.tree(side));
     let mut names = BTreeMap::new();
@@ -95,7 +95,8 @@ fn memory_format_precision_and_benchmark_change_kernels_below_the_same_ops() {
     }
 }
 
-/// The ops of two attention backends are matched as one op that was renamed, in both the forward and the backward pass.
+/// Each attention op of one backend is matched with the corresponding op of the other backend, as a renamed op, in both
+/// the forward and the backward pass.
 #[test]
 fn ops_of_two_attention_backends_are_renames() {
     for (backend, name) in [("efficient", "Efficient"), ("cudnn", "Cudnn")] {
@@ -125,7 +126,7 @@ fn ops_of_two_attention_backends_are_renames() {
     }
 }
 
-/// The kernels in a trace in the order in which they ran, each with its launching op and enclosing module.
+/// The kernels in a trace, in execution order, each with its launching op and its enclosing module.
 fn work(analysis: &Analysis, side: Side) -> Vec<[String; 3]> {
     let tree = analysis.tree(side);
     let start = |call: CallId| tree.trace().start(tree.event(call).expect("an event"));
@@ -195,7 +196,7 @@ fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
 #[test]
 fn each_layer_of_a_region_has_its_own_fused_kernels() {
     compare("decode_eager", "decode_compiled", |analysis| {
-        // The trace has two steps for each of two batch sizes. The model has two norms in each of
+        // The trace has four forward passes: two steps, each with two batch sizes. The model has two norms in each of
         // four blocks and one norm after the blocks; no sum precedes the first norm.
         let (passes, norms) = (4, 9);
         assert_eq!(
@@ -241,7 +242,7 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
                     assert!(times.0 > 0 && times.1 > 0, "{compiled}: {name}");
                 }
             }
-            // Only the optimizer's copies of gradients with a different layout are unmatched.
+            // The only unmatched calls are copies of gradients that have a different layout.
             for side in Side::BOTH {
                 let mut alone = alone(analysis, side);
                 alone.retain(|name, _| !name.contains("AccumulateGrad") && *name != "aten::copy_");

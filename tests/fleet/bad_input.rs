@@ -166,7 +166,7 @@ fn a_full_disk_is_one_error_and_leaves_no_partial_shard() {
     assert_eq!(shards(&place).len(), 16);
 }
 
-/// Runs the program as a user who is subject to file permissions: as `nobody` if the tests run as root.
+/// Runs the program as a user who is subject to file permissions. If the tests run as root, this user is `nobody`.
 #[cfg(unix)]
 fn as_nobody(place: &TempDir, arguments: &[&str]) -> Option<Output> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Output;
 use tempfile::TempDir;
 
-/// A rank that computes twice for `compute` µs and spends the rest of 1000 µs in a collective.
+/// A rank that twice computes for `compute` µs and then spends the rest of 1,000 µs in a collective.
 fn rank(rank: i64, compute: f64) -> String {
     TraceBuilder::cuda()
         .header("distributedInfo", json!({"backend": "nccl", "rank": rank, "world_size": 3}))
@@ -208,8 +208,8 @@ fn size_limits_apply_when_ranks_are_looked_up() {
     assert!(told(&output).contains("unpacks to more than 100 bytes"), "{}", told(&output));
 }
 
-/// Two folders with ranks. The candidate adds an op on all ranks, and on each rank the number of
-/// further ops that `added` returns.
+/// Two folders with ranks. On every rank, the candidate has an additional `aten::relu`. On rank `r`, the candidate also
+/// has `added(r)` additional `aten::sin` ops.
 fn changed_fleet(ranks: i64, added: impl Fn(i64) -> i64) -> TempDir {
     let place = tempfile::tempdir().expect("a temporary folder");
     for folder in ["a", "b"] {

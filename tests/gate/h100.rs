@@ -1,4 +1,4 @@
-//! Tests for the gate results for runs recorded on an H100: one program run three times, known changes to this program,
+//! Tests the gate's results for runs recorded on an H100: one program run three times, known changes to this program,
 //! and graph replays with and without their captures.
 
 use crate::gated::check;
@@ -105,7 +105,7 @@ fn several_runs_per_side_violate_the_time_rule_if_every_run_takes_longer() {
     let gate = check(&before, &after);
     let expected = BTreeSet::from(["gpu_time", "kernels_per_call", "new_kernel", "step_wall"]);
     assert_eq!(broken(&gate), expected);
-    // With one run per side, the noise is unknown, so an increase in time is not a finding; a decrease in time is never
+    // With one run per side, the noise is unknown, so an increase in time is not a finding. A decrease in time is never
     // a finding.
     assert!(!broken(&check(&before, &file("resnet_tf32_off"))).contains("gpu_time"));
     assert!(!broken(&check(&after, &before)).contains("gpu_time"));

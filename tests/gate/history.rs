@@ -1,5 +1,5 @@
-//! Checks change points against the change points that an independent program found, and tests the history of
-//! baselines.
+//! Compares the change points that the library finds with those that an independent program found, and tests the
+//! history of baselines.
 
 use serde_json::Value;
 use tracetree_gate::{Search, change_points};

@@ -1,6 +1,6 @@
-//! Tests for gate and comparison results for a training program on an H100 with one known change, recorded by
-//! `examples/traces/record_changes.py`. Only the rule for the known change must be violated, at the call site of the
-//! change.
+//! Tests the results of the gate and of comparisons for a training program with one known change.
+//! `examples/traces/record_changes.py` recorded the program on an H100. Only the rule for the known change must be
+//! violated, at the call site of the change.
 
 use crate::gated::{self, check, record};
 use crate::support::traces;
@@ -37,7 +37,7 @@ fn the_same_program_again_passes_and_a_slow_loader_is_a_warning() {
     let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
     assert_eq!((finding.state, &finding.rules[..]), (State::Warned, &["python".to_owned()][..]));
     assert!(finding.what.contains("load: <built-in function sleep>"), "{}", finding.what);
-    // The cost of a sleep is checked by the rules about time, and these rules need more than one run.
+    // Only the rules about time check the cost of a sleep, and these rules need more than one run.
     assert_eq!(gate.outcome, Outcome::Inconclusive);
     assert!(
         gate.reasons.iter().all(|reason| reason.starts_with("step_wall")),

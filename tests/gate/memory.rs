@@ -49,7 +49,7 @@ fn a_peak_above_its_limit_fails() {
 #[test]
 fn the_number_of_allocations_is_compared_per_step() {
     let (base, checkpoint) = (side("base"), side("checkpoint"));
-    // The traces have 639 and 756 allocations in three steps.
+    // In three steps, the baseline has 639 allocations and the candidate has 756.
     let (check, words) = checked(&base, &checkpoint, "allocations_per_step", "20");
     assert_eq!(check.state, State::Failed);
     assert_eq!(words, "allocations_per_step increased by 39: 213 → 252, 20 more");

@@ -1,5 +1,5 @@
-//! Tests for the gate results for a program with one change: the gate must find the change at its call site, and must
-//! not report anything that merely resembles or follows from the change.
+//! Tests the gate's results for a program with one change: the gate must find the change at its call site, and must not
+//! report anything that merely resembles the change or follows from it.
 
 use crate::gated::{check, findings, record};
 use crate::support::compared;

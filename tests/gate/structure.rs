@@ -1,4 +1,4 @@
-//! Tests for the structural gate results for real pairs, for runs of one program, and for steps of one run.
+//! Tests the gate's structural results for real pairs, for runs of one program, and for steps of one run.
 
 use crate::gated::{changes, check, check_structure, record};
 use crate::support::files::inflated;

@@ -13,7 +13,7 @@ fn dims(diff: &TraceDiff, side: Side, call: CallId) -> &str {
     tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.dims))
 }
 
-/// Whether every baseline call with an accepted name has a counterpart with the same shapes.
+/// Whether every baseline call for whose name `names` returns true has a counterpart with the same shapes.
 fn keep_their_shapes(diff: &TraceDiff, names: impl Fn(&str) -> bool) -> bool {
     let tree = diff.tree(Side::Baseline);
     tree.calls().filter(|&call| names(tree.name(call))).all(|call| {
@@ -97,7 +97,8 @@ fn the_running_number_of_a_generated_kernel_is_not_evidence() {
             }
         }
     };
-    // The candidate runs an additional kernel first, so number 0 becomes number 1.
+    // The candidate runs an additional kernel first, so the numbers in the names of all later kernels are higher by
+    // one.
     let one_more = move |t: &mut HostThread<'_>| {
         t.op(shaped("triton_red_fused_mean_0", 4), |t| t.kernel("triton_red_fused_mean_0", 5.0));
         chain(1)(t);
@@ -168,8 +169,8 @@ fn a_compiler_generated_op_is_never_a_rename() {
 fn missing_calls_are_those_of_whole_steps() {
     let steps = |numbers: &'static [u32]| {
         move |t: &mut HostThread<'_>| {
-            // The op before the first step is the same as the last op in each step, so a range of missing calls that is
-            // shifted by one op would fit equally well.
+            // The op before the first step equals the last op in each step. If the range of missing calls were shifted
+            // by one op, it would therefore fit equally well.
             t.op(shaped("aten::mul", 3), |t| t.kernel("k", 5.0));
             for &number in numbers {
                 t.step(number, |t| {
@@ -256,8 +257,7 @@ fn an_op_that_casts_and_calls_itself_is_expanded_even_if_its_lowering_differs() 
     });
 }
 
-/// Adds 400 different ops, which are more ops than a layer contains, so that the calls before and after these ops are
-/// far apart.
+/// Adds 400 different ops, so that the calls before and after these ops are farther apart than two calls in a layer.
 fn far(t: &mut HostThread<'_>, from: usize) {
     for number in from..from + 400 {
         t.leaf(shaped(&format!("aten::op_{number}"), 3));

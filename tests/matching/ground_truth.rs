@@ -12,22 +12,22 @@ use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::{Platform, TraceBuilder};
 use std::path::Path;
 
-/// Minimum precision and recall for a single change. The goal has the same value.
+/// Minimum precision and recall for a single change. This minimum is also the goal.
 const SINGLE: f64 = 0.998;
 
 /// Minimum precision and recall for several changes at once. The minimum is set to the current scores in order to catch
 /// regressions. The goal is 0.995; docs/development/alignment-quality.md lists the cases that miss this goal.
 const SEVERAL: f64 = 0.987;
 
-/// Minimum precision and recall for a change that moves work to a different thread. It is lower than for other changes
-/// because the frames that enclose the moved work then look like wrappers.
+/// Minimum precision and recall for a change that moves work to a different thread. This minimum is lower than for
+/// other changes, because the frames that enclose the moved work look like wrappers.
 const SPLIT: f64 = 0.995;
 
 /// Minimum precision and recall if layers are added to a run of layers and ops are dropped.
 const LAYERS: f64 = 0.99;
 
-/// Minimum precision and recall for swapped neighbors. It is lower than for other changes because equal calls can be
-/// distinguished only by their positions.
+/// Minimum precision and recall for swapped neighbors. This minimum is lower than for other changes, because equal
+/// calls can be distinguished only by their positions.
 const NEIGHBOURS: f64 = 0.96;
 
 /// Minimum precision and recall if the two sides have different numbers of steps. Steps that make the same calls are
@@ -150,8 +150,8 @@ fn a_change_preserves_the_nesting_of_the_other_events() {
     }
 }
 
-/// The number of true pairs of events for which the two parents do not form a true pair. Added and removed events do
-/// not count as parents; the nearest ancestor that is in both recordings is used instead.
+/// Counts the true pairs of events whose parents are not a true pair. Added and removed events do not count as parents;
+/// the nearest ancestor that is in both recordings is used instead.
 fn misplaced(baseline: &Recording, candidate: &Recording) -> usize {
     let (one, two) = (Forest::of(&baseline.events), Forest::of(&candidate.events));
     let truth = Truth::between(baseline, candidate);
@@ -259,7 +259,7 @@ fn a_match_with_an_equal_call_between_other_firm_siblings_is_wrong() {
         let map = map.iter().map(|&(one, two)| (Some(one), Some(two)));
         truth.score(map).host
     };
-    // The first x was removed, so the x between the two y's is the second x.
+    // The first `x` was removed, so the `x` between the two `y` is the second `x`.
     let right = score(&[(1, 0), (2, 1), (3, 2)]);
     assert_eq!((right.precision(), right.recall()), (1.0, 1.0));
     let shifted = score(&[(1, 0), (0, 1), (3, 2)]);

@@ -1,5 +1,5 @@
-//! Tests that the changes in [`Change::hard`] change a recording as their names say. The tests check the changed
-//! recordings, not how calls are matched.
+//! Tests that each change in [`Change::hard`] changes a recording in the way that its name describes. The tests check
+//! only the changed recordings; they do not match any calls.
 
 use crate::support::changes::Change;
 use crate::support::recording::{Event, Forest, Kind, Recording};

@@ -1,5 +1,5 @@
-//! Tests with structures that are easy to align incorrectly: counterparts in a different gap, calls identified only by
-//! their kernels, and similarities that are not evidence.
+//! Tests with structures that are easy to align incorrectly: calls whose counterparts are in a different gap between
+//! matches, calls that can be identified only by their kernels, and similarities that are not evidence for a match.
 
 use crate::support::compared::{align_threads as look, compare_texts, shaped, steps_of};
 use crate::support::find::{call, calls, relation};
@@ -120,8 +120,7 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
         let copies = calls(tree, "layout").into_iter();
         assert_eq!(copies.filter(|&copy| diff.partner(Side::Baseline, copy).is_some()).count(), 1);
     });
-    // After the anchor, one side has two launches and the other side has three, and there is no evidence that shows
-    // which launches match.
+    // After the anchor, one side has two launches and the other side has three, and nothing shows which launches match.
     look(algorithm(&["volta_a", "volta_b"], 1), algorithm(&["a", "b", "c"], 1), |diff| {
         let gemm = call(diff.tree(Side::Baseline), "volta_b");
         assert_eq!(diff.partner(Side::Baseline, gemm), None);

@@ -377,8 +377,8 @@ fn row(letters: &'static str) -> impl Fn(&mut HostThread<'_>) {
 
 #[test]
 fn equal_calls_keep_their_order_if_other_calls_moved_past_them() {
-    // The difference can be explained either by a single x that moved to the front, or by a y and a z that moved a
-    // short distance.
+    // There are two explanations for the difference: a single x moved to the front, or a y and a z moved a short
+    // distance.
     look(row("ayxxzxxb"), row("axyxxzxb"), |diff| {
         for name in ["aten::x", "x"] {
             assert_eq!(partners(diff, name), in_order(4), "{name}");

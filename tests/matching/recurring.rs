@@ -49,7 +49,7 @@ fn align(inside: fn(&mut HostThread<'_>, usize, usize)) {
     compare_texts(&PerSide::new(one, two), |analysis| all_in_their_layers(analysis.diff()));
 }
 
-/// Checks that every op in every layer, and every kernel of these ops, has its counterpart in the same layer.
+/// Checks that the counterpart of each op in a layer, and of each kernel of these ops, is in the same layer.
 fn all_in_their_layers(diff: &TraceDiff) {
     let kernels = ["gemm_a", "gemm_b", "gemm_c", "bias", "divide", "aten::div"];
     for [mine, theirs] in NAMES.into_iter().chain(kernels.map(|name| [name; 2])) {

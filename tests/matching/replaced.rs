@@ -95,7 +95,8 @@ fn a_multi_tensor_op_replaced_one_op_of_each_parameter() {
 
 #[test]
 fn a_multi_tensor_op_is_not_a_rename_of_the_op_of_one_parameter() {
-    // The number of calls is not a multiple of the number of multi-tensor ops, so nothing shows which op replaced which.
+    // The number of calls is not a multiple of the number of multi-tensor ops, so nothing shows which calls each
+    // multi-tensor op replaced.
     look(looped(&["add_"]), multi_tensor(&["add_", "add_"]), |diff| {
         assert!(diff.regions().is_empty());
         for op in calls(diff.tree(Side::Candidate), "aten::_foreach_add_") {

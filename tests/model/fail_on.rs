@@ -3,8 +3,8 @@
 use crate::support::root;
 use tracetree_model::{FailOn, ModelComparison, Outcome, failures, read_scenarios};
 
-/// A comparison with three notable kernel types: MatMulV2 has an error of −14.6% and takes 40% of the time,
-/// BatchMatMulV2 has an error of +122% and takes 4.5% of the time, and MemSet is unmodeled.
+/// A comparison with three notable kernel types. MatMulV2 has an error of −14.6% and takes 40% of the time;
+/// BatchMatMulV2 has an error of +122% and takes 4.5% of the time; and MemSet is unmodeled.
 fn decoder() -> ModelComparison {
     let scenarios = read_scenarios(root().join("tests/fixtures/model_decoder/scenarios.toml"))
         .expect("scenarios");

@@ -321,7 +321,7 @@ fn sides(tally: &Tally) -> PerSide<(usize, Nanos)> {
     PerSide::from_fn(|side| (tally.count(side), tally.total(side)))
 }
 
-/// The lines of three tables, used to check that swapping the sides only swaps the values.
+/// The lines of three tables. The tests use these lines to check that swapping the sides only swaps the values.
 fn table_lines(analysis: &Analysis, turn: bool) -> [Vec<String>; 3] {
     let same = analysis.same_kernels();
     [

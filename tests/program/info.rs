@@ -1,4 +1,5 @@
-//! Tests for `tracetree info`, which describes the contents of a trace as a value, a line, a list of fields, and JSON.
+//! Tests for `tracetree info`, which describes the contents of a trace: as a Rust value, as a line of text, as a list
+//! of fields, and as JSON.
 
 use crate::support::compared::trace;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};

@@ -1,5 +1,5 @@
-//! Checks the kind of work that is assigned to more than a thousand kernels against hand-assigned labels in
-//! `tests/data/kernels.csv`.
+//! Checks the kind of work that is assigned to each of more than a thousand kernels. The expected kinds are
+//! hand-assigned labels in `tests/data/kernels.csv`.
 //!
 //! The columns in `kernels.csv` are the kernel name; the ops above the launch, outermost first; the label; the GPU time
 //! in µs that the row represents in recorded traces; and whether the kernel comes from a recording or from public

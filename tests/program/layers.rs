@@ -1,4 +1,4 @@
-//! Tests for layers: how layers are detected among modules and in graph replays, how they are matched, and that the
+//! Tests that layers are detected among modules and in graph replays, that layers are matched correctly, and that the
 //! totals add up.
 
 use crate::support::compared::{compare_files, compare_texts};
@@ -47,7 +47,7 @@ fn model(blocks: &[f64]) -> String {
     builder.unlinked_kernel("warm_up", 4.0).json()
 }
 
-/// A table row, with stack, layer number on each side, and time on each side in µs.
+/// A table row: the stack, the layer number on each side, and the time on each side in µs.
 type Shown = (String, Option<u32>, Option<u32>, [f64; 2]);
 
 fn rows(analysis: &Analysis) -> Vec<Shown> {

@@ -1,5 +1,5 @@
-//! Tests that, in the lowering fixtures, the lowest common op for every GPU event is the op whose work is the same on
-//! both sides.
+//! Tests the lowering fixtures: for every GPU event, the lowest common op must be the op whose work is the same on both
+//! sides.
 
 use crate::support::fixtures::{FIXTURES, Fixture};
 use crate::support::root;

@@ -8,7 +8,7 @@ use std::process::{Output, Stdio};
 
 const CNN: &str = "examples/traces/cnn.pt.trace.json.gz";
 
-/// Two traces, of which one has an event with a trailing comma and the other is truncated.
+/// A truncated trace whose first event has a trailing comma.
 const DAMAGED: &str = r#"{"traceEvents": [
 {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1,},
 {"ph": "X", "cat": "cpu_op", "name": "aten::m"#;

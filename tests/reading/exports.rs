@@ -28,8 +28,7 @@ impl Export {
         self.ranges.push([&row[..], &[Cell::Null, 0.into()]].concat());
     }
 
-    /// Adds an op that takes 100 ns and a kernel that the op launches; the kernel runs after the op and takes
-    /// `kernel` ns.
+    /// Adds an op that takes 100 ns and launches one kernel. The kernel runs after the op and takes `kernel` ns.
     fn op(&mut self, text: &str, process: i64, correlation: i64, kernel: i64) {
         let start = self.now;
         self.range(text, (start, Some(start + 100)), process);
@@ -118,9 +117,9 @@ fn layers_of_different_windows_are_compared_by_their_number() {
         let analysis = compared(baseline, candidate);
         let checks = analysis.comparability();
         let note = checks.both.get("DIFFERENT_WINDOW").expect("a note").message.clone();
-        // Each layer runs two kernels that take 200 µs plus the block number in µs, so the median of blocks 5 to 8
-        // is 413 µs.
-        let expected = "(both contain 5–8); the median of the 4 layers in both takes 0.413 ms";
+        // In block N, each of the two kernels takes 200 + N µs, so the median of blocks 5 to 8 is 413 µs.
+        let expected =
+            "(both contain 5–8); the median of the 4 layers that both contain takes 0.413 ms";
         assert!(note.contains(windows) && note.contains(expected), "{note}");
         assert!(checks.both.get("DIFFERENT_MODEL").is_none() && !checks.is_comparable());
         for (module, partner) in modules(&analysis) {
@@ -225,7 +224,7 @@ fn an_old_export_without_optional_columns_is_read() {
     assert_eq!(below, ["cudaLaunchKernel", "gemm"]);
 }
 
-/// Converts an export to the trace that Kineto would record of the same program.
+/// Converts an export to the trace that Kineto would record for the same program.
 fn kineto(export: &Export) -> Trace {
     let number = |cell: &Cell| match cell {
         Cell::Int(number) => *number,

@@ -30,8 +30,8 @@ fn note(trace: &Trace, code: &str) -> (u64, String) {
     trace.notes().get(code).map_or((0, String::new()), |note| (note.count, note.message.clone()))
 }
 
-/// Checks a repaired trace: how many elements it has, how many events were kept, how many repairs were made, and what
-/// the note says.
+/// Checks a repaired trace: the number of elements, the number of kept events, the number of repairs, and the text of
+/// the note.
 #[track_caller]
 fn assert_repaired(name: &str, elements: u64, kept: usize, repairs: u64, message: &str) {
     let Some(trace) = trace(name) else { return };

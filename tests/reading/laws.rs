@@ -6,7 +6,7 @@ use proptest::test_runner::RngSeed;
 use std::io::Write;
 use tracetree::trace::{ReadOptions, Trace};
 
-/// A small trace with one event of each kind, as Kineto writes them, both in compact and in multi-line form.
+/// A small trace with one event of each kind that Kineto writes, both in compact and in multi-line form.
 const TEXT: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
 /// The whole trace or the error, as text.
@@ -18,7 +18,7 @@ fn outcome(bytes: &[u8], block_size: usize) -> String {
     }
 }
 
-/// The whole trace as text, without the hash of the bytes, which depends on compression.
+/// The whole trace as text. The hash of the bytes is omitted, because it depends on compression.
 fn contents(trace: &Trace) -> String {
     format!("{trace:?}").replace(&format!("content_hash: {}", trace.content_hash()), "")
 }

@@ -64,7 +64,7 @@ fn a_peak_that_moves_is_found_by_its_stack() {
     let at_peak = || rows.iter().filter(|row| row.moment == Moment::Peak);
     let total: i64 = at_peak().map(|row| row.difference()).sum();
     assert_eq!(total, 564_205_832 - 752_195_848);
-    // The largest difference comes from the blocks' activations, which checkpointing recomputes.
+    // The largest difference comes from the activations of the transformer blocks, which checkpointing recomputes.
     let first = at_peak().next().expect("a row");
     assert!(first.difference() < 0, "{first:?}");
     assert!(first.frame().contains(".py: forward"), "{}", first.frame());

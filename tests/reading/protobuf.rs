@@ -30,7 +30,7 @@ pub(crate) fn events(bytes: &[u8]) -> Vec<(String, String, Times)> {
     events
 }
 
-/// The statistics of the events with the given name, in file order: numbers and strings by name.
+/// For each event with the given name, in file order: the event's statistics (numbers and strings), by name.
 pub(crate) fn statistics(bytes: &[u8], name: &str) -> Vec<BTreeMap<String, String>> {
     let mut found = Vec::new();
     for plane in messages(bytes, 1) {

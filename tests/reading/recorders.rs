@@ -41,8 +41,9 @@ fn the_totals_of_an_export_are_those_of_sqlite() {
     assert_eq!(trace.left_out(), [("synchronization".to_owned(), 1)]);
 }
 
-/// Number of rows and total time in ns of the kernels, copies, memsets and runtime calls in an export; number and total
-/// time of its ranges; number of GPU events whose call is not in the file. All these numbers were computed with SQL.
+/// Expected values for an export, computed with SQL: first, for kernels, copies, memsets and runtime calls, the number
+/// of rows and the total time in ns; second, the number and total time of ranges; third, the number of GPU events whose
+/// call is not in the file.
 type Sums = ([(usize, i64); 4], (usize, i64), usize);
 
 const SUMS: [(&str, Sums); 2] = [
@@ -141,8 +142,8 @@ fn allocations_of_a_profile_satisfy_the_byte_law() {
     }
 }
 
-/// In each run, the ops are distributed differently over the threads of a pool, so scopes may begin and end at other
-/// ops, but no op is added or removed.
+/// In each run, the ops are distributed differently over the threads of a pool, so a scope may begin or end at a
+/// different op. However, no op is added or removed.
 #[test]
 fn two_runs_of_a_cpu_program_run_the_same_ops() {
     let tree = |name| CallTree::build(Trace::open(jax(name)).expect("a profile"));
@@ -323,8 +324,8 @@ fn whole_recordings_of_all_recorders_satisfy_the_laws() {
 #[test]
 fn comparisons_of_all_recorders_satisfy_the_laws() {
     let unpacked = |path: PathBuf| files::unpacked(&path).expect("a trace");
-    // Compares two JAX traces, an Nsight Systems trace with a Kineto trace, and an Nsight Systems trace with a JAX
-    // trace.
+    // Makes three comparisons: of two JAX traces, of an Nsight Systems trace and a Kineto trace, and of an Nsight
+    // Systems trace and a JAX trace.
     let pair =
         [unpacked(jax("jax_cpu_base")), unpacked(jax("jax_cpu_relu"))].join(&b"\n====\n"[..]);
     laws::hold_for_comparing(&pair);

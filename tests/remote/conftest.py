@@ -1,4 +1,4 @@
-"""An object store, and a proxy between the command and the store that records, changes and rejects requests."""
+"""An object store, and a proxy that records, changes and rejects the requests from the command to the store."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Fault(enum.Enum):
     LOST = enum.auto()
 
 
-# : Called with each request before the server receives it. The function may act, wait, or respond in place of the
-# server.
+#: A function that is called with each request before the server receives it. The function may act, wait, or respond
+#: in place of the server.
 Watcher = Callable[[Request], "Refusal | Fault | None"]
 
 
@@ -94,7 +94,7 @@ class Storage:
         assert not [key for key, content in here.items() if content != there[key]]
 
     def asked(self, method: str, part: str) -> list[Request]:
-        """Returns the requests so far whose path contains ``part``."""
+        """Returns the requests so far that use ``method`` and whose path contains ``part``."""
         return [request for request in self.requests if request.method == method and part in request.path]
 
     def environment(self, **others: str) -> dict[str, str]:

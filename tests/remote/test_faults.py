@@ -69,7 +69,7 @@ def test_a_pair_takes_three_requests_and_many_are_on_their_way_at_once(fleet: St
     fleet.watch = watch
     fleet.run("fleet", "map", s3("plan.json"), "-o", s3("out"), RAYON_NUM_THREADS="1")
     asked = collections.Counter(request.method for request in fleet.requests)
-    # For each pair, two traces are read and a shard is written; the run also reads the plan and lists the shards
+    # For each pair, the run reads two traces and writes a shard. The run also reads the plan once and lists the shards
     # once.
     assert asked == {"GET": 2 * RANKS + 2, "PUT": RANKS}
     assert most > 20, "one core waits for one request at a time"
@@ -97,8 +97,8 @@ def test_a_run_with_a_bad_shard_and_a_bad_trace_adds_up(fleet: Storage) -> None:
         is_bad = (request.method == "PUT" and bad in request.path) or "after/rank_9.json" in request.path
         return Refusal(500, "InternalError") if is_bad else None
 
-    # The run creates a plan with the same keys as the fleet's plan. Planning reads only the start of each trace, and
-    # requests for the start do not fail in this test.
+    # The run creates its own plan, which has the same keys as the fleet's plan. To create a plan, the run reads only
+    # the start of each trace; requests for the start do not fail in this test.
     fleet.watch = lambda request: watch(request) if request.range != "bytes=0-262143" else None
     done = fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("out"))
     assert f"{RANKS} planned = {RANKS - 2} ok + 2 failed + 0 unmatched" in done.told
@@ -146,8 +146,8 @@ def test_missing_shards_are_no_success(fleet: Storage) -> None:
 
 
 class Chaos:
-    """Makes a fifth of all requests fail, but at most two consecutive requests for the same key; the same seed causes
-    the same failures."""
+    """Makes a fifth of all requests fail, but never more than two consecutive requests for the same key. The same seed
+    causes the same failures."""
 
     def __init__(self, seed: int, stalls: int = 0) -> None:
         self.counts: collections.Counter[str] = collections.Counter()

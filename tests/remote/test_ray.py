@@ -1,4 +1,5 @@
-"""A fleet on Ray whose store fails at random: the result has the same bytes as a run without failures on this machine.
+"""Tests a fleet on Ray with a store that fails at random: the result must equal, byte for byte, the result of a local
+run without failures.
 
 ``TRACETREE_PYTHON`` names a Python interpreter with the package tracetree and Ray; ``python/test`` installs both into
 ``target/python/tools``.

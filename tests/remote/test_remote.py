@@ -75,7 +75,8 @@ def test_memory_does_not_grow_with_the_object(storage: Storage) -> None:
         return int(done.stdout)
 
     small, large = peak(PLAIN), peak(PLAIN + b" " * (160 * MIB))
-    # Three ranges of 8 MiB are in flight while a fourth range is read, and the system does not return all memory.
+    # Three ranges of 8 MiB are requested while a fourth range is read, and not all freed memory is returned to the
+    # system.
     assert large - small < 64, (small, large)
 
 

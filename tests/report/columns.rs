@@ -58,7 +58,8 @@ fn unit(column: &ColumnInfo) -> &str {
     }
 }
 
-/// The page with the columns of `table` inserted between the page's marks, if it has such marks.
+/// Inserts the columns of `table` between the markers for this table on the page; `None` if the page has no such
+/// markers.
 fn with_columns(page: &str, table: &Table) -> Option<String> {
     let mark = format!("<!-- columns: {} -->\n", table.name());
     let (before, rest) = page.split_once(&mark)?;

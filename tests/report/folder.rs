@@ -404,8 +404,8 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     let full = text(&folder, "full/merged_tree_output.txt");
     let folded = text(&folder, "folded/merged_tree_output.txt");
     let full: Vec<&str> = full.lines().collect();
-    // Apart from the counts and the position, each line in the folded file equals the line for the same node in the full
-    // file.
+    // Each line in the folded file equals the line for the same node in the full file, except for the counts and the
+    // position.
     let mut counts = Vec::new();
     for line in folded.lines() {
         let (drawn, id) =
@@ -423,8 +423,8 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     let only =
         |lines: &[&str]| lines.iter().filter(|line| line.contains("<< trace2: aten::relu")).count();
     assert_eq!((only(&full), only(&folded.lines().collect::<Vec<_>>())), (1, 1));
-    // A step without differences has 15 lines. The folded file omits two of its layers, with four lines each. Of the
-    // eleven steps without differences, the folded file contains two.
+    // In the full file, each step without differences has 15 lines. Of these eleven steps, the folded file contains
+    // only two. In both of them, the folded file omits two layers with four lines each.
     assert_eq!(folded.lines().count(), full.len() - 9 * 15 - 2 * 2 * 4, "{folded}");
     let calls: Vec<&str> = folded.lines().filter(|line| line.starts_with(['├', '└'])).collect();
     let (last, others) = calls.split_last().expect("calls");

@@ -96,7 +96,7 @@ fn the_embedded_tree_adds_up_to_the_totals() {
     assert!(total(2) > 0 && total(2) == rows("time2"));
 }
 
-/// Two traces with a hundred thousand ops, which have distinct names and contain kernels.
+/// Two traces with 60,000 ops each. Each op has a different name, and contains an inner op that launches a kernel.
 fn huge_pair() -> PerSide<String> {
     let build = |factor: f64| {
         TraceBuilder::cuda()
@@ -213,8 +213,7 @@ fn write_browser_reports(folder: &Path) {
     write_fleets(folder);
 }
 
-/// Writes a report for a fleet with planted faults, and a report for a fleet in which the folder names are not rank
-/// names.
+/// Writes a report for a fleet with planted faults, and a report for a fleet whose file names contain no ranks.
 fn write_fleets(folder: &Path) {
     let traces = tempfile::tempdir().expect("a temporary folder");
     Ranks(16).write(traces.path()).expect("traces");

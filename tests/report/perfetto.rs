@@ -1,4 +1,4 @@
-//! Tests for `perfetto.json.gz`, which is parsed and checked against the traces from which the file was created.
+//! Tests that parse `perfetto.json.gz` and compare its contents with the traces from which the file was created.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::TraceBuilder;

@@ -1,5 +1,5 @@
-//! Tests for the verdicts in the tables of one report: the tables never contradict each other, and never report more
-//! than was tested.
+//! Tests for the verdicts in the tables of one report: the tables never contradict each other, and never report a
+//! change that was not tested.
 
 use crate::support::compared::compare_files;
 use crate::support::traces;

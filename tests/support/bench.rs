@@ -1,5 +1,5 @@
-//! Changes a recording in a known way, and measures how well the library matches the calls in the original with the
-//! calls in the changed copy.
+//! Changes a copy of a recording in a known way, and measures how well the library matches the calls of the two
+//! recordings.
 
 use super::changes::Change;
 use super::recording::{Forest, Kind, Recording};
@@ -63,8 +63,8 @@ pub struct Trial {
     pub map: Vec<Pair>,
     /// The pairs in the UID map that the library marks as firm.
     pub firm: Vec<(u32, u32)>,
-    /// How many GPU events of the baseline the library assigns to the region that replaced them. No GPU events are
-    /// counted unless the candidate has compiled regions or multi-tensor ops that the change added.
+    /// How many GPU events of the baseline the library assigns to the region that replaced them. If the change adds no
+    /// compiled regions or multi-tensor ops, no GPU events are counted.
     pub replaced: Score,
     trees: [Arc<CallTree>; 2],
 }
@@ -126,8 +126,8 @@ impl Trial {
         Calibration { pairs: map.len(), firm: self.firm.len(), wrong }
     }
 
-    /// The first `count` wrong entries in the UID map, each as three lines of text: the event, its counterpart in the
-    /// map, and its true counterpart.
+    /// The first `count` wrong entries in the UID map. Each entry has three lines of text: the event, its counterpart
+    /// in the map, and its true counterpart.
     pub fn wrong(&self, count: usize) -> Vec<String> {
         let forests = (Forest::of(&self.baseline.events), Forest::of(&self.candidate.events));
         let candidate = |uid| path(&self.candidate, &forests.1, uid);
@@ -153,8 +153,8 @@ impl Trial {
     }
 }
 
-/// Scores the pairs of a region and a GPU event that the region replaced. A GPU event that a later change removed
-/// belongs to no region and is not counted.
+/// Scores pairs that consist of a region and a GPU event that the region replaced. A GPU event that a later change
+/// removed belongs to no region and is not counted.
 fn replaced(diff: &TraceDiff, baseline: &Recording, candidate: &Recording, truth: &Truth) -> Score {
     let uid = |side: Side, call| {
         let tree = diff.tree(side);

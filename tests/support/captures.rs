@@ -34,7 +34,7 @@ pub enum CaptureChange {
     TwoStreams,
 }
 
-/// The time in ns between a launch and its kernel, and the number of ns by which kernels on a second stream start
+/// The time in ns between a launch and its kernel, and the time in ns by which kernels on the second stream start
 /// earlier.
 const LATENCY: i64 = 10_000;
 const AHEAD: i64 = 20_000;
@@ -51,7 +51,7 @@ impl Graphs {
         let mut lanes: FxHashMap<_, usize> = FxHashMap::default();
         launches.values().for_each(|launch| *lanes.entry(&launch.lane).or_default() += 1);
         let lane = lanes.into_iter().max_by_key(|&(lane, count)| (count, lane.clone()))?.0.clone();
-        // For each launch only one GPU event is kept, and for each GPU event only one launch.
+        // Keeps only one GPU event for each launch, and only one launch for each GPU event.
         let mut used: FxHashSet<i64> = FxHashSet::default();
         let launch_of = |event: &Event| {
             let launch = launches.get(&event.correlation.filter(|_| event.kind == Kind::Gpu)?)?;
@@ -183,8 +183,8 @@ impl Graphs {
     }
 
     /// The number of correctly attributed GPU events in graph replays, and the total number of GPU events in graph
-    /// replays. An event is attributed correctly if it is below its own launch or, if the capture lacks that launch,
-    /// directly below the graph launch.
+    /// replays. An event is attributed correctly if it is below its own launch. If the capture lacks that launch, the
+    /// event must be directly below the graph launch.
     pub fn right(&self, tree: &CallTree) -> (usize, usize) {
         let trace = tree.trace();
         let is_gpu = |at: &usize| self.replay.events[*at].kind == Kind::Gpu;

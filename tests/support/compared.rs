@@ -64,7 +64,7 @@ pub fn compare_with<T>(
     look(&analyse(traces, options))
 }
 
-/// Compares two traces with one thread each.
+/// Compares two traces that each have a single host thread.
 pub fn align_threads(
     baseline: impl FnOnce(&mut HostThread<'_>),
     candidate: impl FnOnce(&mut HostThread<'_>),

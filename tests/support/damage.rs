@@ -1,8 +1,8 @@
 //! Damages an intact trace, and checks that the reader loses no event silently. The damage is determined by a seed.
 //!
-//! Only some bytes in the file are changed, so it is known which elements of `traceEvents` are undamaged. All undamaged
-//! elements must be in the trace, or else the trace must report that events were lost. serde_json decides whether a
-//! damaged text is still JSON, and how many elements the text then has.
+//! Only some bytes of the file are changed, and their positions show which elements of `traceEvents` are undamaged.
+//! Either all undamaged elements must be in the trace, or the trace must report that events were lost. serde_json
+//! decides whether a damaged text is still JSON, and how many elements the text then has.
 
 use super::splitmix::SplitMix;
 use serde_json::value::RawValue;
@@ -84,7 +84,7 @@ impl Sample {
     }
 }
 
-/// Whether an edit to a byte range changes the element. Text between two elements is not part of an element.
+/// Whether an edit to a byte range changes an element. Text between two elements is not part of an element.
 fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     if edit.is_empty() {
         element.start < edit.start && edit.start < element.end
@@ -93,8 +93,8 @@ fn touches(edit: &Range<usize>, element: &Range<usize>) -> bool {
     }
 }
 
-/// Whether an event does not depend on other events. For example, the duration of a begin event (`B`) is determined
-/// by the matching end event.
+/// Whether an event is independent of other events. A begin event (`B`), for example, is not independent, because its
+/// duration is determined by the matching end event.
 fn is_complete(element: &[u8]) -> bool {
     let event: Option<serde_json::Value> = serde_json::from_slice(element).ok();
     event.is_some_and(|event| event["ph"] == "X")
@@ -242,7 +242,7 @@ fn exchanged(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     vec![Edit { range: one, text: second }, Edit { range: other, text: first }]
 }
 
-/// Drops the first occurrence of a byte string that comes after a random position.
+/// Drops the first byte after a random position that is one of the given bytes.
 fn dropped(text: &[u8], bytes: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     let from = random.below(text.len());
     let at = (from..text.len()).find(|&at| bytes.contains(&text[at]));
@@ -395,8 +395,7 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     (outcome, message)
 }
 
-/// The number of events in `whole` that are missing in the trace, and the number of events in the trace that are not
-/// in `whole`.
+/// Counts the events in `whole` that are missing in the trace, and the events in the trace that are not in `whole`.
 fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
     let mut counts: HashMap<Cow<'_, Key>, i64> = HashMap::new();
     for key in whole {

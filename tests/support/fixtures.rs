@@ -11,8 +11,8 @@ pub struct Fixture {
     pub baseline: fn() -> String,
     /// Generates the candidate as JSON text.
     pub candidate: fn() -> String,
-    /// The name of the lowest common op for each GPU event on either side, sorted; `-` for events without a common
-    /// op.
+    /// The names of the lowest common ops, one for each GPU event on either side, sorted; `-` for events without a
+    /// common op.
     pub lowest_common: &'static [&'static str],
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Pairs of files (user, used), with the names from the second file that the first file uses.
+/// For each pair of files (user, used), the names from the second file that the first file uses.
 pub(crate) type Ties = BTreeMap<(String, String), BTreeSet<String>>;
 
 /// The files in a crate, each identified by its module, such as `src/tree/nest`.
@@ -29,7 +29,7 @@ impl Modules {
             let name = path.trim_end_matches(".rs");
             let name =
                 ["/mod", "/lib"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-            // Unit tests are at the end of a file and may use any module, so they are ignored.
+            // Unit tests, which are at the end of a file, are ignored, because they may use any module.
             let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
             let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
             modules.code.insert(name.to_owned(), code.collect::<Vec<_>>().join("\n"));
@@ -44,8 +44,8 @@ impl Modules {
         modules
     }
 
-    /// For each file, the files it uses. A re-exported name counts as a use of the file that
-    /// defines the name. A file may use its parent modules, because the methods of a type are often spread over the
+    /// For each file, the files it uses. The use of a re-exported name counts as a use of the file that defines the
+    /// name. Uses of a file's own parent modules are omitted, because the methods of a type are often spread over the
     /// folder below the type's module.
     pub(crate) fn ties(&self) -> Ties {
         let mut ties = Ties::new();
@@ -75,8 +75,7 @@ impl Modules {
         starts.flat_map(|start| mentions_from(code, &start)).collect()
     }
 
-    /// For a path in `module`, the module that defines the item to which the path refers, and the item's name in that
-    /// module.
+    /// Resolves a path in `module`: returns the module that defines the item, and the item's name in that module.
     fn resolve(&self, module: &str, path: &str) -> (String, String) {
         let (first, rest) = path.split_once("::").unwrap_or((path, ""));
         let (above, own) = module.rsplit_once('/').unwrap_or(("", module));

@@ -1,5 +1,5 @@
-//! Checks properties that hold for every trace that is read from arbitrary bytes, and for every comparison of such a
-//! trace with a second trace.
+//! Checks properties that must hold for every trace, even if its bytes are arbitrary, and for every comparison of such
+//! a trace with a second trace.
 //!
 //! The fuzz targets check these properties on randomly changed bytes, and `tests/reading/fuzz_cases.rs` checks them
 //! on cases found by fuzzing.
@@ -25,8 +25,8 @@ fn options() -> ReadOptions {
 /// buffer determines how many bytes are decompressed before the damage is found.
 const DAMAGED: [&str; 2] = ["the gzip data is damaged", "compressed data truncated"];
 
-/// Reading never panics, and its result does not depend on the block size. `strict` rejects damage
-/// but has no other effect.
+/// Reading never panics, and its result does not depend on the block size. The option `strict` rejects damage but has
+/// no other effect.
 pub fn hold_for_reading(bytes: &[u8]) {
     let whole = outcome(bytes, &options(), 1 << 16);
     let in_small_blocks = outcome(bytes, &options(), 600);
@@ -49,8 +49,8 @@ fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
     }
 }
 
-/// Checks the properties of comparisons: between the two traces in `bytes` (or between one trace and [`PARTNER`]), of
-/// each trace with itself, and of the first trace with a part of itself. Bytes that do not form a trace are ignored.
+/// Checks the properties of three kinds of comparison: of the two traces in `bytes` (or of one trace and [`PARTNER`]),
+/// of each trace with itself, and of the first trace with a part of itself. Bytes that do not form a trace are ignored.
 pub fn hold_for_comparing(bytes: &[u8]) {
     let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (first, second) = match at {
@@ -185,9 +185,9 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     }
 }
 
-/// Checks that, to the nanosecond, busy and idle time add up to the wall time on each side, and the causes add up to
-/// the wall-time difference. Also checks that exchanging the two traces swaps the values of the two sides and changes
-/// nothing else.
+/// Checks that busy and idle time add up to the wall time on each side, and that the causes add up to the wall-time
+/// difference, both to the nanosecond. Also checks that exchanging the two traces swaps the values of the two sides and
+/// changes nothing else.
 ///
 /// # Panics
 /// Panics if one of these properties is violated.

@@ -135,7 +135,7 @@ fn launching_ops(events: &[Event], forest: &Forest, run: &[usize]) -> BTreeSet<S
     ops.map(|at| events[at].name.rsplit("::").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// Runs of sibling ops in eager code that launch kernels.
+/// In eager code, the runs of sibling ops that launch kernels.
 fn runs<'a>(events: &'a [Event], forest: &'a Forest) -> Vec<Vec<usize>> {
     let compiled = |at: usize| {
         let name = &events[at].name;
@@ -322,7 +322,7 @@ pub fn with_fusions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Whether the trace contains the input shapes of the first op that launches GPU work below a call.
+/// Whether the trace contains input shapes for the op that [`innermost`] returns.
 fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     let op = &draft.events[innermost(draft.events, &draft.forest, call)];
     let dims = op.args.get("Input Dims").or_else(|| op.args.get("Input dims"));
@@ -331,7 +331,8 @@ fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     })
 }
 
-/// The first op below a call that launches GPU work; the inputs of this op come from outside the call.
+/// Of the ops below a call that launch GPU work, the op that starts first. The inputs of this op come from outside the
+/// call.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     let op = |kernel: usize| {
         let mut above = std::iter::successors(Some(kernel), |&at| forest.parents[at]);
@@ -376,7 +377,7 @@ fn plain(name: &str) -> String {
     name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned()
 }
 
-/// The recording, with each linear op that has a suitable [`width`] split into three ops.
+/// A copy of the recording in which each linear op with a suitable [`width`] is split into three ops.
 fn split_products(recording: &Recording) -> Option<(Recording, Vec<PlantedFusion>)> {
     let mut draft = Draft::of(recording);
     let mut found: BTreeMap<(String, String), usize> = BTreeMap::new();

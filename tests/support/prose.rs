@@ -244,8 +244,8 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     let mut all = Vec::new();
     let mut at = 0;
     let mut line = 1;
-    // Whether the line so far contains only white space, and the previous character. A regular expression cannot
-    // follow a value, so the previous character is needed.
+    // `first`: whether the line so far contains only white space. `before`: the previous character, which is needed
+    // because a regular expression cannot follow a value.
     let (mut first, mut before) = (true, '(');
     while let Some(next) = text[at..].chars().next() {
         let rest = &text[at..];

@@ -18,7 +18,7 @@ pub enum Call {
     Frame(u8, Vec<Call>),
     /// An op, with one of a few shapes.
     Op(u8, u8, Vec<Call>),
-    /// A launch of the given number of kernels; if the number is zero, a query call without GPU work.
+    /// A launch of the given number of kernels. If this number is zero, the call is a query call without GPU work.
     Launch(u8, u8),
 }
 

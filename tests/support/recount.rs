@@ -1,5 +1,5 @@
-//! Computes the wall time in a trace from its raw JSON, independently of the library: it uses no trees or tables, and
-//! visits one gap at a time.
+//! Computes the wall time in a trace from its raw JSON, independently of the library. The computation uses no trees or
+//! tables, and visits one gap at a time.
 
 use super::files::unpacked;
 use serde_json::Value;

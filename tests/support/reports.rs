@@ -20,7 +20,7 @@ pub const HOSTILE: [&str; 8] = [
     "]]><svg onload='window.hacked = 3'>",
 ];
 
-/// Two traces of a small model with two steps, with a renamed op and with kernels that occur on one side only.
+/// Two traces of a small model, with two steps each. One op is renamed, and some kernels occur on only one side.
 pub fn model_pair() -> PerSide<String> {
     let baseline = TraceBuilder::rocm()
         .thread("python3", |t| {

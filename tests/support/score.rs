@@ -1,11 +1,12 @@
 //! Scores how much of a UID map is correct, for two recordings in which every true counterpart is known.
 //!
-//! Indistinguishable events may be matched to each other's counterpart. Two events in a trace are *interchangeable* if
-//! their subtrees are equal (names without instance numbers, arguments, kernel names), their parents are the same or
-//! interchangeable, and they are between the same two *firm* siblings. A sibling is firm if the map matches it to
-//! exactly its true counterpart. Two calls are also interchangeable if one is directly inside the other and they have
-//! the same name and arguments: if one of the two is removed, nothing shows which one was removed. Pairs are therefore
-//! counted between classes of interchangeable events:
+//! If two events cannot be distinguished, a match of one event with the counterpart of the other event counts as
+//! correct. Two events in a trace are *interchangeable* if three conditions hold: their subtrees have equal arguments,
+//! kernel names, and names (without instance numbers); their parents are the same call or are interchangeable; and they
+//! are between the same two *firm* siblings. A sibling is firm if the map matches it to exactly its true counterpart.
+//! Two calls are also interchangeable if one is directly inside the other and both have the same name and arguments,
+//! because after one of them is removed, nothing shows which one was removed. Pairs are therefore counted between
+//! classes of interchangeable events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -125,7 +126,7 @@ impl Truth {
     }
 
     /// The classes of interchangeable events. Events that the map matches to exactly their true counterparts are firm.
-    /// A firm event distinguishes otherwise interchangeable events before it from those after it.
+    /// A sibling before a firm event and a sibling after the firm event are not interchangeable.
     pub fn classes(&self, map: &[(u32, u32)]) -> Classes {
         let truth: HashSet<&(u32, u32)> = self.pairs.iter().collect();
         let firm: Vec<&(u32, u32)> = map.iter().filter(|pair| truth.contains(pair)).collect();
@@ -250,8 +251,8 @@ fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }
 
-/// For each event, a number that is the same only for events with identical subtrees, regardless of their ancestors.
-/// Names are compared after simplification by `plain`.
+/// For each event, a number. Two events have the same number only if their subtrees are identical; their ancestors do
+/// not matter. Names are compared after simplification by `plain`.
 pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
     let mut contents: Vec<u64> =
         events.iter().map(|event| hash(&(plain(&event.name), likeness(event)))).collect();

@@ -1,4 +1,4 @@
-//! Writes SQLite databases in which each table fits into one page, like Nsight Systems exports.
+//! Writes SQLite databases with the layout of Nsight Systems exports; each table must fit into one page.
 
 /// The page size, which is the largest that SQLite supports.
 const PAGE: usize = 65536;
@@ -57,7 +57,7 @@ impl Database {
         head.extend([0, 1, 1, 1, 0, 64, 32, 32]);
         head.resize(100, 0);
         head[27] = 1; // the change counter
-        head[95] = 1; // equals the change counter, so the page count is valid
+        head[95] = 1; // equals the change counter, which marks the page count as valid
         head[31] = 1 + self.tables.len() as u8;
         (head[47], head[59]) = (4, 1); // the schema format is 4, and the text encoding is UTF-8
         let mut file = page(&head, &schema.collect::<Vec<_>>());

@@ -29,13 +29,12 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
     };
     match (is_folder(baseline), is_folder(candidate)) {
         (true, true) if args.no_report => {
-            let message =
-                "folders of ranks are compared through their reports, which --no-report disables";
+            let message = "a comparison of folders needs a report for each rank, but --no-report disables reports";
             Err(Error::new(ErrorKind::Usage, baseline, message)
                 .remedy("omit --no-report, or pass two traces"))
         }
         (true, true) if args.only.is_some() => {
-            let message = "--only describes two traces, not folders of ranks";
+            let message = "--only works with two traces, not with two folders of ranks";
             Err(Error::new(ErrorKind::Usage, baseline, message).remedy("pass two traces"))
         }
         #[cfg(feature = "fleet")]
@@ -62,7 +61,7 @@ fn not_a_folder(file: &Path, folder: &Path) -> Error {
 }
 
 /// Fails if the report cannot be written to the output folder, and warns if the folder contains an incomplete report.
-/// Called before the traces are read, so that the user learns of an unusable folder at once.
+/// This check runs before the traces are read, so that an unusable folder is reported immediately.
 fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -> Result<()> {
     options.check_target(folder)?;
     if was_interrupted(folder) {

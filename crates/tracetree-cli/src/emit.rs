@@ -80,7 +80,7 @@ pub(super) enum TablesName {
 }
 
 impl TablesName {
-    /// Converts the name to the library's table formats.
+    /// Returns the table formats that the name selects.
     ///
     /// # Errors
     /// Fails if this build cannot write one of the formats.
@@ -94,7 +94,7 @@ impl TablesName {
 }
 
 impl EmitName {
-    /// Converts the name to the library's formats; `all` selects every format that this build can write.
+    /// Returns the formats that the name selects; `all` selects every format that this build can write.
     ///
     /// # Errors
     /// Fails if this build cannot write the format.

@@ -1,8 +1,8 @@
 //! Escapes characters in the program's output that could control a terminal or a CI log.
 //!
-//! Code that prints names already escapes the names. This module is the last line of defense for all commands and
-//! formats, whether the output is a terminal, a pipe or a file. CI systems execute some log lines as commands: GitHub
-//! executes lines that start with `::`, and Azure executes lines that contain `##[` anywhere.
+//! Code that prints names escapes these names itself. In addition, this module escapes the output of all commands in
+//! all formats, whether the output goes to a terminal, a pipe or a file. CI systems execute some log lines as commands:
+//! GitHub executes lines that start with `::`, and Azure executes lines that contain `##[` anywhere.
 
 use std::io::{self, Write};
 use tracetree::escape::{is_disruptive, push_escape};

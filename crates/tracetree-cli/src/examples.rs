@@ -49,11 +49,11 @@ Examples:
 pub(super) const WHAT_IF: &str = "\
 Examples:
   tracetree what-if before.json.gz after.json.gz
-          print each change's effect on the step time, bounds, and critical paths
+          print bounds, critical paths, and the effect of each change on the step time
   tracetree what-if trace.json.gz --scale 'kernel(\"*softmax*\")=0.5'
           print what the step time would be if these kernels took half as long
   tracetree what-if trace.json.gz --host 0
-          print a lower bound on the step time with graph capture";
+          print a lower bound on the step time that graph capture can reach";
 
 pub(super) const EXPLAIN: &str = "\
 Examples:
@@ -85,7 +85,7 @@ Examples:
 pub(super) const HISTORY: &str = "\
 Examples:
   tracetree history baselines/
-          find the baselines in a folder at which times changed
+          in a folder of baselines, find those at which times changed
   tracetree history monday.ttb tuesday.ttb wednesday.ttb --least 5%
           ignore changes below 5%
   tracetree history baselines/ --format json

@@ -44,9 +44,9 @@ pub(super) fn run(args: &ExplainArgs, console: &mut Console) -> Result<Outcome> 
     Ok(Outcome::Done)
 }
 
-/// Checks that the report matches the event in the same way as the new comparison. A report does not record the
-/// options that it was created with. With different options, the new comparison may find another match, and the
-/// explanation would not apply to the report.
+/// Checks that the report and the new comparison contain the same match for the event. A report does not record the
+/// options that it was created with. If the options differ, the new comparison may find a different match, and the
+/// explanation of that match would not apply to the report.
 fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> Result<()> {
     let Some(uid) = uid.uid_in_trace() else { return Ok(()) };
     let told = uid::find(read_uid_map(folder)?, side, uid);
@@ -56,10 +56,14 @@ fn agree(folder: &Path, comparison: &Comparison, side: Side, uid: EventRef) -> R
     if told.map(match_of) == found.map(match_of) {
         Ok(())
     } else {
-        Err(Error::new(ErrorKind::Usage, folder, "the report matches this event differently")
-            .remedy(
-                "pass the options that the report was created with, such as --no-python or --alias",
-            ))
+        Err(Error::new(
+            ErrorKind::Usage,
+            folder,
+            "the report contains a different match for this event",
+        )
+        .remedy(
+            "pass the options that the report was created with, such as --no-python or --alias",
+        ))
     }
 }
 

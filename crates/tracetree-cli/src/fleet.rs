@@ -90,7 +90,7 @@ struct State {
     so_far: SoFar,
     /// Number of pairs that already had a shard.
     skipped: usize,
-    /// The most recently built text of `so_far`; `built` is the time when it was built.
+    /// The text of `so_far` at the time `built`.
     remark: String,
     built: Option<Instant>,
 }

@@ -2,7 +2,7 @@
 
 /// Heading for the options that select output files.
 pub(super) const REPORT: &str = "Report";
-/// Heading for the options that select which work is compared, and how.
+/// Heading for the options that select which work is compared, and how it is compared.
 pub(super) const WORK: &str = "What is compared";
 /// Heading for the options that set thresholds and exit codes.
 pub(super) const LIMITS: &str = "Thresholds and exit codes";

@@ -99,7 +99,8 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     if early.is_none() {
         print_name(&name, console)?;
     }
-    // Some trace files list their devices after the events, so the early header may lack the devices.
+    // Some trace files list their devices after the events, so the header that was read before the events may lack the
+    // devices.
     if early.as_ref() != Some(&info.head) {
         print_head(&info.head, console)?;
     }

@@ -7,7 +7,10 @@
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![cfg_attr(
     not(all(feature = "fleet", feature = "model")),
-    allow(dead_code, reason = "fleets and model-diff use more of the shared modules")
+    allow(
+        dead_code,
+        reason = "without fleets or model-diff, parts of the shared modules are unused"
+    )
 )]
 
 mod captures;
@@ -75,7 +78,7 @@ enum Outcome {
     Differences = 1,
     /// One of several input files is missing, and `--strict` was given.
     Missing = 2,
-    /// The gate is inconclusive; or the traces do not record the same work, and `--strict-comparability` was given.
+    /// The gate is inconclusive, or `--strict-comparability` was given and the traces do not record the same work.
     NotComparable = 3,
 }
 
@@ -149,8 +152,8 @@ enum Command {
 }
 
 /// Runs the command line. The first argument is the program name. Returns the exit code: 0 if done, 1 if differences
-/// were found and an exit code was requested, 2 for unreadable input or bad usage, 3 if the traces are not
-/// comparable.
+/// were found and an exit code was requested, 2 for unreadable input or bad usage, 3 if the traces are not comparable
+/// or the result is inconclusive.
 ///
 /// Writes to standard output and standard error, and handles the signals that would end the process.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
@@ -193,7 +196,7 @@ fn plain_console() -> Console {
 }
 
 /// Returns the usage error with its arguments escaped. A shell may replace a pattern such as `*.json` with file names.
-/// Unescaped, the characters in such names could control the terminal or start a new line.
+/// If these file names were not escaped, their characters could control the terminal or start a new line.
 fn quoting(arguments: &[OsString]) -> Option<clap::Error> {
     Cli::try_parse_from(
         arguments.iter().map(|argument| one_line(&argument.to_string_lossy()).into_owned()),

@@ -11,7 +11,7 @@ use tracetree::{Error, ErrorKind};
 
 /// Maximum number of suggestions for a misspelled file name.
 const SUGGESTED: usize = 3;
-/// File name extensions that are treated as those of traces.
+/// Files with these extensions are treated as traces.
 const TRACES: [&str; 7] =
     [".json", ".json.gz", ".json.zst", ".gz", ".ttb", ".sqlite", ".xplane.pb"];
 

@@ -54,7 +54,7 @@ fn print(answer: &clap::Error) -> io::Result<()> {
     }
 }
 
-/// Prints a single page with all commands, so that `man tracetree` finds everything.
+/// Prints a single manual page that describes all commands, so that `man tracetree` is complete.
 pub(super) fn man(console: &mut Console) -> Result<Outcome> {
     console.print(write_man)?;
     Ok(Outcome::Done)

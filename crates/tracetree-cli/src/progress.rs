@@ -84,7 +84,9 @@ impl Progress {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).expect("a template of this file").progress_chars("=> ")
+    ProgressStyle::with_template(template)
+        .expect("the templates in this file are valid")
+        .progress_chars("=> ")
 }
 
 /// Counts finished tasks.

@@ -76,7 +76,7 @@ pub(super) fn run(args: &TreeArgs, console: &mut Console) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The calls of a tree that are printed.
+/// The part of a call tree that is printed.
 struct View<'a> {
     tree: &'a CallTree,
     args: &'a TreeArgs,

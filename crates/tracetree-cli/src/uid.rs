@@ -85,8 +85,8 @@ impl Wanted {
     }
 }
 
-/// Parses `report 38`: the second argument is treated as an event if the first argument is a folder and no file is
-/// named like the second argument.
+/// Parses `report 38`: the second argument is treated as an event if the first argument is a folder and no file has the
+/// second argument as its name.
 fn number_of_a_report(first: &Path, second: &Path) -> Option<EventRef> {
     let is_report = first.is_dir() && !second.exists();
     is_report.then(|| second.to_str()?.parse().ok()).flatten()

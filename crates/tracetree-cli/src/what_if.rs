@@ -1,5 +1,5 @@
-//! `tracetree what-if BASE NEW`: computes by replay the effect of each change on the step time, and
-//! the step time in hypothetical scenarios.
+//! `tracetree what-if BASE NEW`: replays steps to compute the effect of each change on the step time, and the step time
+//! in hypothetical scenarios.
 
 use super::compare::CompareArgs;
 use super::output::Console;

@@ -1,7 +1,7 @@
-//! Computes how long each rank waited in collectives, and which rank came last.
+//! Computes how long each rank waited in collectives, and which rank arrived last.
 //!
 //! A collective ends on all ranks at about the same time, but its kernel on each rank begins when that rank reaches the
-//! collective. So the rank with the *shortest* kernel came last, and the kernels on the other ranks were waiting:
+//! collective. So the rank with the *shortest* kernel arrived last, and the kernels on the other ranks were waiting:
 //!
 //! ```text
 //! rank 0   ├─ compute ─┤├──── all_reduce ────┤     waited: own duration − shortest
@@ -9,9 +9,9 @@
 //! rank 2   ├─ compute ──────────────┤├ all_r ┤     the straggler: did not wait
 //! ```
 //! Kernels with the same process group and sequence number belong to one collective, if the profiler recorded the group
-//! and the number. If the group or the number is not recorded, the n-th kernel of a kind and group on one rank is
-//! matched with the n-th such kernel on the other ranks. If some ranks have fewer kernels than others, kernels that end
-//! at the same time are matched instead (see `matching`).
+//! and the number. If the group or the number is not recorded, the n-th kernel of each kind and group on one rank is
+//! matched with the n-th kernel of that kind and group on the other ranks. If some ranks have fewer kernels than
+//! others, kernels that end at the same time are matched instead (see `matching`).
 
 use super::matching::{self, Group, Kernel};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use tracetree::program::Communication;
 use tracetree::trace::{EventId, Nanos, TextId};
 use tracetree::tree::{CallId, CallKind, CallTree};
 
-/// The properties that kernels on two ranks must share to be comparable.
+/// The properties that kernels on two ranks must have in common to be matched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kind {
     /// The process group; empty if not recorded.
@@ -48,8 +48,8 @@ pub struct CollectiveWait {
     /// Total wait in the matched kernels. The wait in a kernel is the kernel's duration minus the shortest
     /// duration of the same collective on any rank.
     pub wait: Nanos,
-    /// Numbers of the matched collectives in which this rank came last. Collectives are numbered
-    /// from 0, in the order in which they start on the first rank.
+    /// Numbers of the matched collectives in which this rank arrived last. Collectives are numbered from 0, in the
+    /// order in which they start on the first rank.
     pub last_in: Vec<u64>,
 }
 
@@ -71,7 +71,7 @@ impl Collectives {
             let group = recorded(tree, call, |event| trace.process_groups().get(event).copied());
             let group = trace.text(group.unwrap_or(TextId::EMPTY)).to_owned();
             let sequence = recorded(tree, call, |e| trace.collective_sequences().get(e).copied());
-            // The clocks of the ranks are comparable if their traces contain the base time.
+            // Times of different ranks are comparable if the traces contain the base time.
             let base = trace.header().base_time.unwrap_or(Nanos::ZERO);
             let (end, duration) = (base + trace.end(event), trace.duration(event));
             kernels.entry(Kind { group, name: name.to_owned() }).or_default().push(Kernel {
@@ -166,7 +166,7 @@ pub(super) struct Matched<'r> {
     pub(super) sequence: Option<i64>,
     /// Rank and kernel.
     pub(super) members: Vec<(usize, Kernel)>,
-    /// Ranks that recorded collectives before and after this collective, but not this collective.
+    /// Ranks that did not record this collective, although they recorded earlier and later collectives.
     pub(super) absent: Vec<usize>,
 }
 
@@ -176,15 +176,15 @@ impl<'r> Matched<'r> {
         Matched { kind, number: None, sequence, members, absent }
     }
 
-    /// The rank that came last, and the kernel of this rank, which is the shortest kernel.
+    /// The rank that arrived last, and its kernel, which is the shortest kernel.
     pub(super) fn last(&self) -> Option<(usize, Kernel)> {
         self.members.iter().copied().min_by_key(|&(rank, kernel)| (kernel.duration, rank))
     }
 }
 
-/// Drops collectives that some ranks lack only because their recording began later or ended earlier. A rank
-/// counts as absent only if it recorded collectives both before and after the missing collective. Collectives
-/// that only one rank recorded are dropped too.
+/// Drops collectives that some ranks lack only because their recording began later or ended earlier. A rank counts as
+/// absent only if it recorded collectives both before and after the missing collective. Also drops collectives that
+/// only one rank recorded.
 fn told(groups: Vec<Group>) -> Vec<Group> {
     let mut span: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (at, group) in groups.iter().enumerate() {
@@ -204,7 +204,7 @@ fn told(groups: Vec<Group>) -> Vec<Group> {
     groups.collect()
 }
 
-/// The value recorded with the kernel, or with the nearest enclosing call that has such a value.
+/// The value recorded for the kernel itself or, if there is none, for the nearest enclosing call that has one.
 fn recorded<T>(tree: &CallTree, call: CallId, look: impl Fn(EventId) -> Option<T>) -> Option<T> {
     std::iter::once(call)
         .chain(tree.ancestors(call))

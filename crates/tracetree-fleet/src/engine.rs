@@ -4,7 +4,7 @@
 //! existing shards ─▶ remaining pairs, ─▶ traces requested ─▶ compared on ─▶ shards written
 //! are listed once    largest first       ahead               all cores      in the background
 //! ```
-//! A core therefore waits for object storage only if the storage is slower than the comparisons.
+//! A core waits for object storage only if the storage is slower than the comparisons.
 
 use super::map::{Existing, Mapped, Mapping, SHARDS, Writing, shard_name};
 use super::plan::{Plan, PlannedPair};
@@ -27,10 +27,10 @@ use tracetree::storage::{self, Opening};
 /// read-only or unreachable.
 const MOST_FAILURES: usize = 10;
 
-/// Maximum number of pairs whose traces are requested before they are needed.
+/// Maximum number of pairs whose traces are requested in advance.
 const PAIRS_AHEAD: usize = 64;
 
-/// Maximum number of bytes that are requested before they are needed. A single pair may exceed this limit.
+/// Maximum number of bytes that are requested in advance. A single pair may exceed this limit.
 const BYTES_AHEAD: u64 = 128 * 1024 * 1024;
 
 /// Maximum number of shards that are being written in the background.
@@ -44,7 +44,7 @@ struct Remaining<'p> {
 }
 
 /// Compares all pairs of a plan on the cores of this machine, and calls `done` after each pair. Returns the pairs that
-/// failed, as [`Fleet::reduce`] expects them.
+/// failed, in the form that [`Fleet::reduce`] expects.
 ///
 /// # Errors
 /// Fails if the existing shards cannot be listed, or if ten consecutive results, or all results, could not be written.
@@ -97,8 +97,8 @@ pub fn map_all(
     }
 }
 
-/// The pairs without a usable shard, largest first, because all other cores would have to wait if a large pair came
-/// last. Calls `done` for every pair with a usable shard.
+/// The pairs without a usable shard, largest first. If a large pair were compared last, all other cores would be idle
+/// meanwhile. Calls `done` for every pair with a usable shard.
 fn remaining<'p>(
     plan: &'p Plan,
     mapping: &Mapping,
@@ -183,7 +183,7 @@ impl Outcomes {
         let is_failure = mapped.status.is_write_failure();
         self.compared += usize::from(!is_failure);
         match mapped.status {
-            // A shard that already existed was not written now, so it does not reset the number of failures.
+            // A shard that already existed was not written in this run, so it does not reset the number of failures.
             Status::Compared if mapped.was_there => {}
             Status::Compared => self.failures = 0,
             Status::Failed { code, message } => {

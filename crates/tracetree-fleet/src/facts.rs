@@ -49,8 +49,8 @@ fn codes(notes: &Notes) -> String {
     notes.iter().map(code).collect::<Vec<_>>().join("; ")
 }
 
-/// Work by op, category and layer. Communication is excluded, because the duration of a collective depends on
-/// the rank that comes last and does not measure the rank's own work.
+/// Work by op, category and layer. Communication is excluded, because the duration of a collective depends on when the
+/// last rank arrives, and not on the work of the rank itself.
 fn parts(analysis: &Analysis) -> Vec<Part> {
     let (mut ops, mut categories, mut places) = (Sums::default(), Sums::default(), Sums::default());
     let layers = analysis.layer_pairs();

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tracetree::program::counted;
 use tracetree::side::Side;
 
-/// Minimum share of a group's collectives in which a rank must come last to be reported as a straggler.
+/// Minimum share of a group's collectives in which a rank must arrive last to be reported as a straggler.
 const OFTEN: f64 = 0.5;
 
 /// Minimum time that the other ranks must wait for a straggler, as a share of the median wall time.
@@ -36,7 +36,7 @@ pub(super) fn of(fleet: &Fleet) -> Vec<Finding> {
     found.extend(missing_collectives(fleet));
     found.extend(other_ops(fleet));
     found.extend(outliers(fleet, &single));
-    // A missing collective already has a finding of its own, so it is not reported again as a change.
+    // A missing collective is already reported by a separate finding, so it is not reported again as a change.
     let is_missing = |change: &ChangeRow| {
         let mut missing = fleet.collectives.iter().map(|row| row.absent.as_str());
         &*change.kind == "collectives" && missing.any(|ranks| ranks == change.shared.rank_list)
@@ -150,7 +150,7 @@ fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
         });
         let others = group.ranks.saturating_sub(1);
         let message = format!(
-            "{} comes last in {} of {} collectives{}{}; {} {} for it, {:.3} ms each (median){}",
+            "{} arrives last in {} of {} collectives{}{}; {} {} for it, {:.3} ms each (median){}",
             rank.folder,
             group.last_count,
             group.collectives,
@@ -183,8 +183,8 @@ fn name(rank: &RankRow) -> String {
     rank.rank.map_or_else(|| rank.folder.clone(), |rank| rank.to_string())
 }
 
-/// The ops in which a rank takes longer than the median of its role: `; it is slower than its role in aten::mm (+1.200
-/// ms per step)`.
+/// The ops in which a rank takes longer than the median of its role: `; it takes longer than the median rank of its
+/// role in aten::mm (+1.200 ms per step)`.
 fn slower(fleet: &Fleet, rank: &RankRow) -> String {
     let ops = fleet.outliers.iter().filter(|one| {
         one.side == Side::Candidate
@@ -199,11 +199,11 @@ fn slower(fleet: &Fleet, rank: &RankRow) -> String {
     if named.is_empty() {
         String::new()
     } else {
-        format!("; it is slower than its role in {}", named.join(", "))
+        format!("; it takes longer than the median rank of its role in {}", named.join(", "))
     }
 }
 
-/// Ranks that did not record a collective although they recorded collectives before and after it.
+/// Ranks that did not record a collective, although they recorded earlier and later collectives.
 fn missing_collectives(fleet: &Fleet) -> Vec<Finding> {
     let rows = fleet.collectives.iter().filter(|row| !row.absent.is_empty());
     let finding = |row: &super::rows::CollectiveRow| {
@@ -226,12 +226,12 @@ fn missing_collectives(fleet: &Fleet) -> Vec<Finding> {
     rows.map(finding).collect()
 }
 
-/// Ranks that run different ops in the candidate than the other ranks of their role.
+/// Ranks whose ops in the candidate differ from the ops of the other ranks in their role.
 fn other_ops(fleet: &Fleet) -> Vec<Finding> {
     let roles = fleet.roles.iter().filter(|role| !role.odd.is_empty() && role.ranks > 2);
     let finding = |role: &super::rows::RoleRow| {
         let ops = if role.odd_ops.is_empty() {
-            "the same ops at other call sites".to_owned()
+            "runs the same ops at different call sites".to_owned()
         } else {
             role.odd_ops.clone()
         };
@@ -239,7 +239,10 @@ fn other_ops(fleet: &Fleet) -> Vec<Finding> {
             code: "OTHER_OPS".to_owned(),
             ranks: role.odd_pattern.clone(),
             count: role.odd_ranks,
-            message: format!("unlike the rest of role {} in the candidate: {ops}", role.role),
+            message: format!(
+                "unlike the other ranks of role {} in the candidate: {ops}",
+                role.role
+            ),
         }
     };
     roles.map(finding).collect()
@@ -290,8 +293,8 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     of_rank.into_iter().map(finding).collect()
 }
 
-/// All causes, except those on a single rank that is already reported. If the waits are known, causes that consist of
-/// communication are omitted too.
+/// All causes, except causes on only one rank if that rank is already reported. If the waits are known, causes that
+/// consist of communication are also omitted.
 fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());
     let of_told = |row: &CauseRow| row.shared.ranks == 1 && is_told(&row.shared.worst);

@@ -34,7 +34,7 @@ impl Fleet {
             return headline(self.slow(one), one);
         }
         if let Some(one) = with(&["COLLECTIVE_MISSING", "OTHER_OPS"]) {
-            return headline(format!("Rank {} runs other work", one.ranks), one);
+            return headline(format!("Rank {} runs different work", one.ranks), one);
         }
         if let Some(one) = with(&["CHANGE"]) {
             return headline(format!("The program changed on {}", counted(one.count, "rank")), one);

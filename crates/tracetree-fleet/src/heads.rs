@@ -59,7 +59,7 @@ pub(super) fn is_called_like_a_trace(path: &Path) -> bool {
     !name.starts_with('.') && ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// The head of a file; `None` for a file that is not a trace and has no rank in its name.
+/// The head of a file; `None` if the file is not a trace and its name contains no rank.
 fn head_of(stored: Stored, options: &ReadOptions) -> Option<Head> {
     let name = file_name(&stored.path);
     let (named, step) = (number_behind(&name, "rank"), number_behind(&name, "step"));

@@ -5,8 +5,8 @@
 //!                     heads only   anywhere, in any order          kilobytes per rank
 //! ```
 //! Each pair can be compared independently on any machine, and its result takes only a few kilobytes. The engine that
-//! runs [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is such an engine for
-//! the cores of this machine; the Python package provides one with Ray.
+//! runs [`Mapping::map`] is responsible for scheduling, retries and data movement. [`map_all`] is an engine that uses
+//! the cores of this machine; the Python package provides an engine that uses Ray.
 
 // Only `tracetree::storage` writes files.
 #![cfg_attr(not(test), warn(clippy::disallowed_methods))]

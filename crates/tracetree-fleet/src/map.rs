@@ -44,7 +44,7 @@ pub struct Mapping {
 pub struct Mapped {
     /// The outcome of the pair.
     pub status: Status,
-    /// Whether the pair's shard already existed, so nothing was compared.
+    /// Whether the comparison was skipped because the pair's shard already existed.
     pub was_there: bool,
     /// The role and the GPU times of the pair's rank; `None` if there are no figures for the pair.
     pub work: Option<Work>,
@@ -109,7 +109,7 @@ impl Mapping {
         Ok(Mapping { options, folder: folder.into(), reports: None, keeps_shards: true })
     }
 
-    /// Sets the options to compare with, which replace the plan's options. The keys of the plan must reflect the given
+    /// Sets the comparison options, which replace the plan's options. The keys of the plan must reflect the given
     /// options (see [`PlanOptions::also`]).
     ///
     /// [`PlanOptions::also`]: super::PlanOptions::also
@@ -205,7 +205,8 @@ impl Mapping {
         Writing::Begun(shard.facts.as_ref().map(Work::of), shard.status, creating)
     }
 
-    /// Compares a pair and returns its shard, or the failure status if a later attempt may succeed.
+    /// Compares a pair and returns its shard. If the comparison fails, but a later attempt may succeed, returns the
+    /// failure status instead.
     fn compared(
         &self,
         pair: &PlannedPair,

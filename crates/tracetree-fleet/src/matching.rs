@@ -15,10 +15,11 @@
 use std::collections::BTreeMap;
 use tracetree::trace::Nanos;
 
-/// Number of kernels at the start of each rank from which clock offsets are derived.
+/// Clock offsets are derived from this many kernels at the start of each rank.
 const FIRST: usize = 8;
 
-/// Two end times coincide if they differ by at most the distance to the neighboring end time divided by this number.
+/// Two end times coincide if their difference is at most a fraction of the distance to the neighboring end time: the
+/// distance divided by this number.
 const APART: i64 = 3;
 
 /// One communication kernel.
@@ -141,7 +142,7 @@ fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Op
     (partners, distance)
 }
 
-/// The maximum difference between a kernel's end time and an end time that coincides with it.
+/// The maximum difference at which another end time still coincides with a kernel's end time.
 fn reach(reference: &[Kernel], at: usize) -> i64 {
     let before = at.checked_sub(1).map(|before| reference[at].end - reference[before].end);
     let behind = reference.get(at + 1).map(|next| next.end - reference[at].end);

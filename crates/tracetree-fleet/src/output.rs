@@ -24,11 +24,11 @@ pub struct FleetFiles {
     pub tables: Vec<TableFormat>,
     /// How strings are written in CSV files.
     pub csv_texts: CsvTexts,
-    /// What to do if the folder already contains files with the same names and tracetree did not write them.
+    /// What to do if the folder already contains files with these names that tracetree did not write.
     pub existing: Existing,
     /// Whether to write `fleet.html`.
     pub has_page: bool,
-    /// Whether the ranks have reports, so the page can link to them.
+    /// Whether the ranks have reports to which the page can link.
     pub has_reports: bool,
 }
 

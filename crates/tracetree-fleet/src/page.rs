@@ -20,7 +20,7 @@ use tracetree::trace::Nanos;
 
 /// Maximum numbers of ranks and ops in the small heat map.
 const SHOWN: (usize, usize) = (5, 8);
-/// Maximum number of ranks in the list of ranks that come last.
+/// Maximum number of ranks in the list of ranks that arrive last in collectives.
 const LAST: usize = 6;
 /// Minimum distance of an outlier from the median of its role, as a fraction of the median.
 const NOTABLE: f64 = 0.01;
@@ -86,7 +86,7 @@ fn name(row: &RankRow) -> String {
     row.rank.map_or_else(|| row.folder.clone(), |rank| rank.to_string())
 }
 
-/// For each rank, the candidate / baseline ratio of its time per step without waits, and the quartiles of this ratio in
+/// For each rank, the ratio candidate / baseline of its time per step without waits, and the quartiles of this ratio in
 /// the rank's role.
 fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     let ratio = |row: &RankRow| {
@@ -173,8 +173,8 @@ fn matched(fleet: &Fleet) -> impl Iterator<Item = &CollectiveRow> {
     fleet.collectives.iter().filter(|row| row.side == Side::Candidate && row.number.is_some())
 }
 
-/// The ranks that come last in the candidate's collectives, most costly first. Collectives in which the last two ranks
-/// are equally late are ignored, because only chance decides which rank is last.
+/// The ranks that arrive last in the candidate's collectives, most costly first. Collectives in which the last two
+/// ranks arrive at the same time are ignored, because the choice of the last rank would be arbitrary.
 fn last(fleet: &Fleet, has_reports: bool) -> Vec<FleetLast> {
     let all = matched(fleet).count();
     let mut of_ranks: BTreeMap<&str, (u64, Nanos)> = BTreeMap::new();
@@ -272,7 +272,7 @@ fn waits(fleet: &Fleet) -> Option<HeatMap> {
     let map = HeatMap {
         title: "Ranks × collectives".to_owned(),
         about: "Time that each candidate rank waited for the other ranks. The palest cell in a \
-                column is the rank that came last."
+                column is the rank that arrived last."
             .to_owned(),
         unit: "µs".to_owned(),
         ..HeatMap::default()

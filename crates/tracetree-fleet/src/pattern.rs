@@ -35,7 +35,7 @@ pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
     }
 }
 
-/// The first few names, followed by the number of ranks if there are more.
+/// The first few names, followed by the total number of ranks if names are omitted.
 pub(super) fn first_names(names: &[&str]) -> String {
     if names.len() <= MOST {
         names.join(" ")

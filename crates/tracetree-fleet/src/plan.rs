@@ -103,7 +103,7 @@ impl PlannedFile {
         }
     }
 
-    /// Whether the file has not changed since the plan was made.
+    /// Whether the file is unchanged since the plan was made.
     pub(super) fn is_unchanged(&self) -> Result<bool> {
         Ok(storage::stat(Path::new(&self.path))? == self.stored())
     }
@@ -258,7 +258,7 @@ impl Plan {
 
     /// The plan as JSON.
     pub fn to_json(&self) -> String {
-        let text = serde_json::to_string_pretty(self).expect("a plan is plain values");
+        let text = serde_json::to_string_pretty(self).expect("a plan contains only plain values");
         in_json(&text).into_owned() + "\n"
     }
 

@@ -81,9 +81,9 @@ fn collectives() -> Ranks {
         .sides(
             "matched_collectives_*",
             (ColumnType::Whole, ""),
-            "number of communication kernels that could be matched on every rank of their process \
-             group; kernels are matched by sequence number if recorded, by order if all ranks have \
-             equally many kernels, and otherwise by end time",
+            "number of communication kernels whose collective was matched on every rank of the \
+             process group; kernels are matched by sequence number if recorded, by order if all \
+             ranks have the same number of kernels, and otherwise by end time",
             |_, r, side| r.waits[side].matched.into(),
         )
         .and(times("communication_us", "total duration of the communication kernels", |r, side| {
@@ -112,7 +112,7 @@ fn judgement() -> Ranks {
         .sides(
             "last_in_*",
             (ColumnType::Text, ""),
-            "matched collectives in which the rank came last (its kernel is the shortest), such as \
+            "matched collectives in which the rank arrived last (its kernel is the shortest), such as \
              `#0-#3 #7`; collectives are numbered from 0, in the order in which the first rank \
              runs them",
             |_, r, side| ranges(&r.waits[side].last_in).into(),

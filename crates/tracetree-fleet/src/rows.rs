@@ -225,21 +225,21 @@ pub struct CollectiveRow {
     pub sequence: Option<i64>,
     /// Number of ranks that recorded the collective.
     pub ranks: u64,
-    /// Duration of the shortest kernel, which is the kernel of the rank that came last.
+    /// Duration of the shortest kernel, which is the kernel of the rank that arrived last.
     pub shortest: Nanos,
     /// Duration of the longest kernel.
     pub longest: Nanos,
-    /// Longest − shortest duration, which is the delay between the first and the last rank.
+    /// Longest − shortest duration, which is the delay between the arrivals of the first and the last rank.
     pub skew: Nanos,
     /// Total wait, summed over the ranks.
     pub wait: Nanos,
-    /// The rank that came last.
+    /// The rank that arrived last.
     pub last: Option<i64>,
-    /// The folder of the rank that came last.
+    /// The folder of the rank that arrived last.
     pub last_folder: String,
-    /// How much later the last rank came than the second to last rank.
+    /// How much later the last rank arrived than the second to last rank.
     pub margin: Nanos,
-    /// Ranks that recorded collectives before and after this collective, but not this collective.
+    /// Ranks that did not record this collective, although they recorded earlier and later collectives.
     pub absent: String,
 }
 
@@ -262,9 +262,9 @@ pub struct GroupRow {
     pub wait: Nanos,
     /// Median wait of a rank, in µs.
     pub median_wait_us: f64,
-    /// The rank that came last most often.
+    /// The rank that arrived last most often.
     pub last_most: String,
-    /// Number of collectives in which the rank `last_most` came last.
+    /// Number of collectives in which the rank `last_most` arrived last.
     pub last_count: u64,
     /// The rank that the other ranks wait for; empty if there is no such rank.
     pub straggler: String,

@@ -44,7 +44,7 @@ impl Status {
         Status::Failed { code: code.to_owned(), message: message.into() }
     }
 
-    /// Whether a result could not be written, which is a problem with the folder and not with the pair.
+    /// Whether a result could not be written, which is a problem with the folder rather than with the pair.
     pub fn is_write_failure(&self) -> bool {
         [SHARD_NOT_WRITTEN, REPORT_NOT_WRITTEN].contains(&self.code())
     }
@@ -94,7 +94,7 @@ pub(super) fn code_of(error: &Error) -> &'static str {
     }
 }
 
-/// Whether the trace itself causes the error, so a second attempt would fail in the same way.
+/// Whether the trace itself causes the error. If it does, a second attempt would fail in the same way.
 pub(super) fn is_lasting(error: &Error) -> bool {
     matches!(
         error.kind(),

@@ -98,7 +98,7 @@ fn roles(rows: Vec<RoleRow>) -> Table {
         .text("rank_list", "the ranks", |_, r| r.rank_list.as_str().into())
         .word(
             "role_candidate",
-            "hash of the outline that most of these ranks have in the candidate",
+            "hash of the outline that most ranks of the role have in the candidate",
             |_, r| (&*r.candidate).into(),
         )
         .text("other_ops", "ranks with a different outline in the candidate", |_, r| {
@@ -226,16 +226,19 @@ fn collectives(rows: Vec<CollectiveRow>) -> Table {
             r.sequence.into()
         })
         .whole("ranks", "number of ranks that recorded the collective", |_, r| r.ranks.into())
-        .whole("last_rank", "rank that came last: its kernel is the shortest", |_, r| r.last.into())
+        .whole("last_rank", "rank that arrived last: its kernel is the shortest", |_, r| {
+            r.last.into()
+        })
         .text("last_folder", "folder of the rank's report", |_, r| r.last_folder.as_str().into())
         .micros(
             "margin_us",
-            "how much later the last rank came than the second to last rank",
+            "how much later the last rank arrived than the second to last rank",
             |_, r| r.margin.into(),
         )
         .micros(
             "skew_us",
-            "longest − shortest kernel duration: how long after the first rank the last rank came",
+            "longest − shortest kernel duration: how long after the first rank the last rank \
+             arrived",
             |_, r| r.skew.into(),
         )
         .micros("shortest_us", "duration of the shortest kernel", |_, r| r.shortest.into())
@@ -243,8 +246,8 @@ fn collectives(rows: Vec<CollectiveRow>) -> Table {
         .micros("wait_us", "total wait, summed over the ranks", |_, r| r.wait.into())
         .text(
             "absent",
-            "ranks that recorded the collectives before and after this collective, but not this \
-             collective",
+            "ranks that did not record this collective, although they recorded earlier and later \
+             collectives",
             |_, r| r.absent.as_str().into(),
         )
         .table(
@@ -286,10 +289,12 @@ fn groups(rows: Vec<GroupRow>) -> Table {
         .decimal("median_wait_us", RATE, "median wait over the ranks", |_, r| {
             r.median_wait_us.into()
         })
-        .text("last_most", "rank that came last most often", |_, r| r.last_most.as_str().into())
-        .whole("last_count", "number of collectives in which that rank came last", |_, r| {
-            r.last_count.into()
-        })
+        .text("last_most", "rank that arrived last most often", |_, r| r.last_most.as_str().into())
+        .whole(
+            "last_count",
+            "number of collectives in which the rank `last_most` arrived last",
+            |_, r| r.last_count.into(),
+        )
         .text(
             "straggler",
             "rank that the other ranks wait for, as in `ranks.csv`; empty if a second rank waits \
@@ -371,7 +376,8 @@ fn shared<R: 'static>(of: fn(&R) -> &Shared, ranks: &'static str) -> Columns<Vec
         .decimal(
             "median_difference_us",
             RATE,
-            "median of candidate − baseline over these ranks, per step",
+            "median of candidate − baseline over the ranks that share the change or cause, per \
+             step",
             move |_, r| of(r).median_us.into(),
         )
         .text(

@@ -2,7 +2,7 @@
 
 use tracetree::program::Word;
 
-/// A call site in the form in which it is shown to people.
+/// A call site in the form shown to people.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Place {
     /// The kind and name of each enclosing call, from the outermost module down.

@@ -59,7 +59,8 @@ fn listed(path: &Path, folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Resul
 type Opened = (Arc<Trace>, Captures, ReadOptions);
 
 impl Recorder {
-    /// Adds a run that was read (from `path`, if known). The run's graph captures are read with `options`.
+    /// Adds a run whose trace was already read. `path` is the path of the trace, if known. The run's graph captures are
+    /// read with `options`.
     ///
     /// # Errors
     /// Fails in the same cases as [`CaptureSource::open`](tracetree::program::CaptureSource::open) and [`Recorder::add`].
@@ -104,7 +105,7 @@ impl Recorder {
                 self.categories();
             },
         );
-        // Reading the next run overlaps with adding the current run.
+        // The next run is read while the current run is added.
         while let Some((trace, captures, options)) = opened? {
             let (added, next) = rayon::join(
                 || self.add_captured(trace, &captures, &options),

@@ -18,7 +18,7 @@ pub struct Accuracy {
     /// profile has no time. Kernel types that are not in the profile are ignored. Errors in opposite directions do
     /// not cancel, unlike in the total error.
     pub weighted_error_pct: Option<f64>,
-    /// Predicted time of kernel types that are not in the profile and therefore have no error.
+    /// Predicted time of kernel types that are not in the profile. The error of these kernel types is undefined.
     pub model_only: Nanos,
     /// The rows that contribute most to the weighted error, largest first; at most [`CONTRIBUTORS`].
     pub contributors: Vec<Contributor>,

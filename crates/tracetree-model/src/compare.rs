@@ -10,7 +10,7 @@ use super::profile::{MeasuredKernel, Profile};
 use super::status::Status;
 use tracetree_trace::trace::Nanos;
 
-/// Prediction and measurement for one kernel type in a forward pass.
+/// The prediction and the measurement for one kernel type, per forward pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// The kernel type.

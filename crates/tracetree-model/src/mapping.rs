@@ -1,8 +1,8 @@
 //! Reads `op_mapping.yaml`, which lists the kernel type for each op, and the ops that cost nothing.
 //!
-//! Real files contain the entries under `operator_mappings:`, but the tool whose comparison `model-diff` reproduces
-//! expects the entries at the top level. Both layouts are accepted; entries under `operator_mappings:` take
-//! precedence.
+//! Real files contain the entries under `operator_mappings:`. However, `model-diff` reproduces the comparison of
+//! another tool, which expects the entries at the top level. Both layouts are accepted; entries under
+//! `operator_mappings:` take precedence.
 
 use std::collections::BTreeMap;
 use std::path::Path;

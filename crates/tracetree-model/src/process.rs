@@ -1,5 +1,5 @@
-//! Chooses the process of a model's trace that contains the prediction. The process is found by its name or, if no name
-//! matches, because no other process contains ops.
+//! Chooses the process of a model's trace that contains the prediction. The process is found by its name. If no name
+//! matches, the only process that contains ops is chosen.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -92,7 +92,8 @@ fn candidates(events: &[Event]) -> Vec<Candidate> {
 }
 
 fn note_others(chosen: &ModelProcess, others: usize, notes: &mut Notes) {
-    let hint = "the other processes are ignored; to choose a process, write it to the trace first";
+    let hint =
+        "the other processes are ignored; to compare another process, write it before the others";
     notes.add("SEVERAL_MODEL_PROCESSES", others as u64, hint, || {
         format!(
             "more than one process is named `profiling` or `empirical`; pid {} is used",
@@ -123,5 +124,5 @@ fn none_predicts(candidates: &[Candidate], path: &Path) -> Error {
         input::listed(pids)
     );
     Error::new(ErrorKind::NotATrace, path, message)
-        .remedy("write the trace with the model that looks up times in a profile")
+        .remedy("use the model that looks up times in a profile to write the trace")
 }

@@ -1,5 +1,4 @@
-//! Parses conditions, which have the same grammar in all gates: `error>20% & share>1%`, `gpu_time{phase="decode"} < 12
-//! ms`.
+//! Parses conditions such as `error>20% & share>1%` and `gpu_time{phase="decode"} < 12 ms`. All gates use this grammar.
 //!
 //! ```text
 //! condition = [subject ":"] bound { "&" bound }      all bounds must hold

@@ -3,7 +3,7 @@
 //! Names, paths, versions and devices come from files of unknown origin. In a string from an untrusted file, a line
 //! break could start a separate log line (`::error::` is a command in GitHub workflows), an escape sequence could clear
 //! the screen, and a bidirectional control character could hide the text that follows. Control characters are escaped
-//! as in JSON (`\\n`, `\\u001b`), so the result has the same meaning inside a JSON string.
+//! as in JSON (`\\n`, `\\u001b`), so inside a JSON string, the escaped text still represents the original characters.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -50,8 +50,8 @@ fn escaped(text: &str, acts: impl Fn(char) -> bool) -> String {
     shown
 }
 
-/// A writer for JSON or HTML that escapes like [`in_json`]. Every write contains whole characters, because `serde_json`
-/// and `write!` never split a character. Invalid UTF-8 passes through unchanged.
+/// A writer for JSON or HTML that escapes control characters in the same way as [`in_json`]. Every write contains whole
+/// characters, because `serde_json` and `write!` never split a character. Invalid UTF-8 passes through unchanged.
 pub struct JsonWriter<'w>(pub &'w mut dyn Write);
 
 impl Write for JsonWriter<'_> {

@@ -1,8 +1,8 @@
 //! A stable sort whose algorithm is compiled only once, not once per closure.
 //!
-//! The compiler generates a separate copy of the standard library's sort for every closure. These copies made up an
-//! eighth of this library's code. The algorithm in this module sorts positions, so only a comparison and a swap are
-//! generated for each closure. Where sorting takes a noticeable share of a comparison's time, use the standard
+//! The compiler generates a separate copy of the standard library's sort for every closure. The copies of the sort made
+//! up an eighth of this library's code. The algorithm in this module sorts positions, so only a comparison and a swap
+//! are generated for each closure. Where sorting takes a noticeable share of a comparison's time, use the standard
 //! library's sort instead.
 
 use std::cmp::Ordering;
@@ -28,15 +28,16 @@ impl<T> Order<T> for [T] {
     }
 }
 
-/// The pairs of positions to swap, in order, to sort a slice of the given length.
+/// Returns the swaps that sort a slice of the given length: pairs of positions, in the order in
+/// which to swap them.
 fn swaps(length: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<(usize, usize)> {
     // Position `i` of the sorted slice receives the element at `sources[i]`.
     let mut sources: Vec<usize> = (0..length).collect();
     sources.sort_by(|&one, &other| compare(one, other));
     let mut swaps = Vec::new();
     for start in 0..length {
-        // Each cycle of the permutation is walked once. Each finished position becomes its own
-        // source.
+        // Walks each cycle of the permutation once. A position is marked as finished by making it
+        // its own source.
         let mut at = start;
         loop {
             let source = std::mem::replace(&mut sources[at], at);

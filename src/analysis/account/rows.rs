@@ -87,8 +87,8 @@ enum RowKey<'t> {
     Unlinked(&'t str),
 }
 
-/// Returns the rows in merged-tree order and, for the slot of each measured call, the position of the
-/// call's row.
+/// Returns the rows in merged-tree order. Also returns, for the slot of each measured call, the position of
+/// the call's row.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,

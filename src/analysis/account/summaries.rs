@@ -1,5 +1,5 @@
-//! Groups attribution rows by name, or by name and arguments. Collects the ops and kernels that each lowest
-//! common op was lowered to.
+//! Groups attribution rows by name, or by name and arguments. Collects the ops and kernels to which each
+//! lowest common op was lowered.
 
 use super::Row;
 use crate::analysis::Analysis;

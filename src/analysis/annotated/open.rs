@@ -16,13 +16,13 @@ pub(super) struct Region {
     pub(super) start: Nanos,
     pub(super) end: Nanos,
     pub(super) path: PathId,
-    /// The innermost region that was open on the thread when the region started. If regions overlap without
-    /// nesting, the region that started first is treated as the enclosing region.
+    /// The enclosing region: the innermost region that was open on the thread when this region started. If
+    /// regions overlap without nesting, the region that started first is treated as the enclosing region.
     pub(super) parent: Option<usize>,
 }
 
-/// A path of region names, stored as the name of the innermost region and the path of the enclosing
-/// region.
+/// A path of region names. It consists of the path of the enclosing region and the name of the
+/// innermost region.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PathKey {
     above: Option<PathId>,
@@ -117,8 +117,8 @@ impl Regions {
 
 /// Replaces each number in a name with `N`, because the numbers differ between runs of the same program:
 /// `decode_4` → `decode_N`, `ProfilerStep#7` → `ProfilerStep#N`. Long words of hexadecimal digits are
-/// treated as hashes and are also replaced. So are the keys of compiled graphs, which are long words of
-/// base-32 digits: `## Call CompiledFxGraph fal4xp… ##`.
+/// treated as hashes and are also replaced. The keys of compiled graphs, which are long words of base-32
+/// digits, are replaced as well: `## Call CompiledFxGraph fal4xp… ##`.
 fn plain(name: &str) -> String {
     /// Minimum length of a word that is treated as a hexadecimal hash.
     const HASH: usize = 8;

@@ -1,5 +1,5 @@
-//! Matches the regions of the two sides by their paths of names, and adds up the time and GPU work in the
-//! regions.
+//! Matches the regions of the two sides by their paths (the names of the nested regions), and adds up the
+//! time and GPU work in the regions.
 
 use super::open::{PathId, Regions};
 use crate::analysis::Analysis;
@@ -8,7 +8,7 @@ use crate::trace::Nanos;
 use crate::tree::{CallKind, CallTree};
 use std::collections::BTreeMap;
 
-/// The regions that share a path of names, on both sides.
+/// The regions on both sides that have the same path of region names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnotatedRow {
     /// Region names, outermost first, with numbers replaced by `N`. Empty for GPU work that was launched
@@ -30,7 +30,7 @@ pub struct AnnotatedFigures {
     /// Number of GPU events that were launched inside the regions.
     pub gpu_events: u64,
     /// Number of GPU events that are assigned to a region on another thread, because no region was open on
-    /// the thread that launched the events. They are included in `gpu_events`.
+    /// the thread that launched the events. These events are included in `gpu_events`.
     pub inferred: u64,
     /// Sum of the durations of the GPU events launched inside the regions.
     pub gpu_time: Nanos,
@@ -77,7 +77,7 @@ fn figures_of(tree: &CallTree) -> BTreeMap<Vec<String>, AnnotatedFigures> {
         }
         if let Some(parent) = region.parent {
             // If a region ends after the enclosing region, only the overlap of the two regions is
-            // subtracted from the self time of the enclosing region.
+            // subtracted from the enclosing region's self time.
             let common = region.end.min(regions.all[parent].end) - region.start;
             figures[regions.all[parent].path].host_self -= common;
         }

@@ -135,12 +135,12 @@ struct Judge<'a> {
     zeroing_ops: ByName<bool>,
 }
 
-/// Evidence about GPU work from a call and the calls above it.
+/// Evidence about GPU work that the names of a call and of the calls above it provide.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above {
     /// Category of the strongest op. Among equally strong ops, the nearest op wins.
     op: Option<usize>,
-    /// Category of the nearest autograd node or module, and whether it comes from a node or a module.
+    /// Category of the nearest autograd node or module, and the kind of evidence (node or module).
     context: Option<(usize, CategorySource)>,
     is_optimizer: bool,
     clears_gradients: bool,
@@ -242,9 +242,9 @@ impl Judge<'_> {
         self.phases.phase(call) == Phase::TrainOptimizer || self.above(call).is_optimizer
     }
 
-    /// Whether a call clears tensors, such as gradients, because an op above it is `zero_grad` or
-    /// `aten::zero_`. Such a call is not optimizer work, although `zero_grad` is recorded as a part
-    /// of the optimizer.
+    /// Whether a call is below `zero_grad` or `aten::zero_`, which clear gradients or other
+    /// tensors. Clearing is not optimizer work, although `zero_grad` is recorded as a part of the
+    /// optimizer.
     fn clears_gradients(&mut self, call: CallId) -> bool {
         self.above(call).clears_gradients
     }

@@ -12,7 +12,8 @@
 //! 5. the category of the ops that launch the same kernel elsewhere, on either side
 //! 6. the words in the kernel name
 //!
-//! Pointwise work, reductions and copies in an optimizer step are assigned to the optimizer instead.
+//! In an optimizer step, pointwise work, reductions and copies that ops perform are assigned to the
+//! optimizer category instead of their own category.
 //!
 //! The rules are in `categories.toml`; a user's rule file can extend them.
 
@@ -59,7 +60,8 @@ pub enum CategorySource {
     Module,
     /// The category comes from the words in the kernel name.
     KernelName,
-    /// The category comes from the ops above other launches of the same kernel, all of which agree.
+    /// The category comes from the ops above other launches of the same kernel. All these ops have
+    /// the same category.
     SameKernel,
     /// The category comes from the optimizer step that contains the call.
     Optimizer,
@@ -178,7 +180,7 @@ impl Categories {
         (strength > Strength::Host).then_some(strength == Strength::Specific)
     }
 
-    /// Names of the categories whose work a single op in this category may do.
+    /// Names of the categories whose ops a single fused op in this category may replace.
     pub(super) fn replaced_by(&self, id: CategoryId) -> Vec<&str> {
         self.rules()
             .categories

@@ -1,4 +1,4 @@
-//! Looks up the category of a name, given the kind of call or event that the name belongs to.
+//! Looks up the category of a name, given the kind of call or event that has this name.
 
 use super::kernel_name;
 use super::rules::{NameKind, Rules};
@@ -19,7 +19,7 @@ const TEMPLATES: [&str; 1] = ["tem"];
 /// Name prefix of the ops that run nodes in the autograd graph.
 pub const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
 
-/// The kind of call or event that a name belongs to.
+/// The kind of call or event that has a given name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     /// The name that the runtime gave to an event.
@@ -30,8 +30,8 @@ pub(super) enum Role {
     Autograd,
     /// A module.
     Module,
-    /// A kernel that a compiler generated from pointwise ops or reductions. Any other kernel that is looked
-    /// up with this role has no category.
+    /// A kernel that a compiler generated from pointwise ops or reductions. For other kernels, a lookup
+    /// with this role returns no category.
     Generated,
     /// Any kernel.
     Kernel,

@@ -52,7 +52,7 @@ pub(super) enum Strength {
     Specific,
 }
 
-/// The kind of name that a pattern applies to.
+/// The kind of name to which a pattern applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     /// The name that the runtime or a communication library gave to a GPU event.
@@ -81,7 +81,7 @@ const WHOLE: char = '=';
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Pattern {
     words: Words,
-    /// Whether a name that matches may contain words that are not in the pattern.
+    /// Whether a matching name may contain additional words.
     extent: Extent,
 }
 
@@ -100,7 +100,7 @@ impl Pattern {
     }
 
     /// The ranges of words in a name that the pattern matches. If the pattern's words need not be adjacent,
-    /// the whole name counts as the range.
+    /// the whole name counts as a single range.
     fn places(&self, kind: NameKind, name: &Words) -> Vec<Range<usize>> {
         let whole = || std::iter::once(0..name.len()).collect();
         match (kind, self.extent) {
@@ -128,8 +128,8 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Maps each word to the patterns that begin with the word. A pattern is identified by the position of its
-/// rule and by its own position in that rule.
+/// Maps each word to the patterns that begin with the word. A pattern is identified by two positions: the
+/// position of its rule, and its position in the rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 
 /// The rules of one file.
@@ -155,7 +155,7 @@ pub(super) struct Rules {
 pub(super) struct CategoryRule {
     pub(super) name: String,
     pub(super) strength: Strength,
-    /// Names of the categories whose work a single op in this category may do.
+    /// Names of the categories whose ops a single fused op in this category may replace.
     pub(super) replaces: Vec<String>,
 }
 

@@ -1,11 +1,11 @@
-//! Assigns a category to kernels that have no op above them: the category of kernels with the same name that
-//! run below known ops.
+//! Assigns a category to kernels that have no op above them. It is the category of other kernels that have
+//! the same name and run below known ops.
 //!
 //! Kernels in a graph replay, or launched before the window, have no ops above them. Kernels in a compiled
 //! region have only the ops of the region's wrapper above them. Without this rule, one of two matched
-//! kernels could be classified by its ops and the other by its name, so their categories could differ
-//! although the kernels do the same work. If all ops that launch kernels with a given name agree on a
-//! category, in both traces, that category applies to all kernels with this name:
+//! kernels could be classified by the ops above it, and the other by its name. Their categories could then
+//! differ, although the kernels do the same work. If all ops that launch kernels with a given name, in both
+//! traces, have the same category, this category applies to all kernels with this name:
 //!
 //! ```text
 //! trace1   vllm::moe_forward → bmm_E4m3_…   moe, by op
@@ -40,8 +40,8 @@ impl<'t> SameKernels<'t> {
     }
 
     /// Applies the recorded categories to those kernels in one trace that were classified by their names.
-    /// Pointwise kernels are skipped: their names already describe their work, and the op that uses such a
-    /// kernel in one place says nothing about its use elsewhere.
+    /// Pointwise kernels are skipped: their names already describe their work, and the op above one launch
+    /// of such a kernel says nothing about other launches.
     pub(super) fn apply(
         &self,
         tree: &CallTree,

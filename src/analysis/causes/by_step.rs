@@ -33,7 +33,7 @@ impl ByStep {
         sums
     }
 
-    /// Adds the idle time that is attributed to a node to the steps that contain the node's calls.
+    /// Adds a node's idle time to the steps that contain the node's calls.
     pub(super) fn add_idle(&mut self, analysis: &Analysis, owner: MergedId, time: PerSide<Nanos>) {
         let node = analysis.diff().merged().node(owner);
         for side in Side::BOTH {
@@ -80,7 +80,7 @@ impl ByStep {
 /// The time that cannot be assigned to a step must be at most 1/`OTHERS` of the time within steps.
 const OTHERS: i64 = 10;
 
-/// The step on one side in which a row's work was launched.
+/// The step in which a row's work was launched, on one side.
 fn step_of_row(analysis: &Analysis, row: &Row, side: Side) -> Option<StepId> {
     let call = row.events[side].first().copied().or(row.calls[side])?;
     analysis.steps(side).step(call)

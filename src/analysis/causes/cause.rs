@@ -22,21 +22,21 @@ pub struct Cause {
     pub module: String,
     /// Shapes and types of the op, on each side.
     pub arguments: PerSide<String>,
-    /// The first merged node that the time is attributed to; `None` if there is none.
+    /// The first merged node to which the time is attributed; `None` if there is no such node.
     pub node: Option<MergedId>,
-    /// All nodes that the time is attributed to, in merged-tree order: instances of an op, or owners of idle
-    /// time.
+    /// All nodes to which the time is attributed, in merged-tree order: instances of an op, or owners of
+    /// idle time.
     pub nodes: Vec<MergedId>,
     /// Positions of the cause's rows in [`Analysis::rows`](crate::analysis::Analysis::rows); empty for idle
     /// time.
     pub rows: Vec<usize>,
     /// Wall time that is attributed to the cause in the compared steps. For the cause `before_window`, this
-    /// is the time `before` of the wall totals.
+    /// is the field `before` of the wall totals.
     pub time: PerSide<Nanos>,
     /// Number of instances of the op, or number of idle gaps.
     pub count: PerSide<u64>,
-    /// Idle time that is attributed to the cause in each additional run on each side, over the whole window
-    /// of the run; empty for GPU work.
+    /// For each additional run on each side, the idle time that is attributed to the cause in the whole
+    /// window of the run; empty if the cause is GPU work.
     pub idle_of_runs: PerSide<Vec<Nanos>>,
     /// Cost of the cause: candidate − baseline per step. The differences of all causes add up to
     /// the wall-time difference.

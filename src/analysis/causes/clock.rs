@@ -18,8 +18,8 @@ const LEAST: f64 = 0.02;
 /// Causes are merged only if at least this many of them share the ratio.
 const MANY: usize = 4;
 
-/// Merges causes that have the same kernels on both sides into one cause, if most of the time in these causes
-/// changed by a common ratio.
+/// Looks at the causes whose kernels are the same on both sides. If most of the time in these causes
+/// changed by a common ratio, merges them into one cause.
 pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     let Some(common) = common_ratio(causes, scale) else { return };
     let shares = |cause: &Cause| {
@@ -63,7 +63,7 @@ fn ratio(cause: &Cause, scale: Scale) -> Option<f64> {
     cause.time.ratio().map(|ratio| ratio * steps)
 }
 
-/// Total time, on both sides together, in causes with the same kernels on both sides.
+/// Total time (baseline plus candidate) of the causes whose kernels are the same on both sides.
 fn weight(causes: &[Cause]) -> i64 {
     let same = causes
         .iter()
@@ -71,8 +71,8 @@ fn weight(causes: &[Cause]) -> i64 {
     same.map(|cause| cause.time.baseline.0 + cause.time.candidate.0).sum()
 }
 
-/// The time-weighted median ratio of the causes with the same kernels on both sides; `None` if the median is
-/// too close to 1.
+/// The time-weighted median of the ratios of all causes whose kernels are the same on both sides; `None` if
+/// the median is too close to 1.
 fn common_ratio(causes: &[Cause], scale: Scale) -> Option<f64> {
     let mut ratios: Vec<(f64, i64)> = causes
         .iter()

@@ -196,8 +196,8 @@ fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     }
 }
 
-/// For each side, the longest kernel that only this side runs, with the properties decoded from the
-/// kernel's name.
+/// For each side, the longest kernel that does not run on the other side, with the properties
+/// decoded from the kernel's name.
 fn swapped(part: &BusyPart<'_>) -> String {
     let names = PerSide::from_fn(|side| {
         let other = &part.kernels[side.other()];
@@ -250,7 +250,7 @@ fn longest(kernels: &Kernels<'_>) -> Vec<String> {
     all.into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Turns the idle time of all instances of a call path into a cause.
+/// Turns the idle time at all calls with the same call path into a cause.
 pub(super) fn of_idle(
     analysis: &Analysis,
     kind: IdleKind,
@@ -303,8 +303,8 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 }
 
 impl Analysis {
-    /// Name of unmatched calls below a common node: the outermost unmatched call with the most idle time on
-    /// each side, followed by the common node, such as `a → b in c`.
+    /// Name of unmatched calls below a common node, such as `a → b in c`. The name consists of the
+    /// outermost unmatched call with the most idle time on each side, and of the common node.
     fn one_sided_name(
         &self,
         place: &Place,

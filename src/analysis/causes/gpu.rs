@@ -1,5 +1,5 @@
-//! Groups the busy time of rows into parts. A part combines the instances of an op with the same module class
-//! and shapes, or the work of all unmatched calls below a common node.
+//! Groups the busy time of rows into parts. A part combines all instances of an op that have the same
+//! module class and shapes, or the work of all unmatched calls below a common node.
 
 use super::scale::Scale;
 use crate::analysis::account::{Row, RowKind};
@@ -44,9 +44,9 @@ pub(super) type Kernels<'a> = BTreeMap<&'a str, (u64, Nanos)>;
 #[derive(Debug)]
 pub(super) struct BusyPart<'a> {
     pub(super) key: PartKey,
-    /// The first node that the time is attributed to.
+    /// The first node to which the time is attributed.
     pub(super) node: Option<MergedId>,
-    /// All nodes that the time is attributed to; may contain duplicates.
+    /// All nodes to which the time is attributed; may contain duplicates.
     pub(super) nodes: Vec<MergedId>,
     /// Positions of the part's rows in [`Analysis::rows`].
     pub(super) rows: Vec<usize>,
@@ -158,8 +158,8 @@ impl<'a> BusyPart<'a> {
     }
 }
 
-/// The events of a row that run within the window on their side. The wall time excludes events outside the
-/// window, such as kernels that run after the last step.
+/// The events of a row, on one side, that overlap this side's window. The wall time excludes events outside
+/// the window, such as kernels that run after the last step.
 fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
     let window = analysis.wall().windows()[side];
     let tree = analysis.tree(side);
@@ -169,7 +169,7 @@ fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator
     })
 }
 
-/// The node that a row's work is attributed to.
+/// The node to which a row's work is attributed.
 fn part_node(analysis: &Analysis, row: &Row, kind: PartKind) -> Option<MergedId> {
     let merged = analysis.diff().merged();
     let call = |side: Side| row.calls[side].map(|call| (side, call));
@@ -201,8 +201,8 @@ enum PartIds {
     /// Ids for work at common calls: the op's name, the op's shapes and types on each side, and the names of
     /// the enclosing modules.
     Common(RowNameIds, PerSide<[TextId; 2]>, PerSide<Option<TextId>>),
-    /// Ids for work that is not at a common call: the kind of the part, the node that the work is
-    /// attributed to, and the name of the row.
+    /// Ids for work that is not at a common call: the kind of the part, the node to which the work
+    /// is attributed, and the name of the row.
     At(PartKind, Option<MergedId>, RowNameIds),
 }
 

@@ -32,8 +32,8 @@ pub(super) struct IdlePart {
     pub(super) runs: PerSide<Vec<Nanos>>,
     /// Whether the part includes all places below the part's own place.
     is_whole: bool,
-    /// The innermost calls that the idle time is attributed to, each with the difference in idle time,
-    /// sorted by descending absolute difference.
+    /// The innermost calls to which the idle time is attributed, and the difference in idle time at each
+    /// call. Sorted by descending absolute difference.
     pub(super) owners: Vec<(String, i128)>,
     /// If the calls are unmatched, the call with the most idle time on each side.
     pub(super) instead: PerSide<Option<String>>,
@@ -91,8 +91,8 @@ pub(super) fn roll_up(
 }
 
 /// Adds the idle time of each side's additional runs to the parts. An additional run may wait at a place
-/// where the median runs never wait. Idle time at such a place is added to the part of the nearest
-/// enclosing place that has a part, provided that this part includes all places below its own place.
+/// where the median runs never wait. The idle time at this place is then added to the part of the nearest
+/// enclosing place that has a part. This is done only if that part includes all places below its own place.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Analysis,
@@ -178,8 +178,8 @@ fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart
 }
 
 /// If at most this many nested calls contain most of a call's difference, the nested calls are reported
-/// instead of the call. The limit is larger for a plain frame, because a frame is less informative than the
-/// calls it makes.
+/// instead of the call. The limit is larger for frames other than modules, because such a frame is less
+/// informative than the calls it makes.
 fn few(places: &Places<'_>, at: usize) -> usize {
     let place = &places.all()[at];
     match place.kind {

@@ -12,9 +12,9 @@ use crate::trace::Nanos;
 /// Small causes are merged only if there are at least this many.
 const MANY: usize = 3;
 
-/// For each reason whose small causes are merged: the threshold below which a cause counts as small (as a
-/// share of the sum of all differences), and the name of the merged cause. The threshold is higher for launch
-/// latency, which has the same explanation at every call site.
+/// The reasons whose small causes are merged. A cause is small if its share of the sum of all differences
+/// is below the number given here; the text is the name of the merged cause. The number is higher for
+/// launch latency, because launch latency has the same explanation at every call site.
 const MERGED: [(Reason, f64, &str); 5] = [
     (Reason::Host, 0.04, "host gaps between launches"),
     (Reason::Sync, 0.04, "waiting for the GPU"),

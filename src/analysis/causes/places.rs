@@ -9,9 +9,9 @@
 //!     ├── aten::mm
 //!     └── >> trace1: aten::add
 //! ```
-//! All unmatched nodes below a common node share one place, whichever side they are on. A replacement of work
-//! on one side by work on the other side is therefore reported as a single finding. Matched calls with
-//! different names have a place of their own.
+//! All unmatched nodes below a common node, on both sides, share one place. If the candidate replaces work
+//! of the baseline, the replaced work and the new work are therefore reported as a single finding. Two
+//! matched calls whose names differ have a place of their own.
 
 use crate::analysis::{Analysis, REPLACED};
 use crate::diff::{MergedId, MergedNode};
@@ -171,7 +171,7 @@ impl<'a> Places<'a> {
         place
     }
 
-    /// Name ids of a call that both traces have; `None` if the ids do not determine the call's key.
+    /// Name ids of a call that both traces have; `None` for all other nodes, and for threads.
     fn common_names(&self, node: MergedId) -> Option<NameIds> {
         let diff = self.analysis.diff();
         let MergedNode::Both(a, _) = diff.merged().node(node) else { return None };
@@ -247,8 +247,8 @@ impl Analysis {
         path.take_while(|&at| !self.diff().relation(side, at).is_common()).last()
     }
 
-    /// If the outermost call at or above a node that is not common is renamed, returns this call
-    /// and its counterpart.
+    /// Finds the outermost call, at or above a node, that is not common. If this call is matched
+    /// with a call that has a different name, returns the two calls.
     fn renamed(&self, id: MergedId) -> Option<(CallId, CallId)> {
         let (diff, merged) = (self.diff(), self.diff().merged());
         let node = merged.node(id);

@@ -5,24 +5,26 @@ use crate::analysis::wall::IdleKind;
 /// Why a part of the wall time differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
-    /// The same kernels run the same number of times, but take more time.
+    /// Both sides run the same kernels the same number of times, but the kernels take more time in
+    /// the candidate.
     KernelSlower,
-    /// The same kernels run the same number of times, but take less time.
+    /// Both sides run the same kernels the same number of times, but the kernels take less time in
+    /// the candidate.
     KernelFaster,
-    /// The times of most kernels that both sides run differ by the same ratio, probably because the device
+    /// Most kernels that run on both sides differ in time by the same ratio, probably because the device
     /// clocks differ.
     Clock,
-    /// Different kernels run for the same op.
+    /// The two sides run different kernels for the same op.
     KernelSwapped,
-    /// More kernels run for the same op.
+    /// The candidate runs more kernels for the same op.
     MoreKernels,
-    /// Fewer kernels run for the same op.
+    /// The candidate runs fewer kernels for the same op.
     FewerKernels,
     /// The candidate runs a compiled region or graph instead of several calls that the baseline makes.
     Compiled,
     /// The baseline runs a compiled region or graph instead of several calls that the candidate makes.
     Uncompiled,
-    /// The op has different shapes or types, or does a different amount of work.
+    /// The shapes, the types or the amount of work of the op differ between the sides.
     MoreWork,
     /// Only the candidate has this GPU work.
     New,

@@ -1,12 +1,13 @@
-//! Finds the op before which most of the additional host time between recorded calls was spent.
+//! If the host spends more or less time between recorded calls, finds the op whose preceding gap
+//! contains most of this difference.
 //!
 //! ```text
 //! baseline   ─ aten::mul ─ aten::relu ───────── step
 //! candidate  ─ aten::mul ──────────── aten::relu step
 //!                        └─ longer ─┘ before aten::relu
 //! ```
-//! Without Python stacks, a sleep or slow code between two ops is not recorded as a call, but the ops before
-//! and after the gap show where the time was spent.
+//! Without Python stacks, a sleep or slow code between two ops is not recorded as a call. The ops before
+//! and after the gap nevertheless show where the time was spent.
 
 use crate::analysis::Analysis;
 use crate::analysis::causes::Scale;
@@ -17,9 +18,9 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The op before which at least half of the difference in the time between calls occurs; `None` if the
-/// difference is spread over several ops. `threads` contains the difference on each thread, candidate −
-/// baseline, in the unit of `scale`.
+/// The name of the op whose preceding gaps contain at least half of the difference in the time between
+/// calls; `None` if the difference is spread over several ops. `threads` contains the difference on each
+/// thread, candidate − baseline, in the unit of `scale`.
 pub(super) fn place(
     analysis: &Analysis,
     scale: Scale,

@@ -46,9 +46,10 @@ pub(super) struct Costs {
     /// Difference in idle time at matched calls. Includes the part of the host gaps that the host time of
     /// these calls explains, and all launch latency, queueing delay, synchronization and final wait.
     pub(super) host_speed: i128,
-    /// Difference in the host gaps that occur between recorded calls, by thread.
+    /// For each thread, the difference in the host gaps between recorded calls.
     pub(super) between_calls: BTreeMap<MergedId, i128>,
-    /// Difference in the host gaps at matched calls, beyond what the host time of these calls explains.
+    /// Difference in the part of the host gaps at matched calls that the host time of these calls does not
+    /// explain.
     pub(super) overlap: i128,
     /// Difference in the time that cannot be attributed to a call.
     pub(super) unexplained: i128,

@@ -18,12 +18,12 @@ pub(super) struct Draft {
     pub(super) kind: ChangeKind,
     /// String that distinguishes the change from other changes of the same kind.
     pub(super) subject: String,
-    /// The calls that changed: matched ops with different arguments or kernels, and the outermost
+    /// The calls that changed: matched ops whose arguments or kernels differ, and the outermost
     /// unmatched calls.
     pub(super) nodes: Vec<MergedId>,
     /// The calls of changes that are consequences of this change.
     pub(super) consequences: Vec<MergedId>,
-    /// The names that the sentence about the change mentions on each side, with counts.
+    /// For each side, the names that the sentence about the change mentions, with counts.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
     /// Functions whose calls were added or removed.
     pub(super) functions: PerSide<BTreeMap<String, u64>>,
@@ -116,8 +116,8 @@ impl<'a> Drafts<'a> {
         at
     }
 
-    /// The forward op that belongs to the backward op at or above `node`, or, if `node` is not in the
-    /// backward pass, to the first backward op below `node`.
+    /// The forward op of the backward op at or above `node`. If `node` is not in the backward pass, the
+    /// forward op of the first backward op below `node`.
     pub(super) fn forward_of(&self, node: MergedId) -> Option<MergedId> {
         let found = autograd_node(self.analysis, node);
         let (side, backward) = found.unwrap_or_else(|| either(self.analysis, node));
@@ -137,8 +137,8 @@ impl<'a> Drafts<'a> {
         }
     }
 
-    /// The draft of the nearest enclosing op that is unmatched or has different arguments. Differences
-    /// inside a changed op are consequences of the op's change.
+    /// The draft of the nearest enclosing op that is unmatched or changed. Differences inside a changed op
+    /// are consequences of the op's change.
     pub(super) fn covering(&self, node: MergedId) -> Option<usize> {
         let merged = self.analysis.diff().merged();
         let mut above = merged.parent(node);
@@ -227,7 +227,7 @@ impl<'a> Drafts<'a> {
         is_replayed.then(|| self.find(ChangeKind::Graphs).first().copied()).flatten()
     }
 
-    /// The optimizer change that a matched call in the optimizer is part of. Matched calls in an optimizer
+    /// The optimizer change, if the node is a matched call in the optimizer. Matched calls in an optimizer
     /// may do different amounts of work: one call may update a single tensor, and its counterpart several
     /// tensors.
     pub(super) fn optimizer_of(&self, node: MergedId) -> Option<usize> {
@@ -240,7 +240,7 @@ impl<'a> Drafts<'a> {
         (draft != NONE).then_some(draft as usize)
     }
 
-    /// Makes a draft a consequence of another draft, unless it already has a cause.
+    /// Makes a draft a consequence of another draft, unless the first draft already has a cause.
     pub(super) fn fold(&mut self, consequence: usize, cause: usize) {
         let cause = self.resolve(cause);
         if consequence != cause && self.list[consequence].cause.is_none() {

@@ -1,4 +1,5 @@
-//! Collects the facts about a comparison that do not depend on times: different arguments, kernels and calls.
+//! Collects the facts about a comparison that do not depend on times: differences in arguments, kernels and
+//! calls.
 
 use crate::analysis::Analysis;
 use crate::analysis::account::{Row, RowKind};
@@ -13,7 +14,7 @@ use crate::tree::{CallId, CallKind};
 /// The differences between the two programs, in merged-tree order.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Matched ops with different arguments.
+    /// Matched ops whose arguments differ between the sides.
     pub(super) arguments: Vec<(MergedId, Vec<Argument>)>,
     /// Whether there is anything to compare, that is, an op in a compared step or a row with GPU events.
     pub(super) has_work: bool,
@@ -31,7 +32,7 @@ pub(super) struct Facts {
     /// The outermost calls that are not matched to a call with the same name, except compiled regions and
     /// graphs that replaced calls.
     pub(super) calls: Vec<MergedId>,
-    /// Positions of the rows for matched calls that run different kernels.
+    /// Positions of the rows for matched calls whose kernels differ between the sides.
     pub(super) kernels: Vec<usize>,
 }
 
@@ -51,8 +52,8 @@ impl Facts {
             {
                 facts.moved.push(id);
             }
-            // Ops without GPU work, such as views and allocations, are skipped, because nearby ops
-            // determine whether they occur.
+            // Ops without GPU work, such as views and allocations, are skipped, because they occur
+            // only as a consequence of other ops.
             let works = || {
                 analysis.measure() == Measure::HostSelfTime
                     || one.is_gpu_path(a)
@@ -173,8 +174,8 @@ fn roots(analysis: &Analysis) -> Vec<MergedId> {
     roots
 }
 
-/// Whether a node consists of two matched frames that run the same function from a file with the same name,
-/// but in a different folder on each side.
+/// Whether a node consists of two matched frames of the same function, whose files have the same name but
+/// are in different folders.
 fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {
@@ -185,8 +186,9 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
         && name(Side::Baseline, a) == name(Side::Candidate, b)
 }
 
-/// Whether the calls of a node are in compared steps, are not in regions, and are ops, frames, or launches
-/// outside of ops. Launches inside an op are not compared as calls; their kernels are compared instead.
+/// Whether the calls of a node are in compared steps, outside of regions, and have one of these kinds: op,
+/// frame, or launch outside of ops. Launches inside an op are not compared as calls; their kernels are
+/// compared instead.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);
@@ -202,7 +204,8 @@ fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     })
 }
 
-/// Whether a row has calls on both sides, but runs kernels with different names or counts.
+/// Whether a row has calls on both sides, but the names or counts of the kernels differ between the
+/// sides.
 fn runs_other_kernels(analysis: &Analysis, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
     let is_on_both = row.calls.baseline.is_some() && row.calls.candidate.is_some();
     if !is_on_both || row.kind == RowKind::Replaced || analysis.is_of_other_steps(row) {

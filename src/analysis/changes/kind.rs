@@ -9,15 +9,16 @@ pub enum ChangeKind {
     Compilation,
     /// Calls run inside graph launches on one side only.
     Graphs,
-    /// Inputs have different element types.
+    /// The element types of inputs differ between the sides.
     Precision,
-    /// Kernels with inputs of the same type compute with a different internal precision.
+    /// The internal precision of kernels differs between the sides, although the inputs have the
+    /// same type.
     MathMode,
-    /// Inputs have different sizes.
+    /// The sizes of inputs differ between the sides.
     Shapes,
-    /// Inputs have a different memory layout.
+    /// The memory layouts of inputs differ between the sides.
     MemoryFormat,
-    /// A different implementation of scaled dot product attention runs.
+    /// The implementation of scaled dot product attention differs between the sides.
     Attention,
     /// A part of the forward pass runs again during the backward pass, on one side only.
     Checkpointing,
@@ -25,8 +26,8 @@ pub enum ChangeKind {
     Layers,
     /// Ops were added, removed or replaced.
     Ops,
-    /// Ops whose inputs have the same sizes and types receive different argument values, or a different
-    /// number of tensors.
+    /// Argument values of ops, or the number of tensors that ops receive, differ between the sides,
+    /// although the sizes and types of the inputs are the same.
     Arguments,
     /// The optimizer or its implementation differs.
     Optimizer,
@@ -34,13 +35,13 @@ pub enum ChangeKind {
     HostRead,
     /// The host waits for the GPU without reading a result.
     Synchronization,
-    /// The data loader runs different code.
+    /// The data loader runs different code on each side.
     InputPipeline,
     /// Collectives were added, removed or replaced.
     Collectives,
     /// Python code that calls no ops was added or removed.
     Python,
-    /// Different kernels run for the same op with the same arguments.
+    /// The two sides run different kernels for the same op with the same arguments.
     KernelSelection,
     /// The compared steps request device memory from the driver, or the allocator reserves a different amount
     /// of memory.
@@ -49,13 +50,13 @@ pub enum ChangeKind {
     Leak,
     /// Peak memory differs.
     Memory,
-    /// An op allocates different temporary blocks for the same tensors.
+    /// The temporary blocks that an op allocates for the same tensors differ between the sides.
     Workspace,
     /// The GPU work runs on more or fewer streams.
     Streams,
     /// Code is compiled or loaded in the compared steps of one side only.
     WarmUp,
-    /// The profiler recorded different kinds of events; the programs may be the same.
+    /// The profiler recorded different kinds of events on each side; the programs may be the same.
     Recording,
 }
 

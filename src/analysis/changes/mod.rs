@@ -59,8 +59,8 @@ pub struct Changes {
     firm_share: Option<f64>,
 }
 
-/// A program change: all facts of one kind that differ in the same way, and the consequences of these
-/// facts.
+/// A program change: all facts of one kind that describe the same difference between the programs, and the
+/// consequences of these facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change {
@@ -72,14 +72,14 @@ pub struct Change {
     pub sentence: String,
     /// Where the change first occurs: module class and user frame; empty if unknown.
     pub place: String,
-    /// The merged nodes of the calls that changed: matched ops with different arguments or kernels, and
-    /// the outermost unmatched calls.
+    /// The merged nodes of the calls that changed: matched ops whose arguments or kernels differ, and the
+    /// outermost unmatched calls.
     pub nodes: Vec<MergedId>,
     /// Positions of the change's rows in [`Analysis::rows`].
     pub rows: Vec<usize>,
     /// Cost of the change: candidate − baseline per step.
     pub cost: Nanos,
-    /// The part of the cost during which the device was busy.
+    /// The part of the cost that is a difference in busy time.
     pub busy: Nanos,
 }
 
@@ -87,8 +87,8 @@ impl Change {
     /// The usual cause of changes of this kind; empty if there is no usual cause.
     #[doc(hidden)]
     pub fn usual(&self) -> &'static str {
-        // If a recording change has nodes, the recordings contain different layers, which has no usual cause.
-        // All other recording changes come from profiler options.
+        // A recording change that has nodes means that the recordings contain different layers; there is no
+        // usual cause for this. All other recording changes come from profiler options.
         if self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
             ""
         } else {
@@ -189,8 +189,9 @@ impl Changes {
         &self.list
     }
 
-    /// Whether no program change was found: every call, argument and kernel is the same on both sides.
-    /// Differences in what the profiler recorded are ignored. The result is false if nothing was compared.
+    /// Whether no program change was found, so that every call, argument and kernel is the same on both
+    /// sides. Differences in what the profiler recorded are ignored. The result is false if nothing was
+    /// compared.
     pub fn is_identical(&self) -> bool {
         self.has_work && self.list.iter().all(|change| change.kind == ChangeKind::Recording)
     }
@@ -212,8 +213,8 @@ impl Changes {
         self.matched_share
     }
 
-    /// Share of the GPU time in compared steps that was launched by [firmly](crate::diff::Confidence::Firm)
-    /// matched calls, over both traces; `None` if there is no GPU time.
+    /// Share of the GPU time, over the compared steps of both traces, in kernels that
+    /// [firmly](crate::diff::Confidence::Firm) matched calls launched; `None` if there is no GPU time.
     #[doc(hidden)]
     pub fn firm_share(&self) -> Option<f64> {
         self.firm_share
@@ -232,8 +233,8 @@ impl Changes {
         self.same_kernels.ratio().map(|ratio| ratio * steps)
     }
 
-    /// Difference per step, candidate − baseline, in the time that the device waits for matched host calls,
-    /// because these calls became faster or slower.
+    /// Difference per step, candidate − baseline, in the time that the device waits for matched host calls
+    /// that became faster or slower.
     pub(crate) fn host_speed(&self) -> Nanos {
         self.host_speed
     }
@@ -246,15 +247,15 @@ impl Changes {
         self.between_calls
     }
 
-    /// The op before which at least half of the difference in [`between_calls`](Changes::between_calls)
-    /// occurs, if there is such an op.
+    /// The name of the op whose preceding gaps contain at least half of the difference in
+    /// [`between_calls`](Changes::between_calls); `None` if there is no such op.
     #[doc(hidden)]
     pub fn between_calls_before(&self) -> Option<&str> {
         self.between_place.as_deref()
     }
 
-    /// Difference per step, candidate − baseline, in the time that the device waits at matched calls, beyond
-    /// what the host time of these calls explains. For example, GPU work may fill gaps on one side only.
+    /// Difference per step, candidate − baseline, in the part of the idle time at matched calls that the
+    /// host time of these calls does not explain. For example, GPU work may fill gaps on one side only.
     pub fn overlap(&self) -> Nanos {
         self.overlap
     }

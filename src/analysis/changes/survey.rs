@@ -157,8 +157,8 @@ fn is_common(analysis: &Analysis, side: Side, call: CallId) -> bool {
 }
 
 impl Survey {
-    /// Whether the ops are nodes of the backward pass. One other op is allowed, because it may create the
-    /// first gradient.
+    /// Whether all ops, or all ops except one, are nodes of the backward pass. The exception may be the op
+    /// that creates the first gradient.
     pub(super) fn is_backward(&self) -> bool {
         self.backward > 0 && self.ops.len() - self.backward <= 1
     }
@@ -211,8 +211,8 @@ impl<'a> Modules<'a> {
         self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Whether both sides call modules of class `class` inside modules of class `around`, and the number of
-    /// calls to `class` differs between the sides, both inside `around` and in total.
+    /// Whether the number of calls to modules of class `class` is positive on both sides but differs, both
+    /// in total and inside modules of class `around`.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
         let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
         let calls = [inside, self.calls(class)];

@@ -20,7 +20,7 @@ pub struct EfficiencyInfo {
     pub furthest: Vec<FurthestOp>,
 }
 
-/// An op with one set of shapes that is far from its roofline.
+/// An op that is far from its roofline, for one combination of input shapes and types.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[doc(hidden)]
 pub struct FurthestOp {

@@ -57,7 +57,7 @@ fn change(before: f64, after: f64) -> i8 {
 }
 
 /// The rates on both sides, in TFLOP/s for compute-bound work and in TB/s for memory-bound work, and the
-/// candidate's share of the peak if known. Returns `None` if a side has no model or if both rates round to
+/// candidate's share of the peak if known. Returns `None` if a rate is unknown, or if both rates round to
 /// zero.
 #[doc(hidden)]
 pub fn clause(efficiency: &PerSide<Efficiency>) -> Option<String> {

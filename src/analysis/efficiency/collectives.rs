@@ -25,7 +25,8 @@ pub(super) struct Transfer {
     pub(super) factor: f64,
 }
 
-/// The transfer of a communication kernel; `None` if the message was not recorded.
+/// The message of a communication kernel, and how many bytes each rank sends for the message;
+/// `None` if the message was not recorded.
 pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     let message = trace.messages().get(event)?;
     let dtype = Dtype::of_message(trace.text(message.dtype))?;
@@ -35,8 +36,8 @@ pub(super) fn transfer(trace: &Trace, event: EventId) -> Option<Transfer> {
     Some(Transfer { message: size, factor: factor(name, message.ranks)? })
 }
 
-/// Minimum number of bytes that each rank sends per byte of a collective's message; `None` if it depends on
-/// the number of ranks and this number was not recorded.
+/// Minimum number of bytes that each rank sends per byte of a collective's message. `None` if the result
+/// depends on the number of ranks, but the number of ranks was not recorded.
 fn factor(name: &str, ranks: u64) -> Option<f64> {
     let plain: String = name.chars().filter(|c| c.is_alphabetic()).collect();
     let plain = plain.to_ascii_lowercase();

@@ -46,7 +46,7 @@ pub(super) fn sum(parts: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     parts.into_iter().sum()
 }
 
-/// Bytes read from the tensors of an argument; 0 if the argument has none.
+/// Bytes read from the tensors of an argument; 0 if the argument contains no tensors.
 pub(super) fn read(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::read))
 }

@@ -139,8 +139,8 @@ impl Inputs {
         self.concrete(at).parse().ok()
     }
 
-    /// The flag at an argument position. A number, such as `custom_mask_type`, is a flag that is
-    /// set unless the number is 0.
+    /// The flag at an argument position. An argument that is a number, such as `custom_mask_type`,
+    /// is treated as a flag that is set unless the number is 0.
     pub(super) fn flag(&self, at: usize) -> Option<bool> {
         match self.concrete(at) {
             "True" | "true" => Some(true),

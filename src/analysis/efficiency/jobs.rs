@@ -1,8 +1,8 @@
 //! Assigns each measured event to a job, which is the op whose work the event does.
 //!
 //! The job is the nearest op above the event whose work a model can compute from the op's arguments. An op
-//! whose work is done by a nested op is not a job: both `aten::linear` and the `aten::addmm` that it calls
-//! have a model, but the matrix product must be counted only once.
+//! is not a job if a nested op does the op's work. For example, there are models for both `aten::linear`
+//! and the nested `aten::addmm`, but the matrix product must be counted only once.
 //!
 //! ```text
 //! aten::linear      a product                 counted below
@@ -12,9 +12,9 @@
 //!     └── aten::copy_                         a separate job: not part of a product
 //!         └── kernel
 //! ```
-//! If no modeled op is above a copy or a communication kernel, the copy or kernel is a job of its own, with
-//! the recorded number of bytes. Ops are found with [`CallTree::ancestors`]. If a graph replays a kernel, the
-//! kernel's ancestors include the ops captured in the graph.
+//! If no modeled op is above a copy, a memset or a communication kernel, this event is a job of its own,
+//! with the recorded number of bytes. Ops are found with [`CallTree::ancestors`]. If a graph replays a
+//! kernel, the kernel's ancestors include the ops captured in the graph.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -215,8 +215,8 @@ impl<'a> Finder<'a> {
         collectives::transfer(trace, self.tree.event(event)?)
     }
 
-    /// The bytes moved by an event that has no modeled op: a copy within the device reads and writes each
-    /// byte; a memset, or a copy to or from the host, moves each byte once.
+    /// The bytes moved by an event that has no modeled op. A copy within the device reads and writes each
+    /// byte. A memset, or a copy to or from the host, moves each byte once.
     fn own_bytes(&self, event: CallId) -> Option<Demand> {
         let trace = self.tree.trace();
         let event = self.tree.event(event)?;

@@ -29,8 +29,8 @@ pub struct DevicePeaks {
     pub name: String,
     /// Substrings by which the device's name is recognized in a trace.
     names: Vec<String>,
-    /// Substrings that exclude a device: they occur in the names of other devices that also contain an entry
-    /// of `names`.
+    /// Substrings that exclude a device. They distinguish this device from other devices whose names also
+    /// contain an entry of `names`.
     #[serde(default)]
     except: Vec<String>,
     /// Range of memory sizes, which distinguishes devices that share a name.

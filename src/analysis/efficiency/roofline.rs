@@ -34,9 +34,9 @@ impl Bound {
     }
 }
 
-/// The work of a group of events, and how far the group is from the device's peak rates. The minimum work of
-/// an op is split among the op's events in proportion to their times, so the total work is the same however
-/// events are grouped.
+/// The work of a group of events, and how far the group is from the device's peak rates. The minimum work
+/// of an op is split among the op's events in proportion to their times, so the total work does not depend
+/// on how events are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Efficiency {
     /// Total time of the group's events that have a model.

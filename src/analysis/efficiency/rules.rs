@@ -37,8 +37,8 @@ struct Model {
 pub struct Models {
     models: Vec<Model>,
     by_name: FxHashMap<String, usize>,
-    /// For each name with a `*`: the strings before and after the `*`, and the position of the model. If
-    /// several models match a name, the first one wins.
+    /// For each name with a `*`: the string before the `*`, the string after the `*`, and the index of the
+    /// model in `models`. If several models match a name, the first one wins.
     patterns: Vec<(String, String, usize)>,
 }
 
@@ -108,7 +108,7 @@ impl Models {
         Ok(())
     }
 
-    /// Adds those models in `others` whose names have no model yet.
+    /// Adds the models in `others`. For a name that already has a model, the existing model takes precedence.
     fn before(mut self, others: Models) -> Models {
         let offset = self.models.len();
         let known: Vec<String> =
@@ -142,8 +142,8 @@ impl Models {
 
 impl Models {
     /// The minimum work of an op, given its name and its arguments in a trace. Returns `None` if the op has
-    /// no model, or if its arguments do not determine the work. The request `lengths` matter only for paged
-    /// attention.
+    /// no model, or if its arguments do not determine the work. Only paged attention uses `lengths`, the
+    /// lengths of the requests.
     pub fn demand(
         &self,
         name: &str,
@@ -174,7 +174,7 @@ impl Models {
     }
 }
 
-/// The TOML parser's message without its multi-line excerpt.
+/// The TOML parser's error message on a single line, without the excerpt of the file.
 fn one_line(error: &toml::de::Error) -> String {
     error.message().lines().collect::<Vec<_>>().join(" ")
 }

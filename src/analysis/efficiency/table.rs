@@ -2,9 +2,9 @@
 //! each op.
 //!
 //! If every event of an attribution row has a model, the row is grouped with all rows that have the same name
-//! and shapes. The group then contains events of both sides. If models cover only part of a row, such as a
-//! compiled region with its own kernels, each modeled op in the row is grouped separately, with all ops that
-//! have the same name and shapes on either side.
+//! and shapes. The group then contains events of both sides. If models cover only part of a row, as in a
+//! compiled region with its own kernels, the row is split: each of its modeled ops is grouped with the ops of
+//! the same name and shapes from both sides.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
@@ -30,20 +30,20 @@ pub struct EfficiencyRow {
     pub count: PerSide<u64>,
     /// Work and time of the group's measured events.
     pub efficiency: PerSide<Efficiency>,
-    /// The group's measured events, which determine its times in additional runs; empty if there are no
-    /// additional runs.
+    /// The measured events in the group, which are needed to compute the group's time in each additional run;
+    /// empty if there are no additional runs.
     pub(crate) events: PerSide<Vec<CallId>>,
 }
 
 /// Key of a group: the name, and the shapes and types on both sides.
 type Key<'a> = (String, [[&'a str; 2]; 2]);
 
-/// Identifies the rows or ops whose names, shapes and types form the key of a group.
+/// Ids that determine the key of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Ids {
     /// An attribution row: its name, and its shapes and types on both sides.
     Row(RowNameIds, [[TextId; 2]; 2]),
-    /// A modeled op on one side: the side, and the number of the op's job.
+    /// The job of a modeled op (see `jobs.rs`): the side, and the index of the job on that side.
     Job(Side, usize),
 }
 

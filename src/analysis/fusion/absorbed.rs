@@ -21,7 +21,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The kernels in one interval of a common node, if only one side has kernels in that interval.
+/// Kernels between two common children of a node, where the other side runs no kernels.
 #[derive(Debug)]
 pub(super) struct OneSided {
     pub(super) node: MergedId,
@@ -39,8 +39,8 @@ pub(super) struct Absorbed {
 /// Maximum number of ops that one op of the same name may absorb.
 const MOST: usize = 8;
 
-/// The runs of unmatched kernels directly before and directly after a matched pair of ops, as positions in
-/// the list of runs.
+/// The groups of unmatched kernels directly before and directly after a matched pair of ops, as positions in
+/// the list of groups.
 #[derive(Debug, Default, Clone, Copy)]
 struct Beside {
     before: Option<usize>,
@@ -91,8 +91,8 @@ pub(super) fn find(pieces: &Pieces<'_>, runs: &[OneSided]) -> Vec<Absorbed> {
     found
 }
 
-/// Finds fusions of unmatched kernels by comparing the kernels that each side runs between the same two
-/// matched pairs, at any depth.
+/// Finds fusions among unmatched kernels. The kernels on the two sides are compared if they run between the
+/// same two matched pairs of ops, even if they are at different depths of the tree.
 fn facing(
     pieces: &Pieces<'_>,
     runs: &[OneSided],
@@ -143,8 +143,8 @@ fn by_shapes(
     let is_like = |leaf: &&Leaf<'_>| leaf.is_same_op(own);
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
-    // Prefer splits with more calls before the pair, because the next pair of the same ops may have absorbed
-    // the calls after this pair.
+    // Splits that absorb more calls before the pair are tried first, because the calls after the pair may
+    // belong to the next pair of the same ops.
     let splits =
         (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
     let mut fitting = splits.filter(|&(first, last)| first <= before.len() && last <= behind.len());
@@ -158,8 +158,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// Absorbs the ops in `run` if the row's names on the other side mention all of these ops, and its names on
-/// `side` mention none of them.
+/// Absorbs the ops in `run` if the names in the row mention all of these ops on the other side, and none of
+/// them on `side`.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
@@ -195,7 +195,7 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     })
 }
 
-/// Whether a leaf in `there` has a name that mentions the op, but no leaf in `here` does.
+/// Whether the name of a leaf in `there` mentions the op, and no name of a leaf in `here` mentions it.
 fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
     said(there) && !said(here)

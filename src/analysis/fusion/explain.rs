@@ -9,9 +9,9 @@
 //!   `triton_poi_fused_add_mul_0`);
 //! - its category: the category of the fused op *replaces* several categories, and the other side has ops in
 //!   all of them (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules;
-//! - its shapes: one op takes the combined inputs of several ops with the same name; each input is either
-//!   shared by all of these ops or as large as their inputs together (`mm [8, 64] [64, 192]` ← three `mm [8,
-//!   64] [64, 64]`);
+//! - its shapes: one op takes the combined inputs of several ops with the same name; each input of the one op
+//!   is either an input that all of the several ops share, or as large as their corresponding inputs together
+//!   (`mm [8, 64] [64, 192]` ← three `mm [8, 64] [64, 64]`);
 //! - its position: one op with one kernel replaces several ops, and the inputs of this one op are the
 //!   external inputs of the replaced ops.
 //!
@@ -73,7 +73,7 @@ pub(super) fn change(pieces: &Pieces<'_>, kernels: &PerSide<Vec<CallId>>) -> Ker
 fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
     let by_name = |short: &Leaf<'_>, long: &Leaf<'_>| short.all.contain_all(&long.op);
     let is_named = |leaf: &Leaf<'_>| short.iter().any(|short| by_name(short, leaf));
-    // A copy counts as part of the op that uses it, unless a name mentions the copy itself.
+    // A copy needs no explanation of its own, unless a name on the fused side mentions the copy.
     let moves = |leaf: &&Leaf<'_>| leaf.kind == "copy" && !is_named(leaf);
     let to_explain: Vec<&Leaf<'_>> = long.iter().filter(|leaf| !moves(leaf)).collect();
     if to_explain.is_empty() || to_explain.len() <= short.len() {
@@ -95,8 +95,8 @@ fn evidence(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> Option<FusionEvidence> {
 }
 
 /// Whether one op with one kernel replaces several ops and takes their external inputs. Each input of the new
-/// op must be an input of a replaced op, and the first tensor of the first replaced op must be an input of
-/// the new op. No replaced op may have the name of the new op.
+/// op must be an input of a replaced op, and the first input tensor of the first replaced op must be an input
+/// of the new op. No replaced op may have the same name as the new op.
 fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let (Some(inputs), [first, ..]) = (&short.shapes, long) else { return false };
@@ -113,17 +113,17 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
-/// Whether `long` calls the op of `leaf` at most as often as `short` does; also true if `short` does not call
-/// this op. A call explains at most one call with the same name on the other side.
+/// Whether `long` calls the op of `leaf` no more often than `short` does, or `short` does not call this op at
+/// all. A call explains at most one call with the same name on the other side.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();
     of_short == 0 || of_long <= of_short
 }
 
-/// Whether a single op in `short` takes the combined inputs of all calls in `long`, which must call an op of
-/// the same name. Each input of the single op must be an input that all these calls share, or must be as
-/// large as the corresponding inputs of all calls together.
+/// Whether `short` is a single op that takes the combined inputs of all calls in `long`. All calls in `long`
+/// must have the name of the single op. Each input of the single op must be an input that all calls share, or
+/// be as large as the corresponding inputs of all calls together.
 pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };
@@ -140,9 +140,9 @@ pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
-/// Whether `long` has work in all categories that `short` replaces, and apart from that only auxiliary work.
-/// For example, fused attention may absorb a scale and a dropout along with the matrix products and the
-/// softmax.
+/// Whether `long` has work in all categories that `short` replaces, and all other work in `long` is
+/// auxiliary. For example, fused attention may absorb a scale and a dropout along with the matrix products
+/// and the softmax.
 fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);

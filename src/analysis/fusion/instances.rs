@@ -22,10 +22,10 @@ pub(super) struct Instance<'a> {
     pub(super) ops: PerSide<Vec<&'a str>>,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
-    /// Minimum number of agreeing instances required to accept the change.
+    /// The change is reported only if at least this many instances agree.
     pub(super) enough: usize,
-    /// Kernel names on the side with fewer kernels, without details that vary between runs. Only set directly
-    /// below a thread, where unrelated work may have the same op names.
+    /// Kernel names on the side with fewer kernels, without details that vary between runs. Empty except for
+    /// nodes directly below a thread, where unrelated work may have the same op names.
     pub(super) told_apart_by: Vec<&'a str>,
 }
 
@@ -100,7 +100,7 @@ fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
     Some(analysis.tree(side).kind(call))
 }
 
-/// A lowest common node, and the number of an interval between two of its common children.
+/// A lowest common node, and the index of an interval between two common children of the node.
 type Place = (MergedId, u32);
 
 /// The kernels in each interval, in launch order.
@@ -109,7 +109,8 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     let stretches = PerSide::from_fn(|side| stretches(pieces, side));
     let mut nodes: BTreeMap<Place, PerSide<Vec<CallId>>> = BTreeMap::new();
     for row in analysis.rows() {
-        // Kernels without a launch have only the root in common, so there is no structure to compare.
+        // Kernels whose launch is not in the trace have no common node except the root, so there is no
+        // structure to compare.
         let Some(node) = row
             .lowest_common
             .filter(|_| !matches!(row.kind, RowKind::Unlinked | RowKind::Replaced))
@@ -131,8 +132,9 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     nodes
 }
 
-/// For each call, the number of its interval: the number of earlier siblings that are common calls with GPU
-/// work on both sides. The counterparts of these siblings may have a different order on the other side.
+/// For each call, the index of its interval, which is the number of earlier siblings that are common calls
+/// with GPU work on both sides. The counterparts of these siblings may have a different order on the other
+/// side.
 ///
 /// ```text
 /// forward
@@ -164,7 +166,7 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
     before.collect()
 }
 
-/// Number of the interval between a node's common children that contains an event.
+/// Index of the interval between common children of `node` in which an event is launched.
 fn stretch(
     analysis: &Analysis,
     stretches: &PerSide<Vec<u32>>,
@@ -176,7 +178,7 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            // If only the other side has an op that encloses the launch, that op determines the interval.
+            // If the child of the node exists only on the other side, its interval on that side is used.
             let below = merged.node(below);
             let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
             return of(side).or_else(|| of(side.other())).unwrap_or(0);

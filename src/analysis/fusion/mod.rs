@@ -49,8 +49,8 @@ pub enum KernelChange {
 /// Nodes that share a path and at which the kernel count changed in the same way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusionRow {
-    /// The modules and ops between the thread and the node, followed by the node, all without instance
-    /// numbers.
+    /// The names of the modules and ops that enclose the node, then the name of the node itself, all without
+    /// instance numbers.
     pub path: String,
     /// How the kernel count changed.
     pub change: KernelChange,
@@ -62,7 +62,8 @@ pub struct FusionRow {
     pub kernels: PerSide<BTreeMap<String, u64>>,
     /// Total kernel time over the agreeing instances.
     pub time: PerSide<Nanos>,
-    /// Number of nodes with the row's path whose kernels are launched by the row's ops on both sides.
+    /// Number of nodes that have the row's path, and at which both sides launch their kernels from the row's
+    /// ops.
     pub instances: usize,
     /// Number of `instances` that have the kernel counts and the change of the row.
     pub agreeing: usize,
@@ -77,7 +78,7 @@ impl FusionRow {
     }
 }
 
-/// What all instances in a row share: the path, and the launching ops on each side.
+/// What all instances in a row have in common: the path, and the names of the launching ops on each side.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
 /// Instances agree if they share a [`Place`], the kernel counts and the change.

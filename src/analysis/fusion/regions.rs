@@ -1,4 +1,4 @@
-//! Assigns the ops that a compiled region replaced to the kernels of the region.
+//! Finds out which kernel of a compiled region does the work of each op that the region replaced.
 //!
 //! ```text
 //! trace1    mm [a]   add   mul   mm [b]   mean   pow
@@ -6,10 +6,11 @@
 //! ```
 //! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two
 //! aligned pairs, an op that the region still calls is aligned by name alone if both sides call it the same
-//! number of times. Each op between two aligned pairs is assigned to the first kernel that may contain the
-//! op, in order. An op that is still unassigned goes to a later kernel, because a compiler defers the ops
-//! that it fuses. If there are enough such kernels, ops with the same name go to different kernels. A kernel
-//! without assigned ops is joined to a nearby kernel if its name mentions an op of the nearby kernel. For
+//! number of times. Each op between two aligned pairs is assigned to a kernel between the same pairs that may
+//! contain the op, such that ops and kernels are in the same order. An op that is still unassigned goes to a
+//! later kernel, because a compiler defers the ops that it fuses, or else to an earlier kernel. If there are
+//! enough kernels, unassigned ops with the same name go to different kernels. A kernel without assigned ops
+//! is joined to a nearby kernel if the name of the former mentions an op that is assigned to the latter. For
 //! example, a reduction in two steps has a small second kernel without ops of its own. Ops and kernels that
 //! cannot be matched by name remain unassigned, on both sides.
 
@@ -23,7 +24,7 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// Maximum product of the lengths of two lists that are aligned. If the product is larger, the lists are
+/// Two lists are aligned only if the product of their lengths is at most this number. Longer lists are
 /// matched greedily, in order.
 const LONGEST: usize = 4_000_000;
 
@@ -104,8 +105,8 @@ fn is_piece(pieces: &Pieces<'_>, side: crate::side::Side, call: CallId) -> bool 
 struct Assigned {
     /// For each replaced op, the position of the kernel to which the op is assigned.
     stands_for: Vec<Option<usize>>,
-    /// For each kernel, the position of the kernel to which it is joined, or its own position if it is not
-    /// joined.
+    /// For each kernel, the position of the kernel to which it is joined; for a kernel that is not joined,
+    /// its own position.
     belongs_to: Vec<usize>,
 }
 
@@ -161,9 +162,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Matches replaced ops with ops of the same name that the region still calls, but on different shapes (such
-/// as attention with fewer heads). The ops are matched in order if both sides call this op the same number of
-/// times in the gap, and the region calls no other ops there.
+/// Matches replaced ops with ops that have the same name and different shapes (such as attention with fewer
+/// heads) and that the region still calls. In a gap, the ops are matched in order if both sides call the op
+/// the same number of times, and it is the only op that the region calls there.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -176,8 +177,8 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     }
 }
 
-/// Assigns each of the remaining ops with the same name to a different kernel, in order, if there are enough
-/// kernels without an op of that name.
+/// Assigns unassigned ops of the same name to different kernels, in order, provided that there are enough
+/// kernels to which no op of that name is assigned.
 fn one_each(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -221,8 +222,8 @@ fn one_each(
     }
 }
 
-/// Joins each kernel without ops to a nearby kernel, if the name of the kernel without ops mentions an op of
-/// the nearby kernel.
+/// Joins each kernel without ops to a nearby kernel if the name of the former mentions an op that is assigned
+/// to the latter.
 fn joined(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],

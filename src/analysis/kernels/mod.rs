@@ -19,7 +19,8 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum share of unclassified time that is reported, in percent. A smaller share would be shown as 0.00%.
+/// Unclassified time is reported only if its share of the total time is at least this percentage. A smaller
+/// share would be shown as 0.00%.
 const LEAST_SHARE: f64 = 0.005;
 
 /// Panic message if a tally contains a call without a slot.
@@ -107,8 +108,7 @@ impl Analysis {
         time
     }
 
-    /// Tests the time difference of each tally. Together, the tallies contain every measured event exactly
-    /// once.
+    /// Tests the time difference of each tally. The tallies must contain every measured event exactly once.
     pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
         let mut groups = PerSide::from_fn(|side| vec![u32::MAX; self.slots(side)]);
         for (at, tally) in tallies.iter().enumerate() {
@@ -139,8 +139,7 @@ impl Analysis {
             share(Side::Baseline),
             share(Side::Candidate)
         );
-        let hint =
-            "name the unclassified kernels or ops in a file and pass the file with --categories";
+        let hint = "write rules for the unclassified kernels or ops in a file, and pass the file with --categories";
         self.notes.add("UNCLASSIFIED", events, hint, || message);
     }
 

@@ -11,7 +11,7 @@ use crate::trace::TextId;
 use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 
-/// All events of a kernel below matched ops that share a name and shapes.
+/// All events of one kernel that were launched below matched ops with the same name and shapes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SameKernelRow {
     /// Name of the matched ops, or of the launch if there is no op.
@@ -50,7 +50,7 @@ impl SameKernels {
 /// Key of a row: the numbers of the op name and of the kernel name, and the shapes on both sides.
 type Key = (u32, u32, PerSide<TextId>);
 
-/// An event in a row, with the number assigned to the event's name.
+/// An event in a row, preceded by the number that stands for the event's name.
 type Named = (u32, Side, CallId);
 
 impl Analysis {

@@ -1,8 +1,9 @@
 //! Collects the distinct Python stacks from which measured events were launched.
 //!
-//! A stack is the Python stack on the launching thread at *launch* time. The stack contains the frames above
-//! the launch in the call tree, not the frames that Python runs while the GPU runs the kernel. Traces from
-//! 2021 have no frames; instead, each op has a string that lists the frames, innermost first.
+//! A stack is the Python stack of the launching thread at the time of the *launch*. The stack contains the
+//! frames that enclose the launch in the call tree, not the frames that Python executes later, while the GPU
+//! runs the kernel. Traces from 2021 have no frames; instead, each op has a string that lists the frames,
+//! innermost first.
 //!
 //! Stacks that differ only in object addresses and module instance numbers are treated as the same stack.
 
@@ -59,17 +60,18 @@ impl Analysis {
 
 /// The distinct Python stacks of a trace, and the stack of each measured event.
 ///
-/// Stacks share their outer frames: each stack consists of another stack and one more frame.
+/// Stacks share their outer frames: each stack is stored as a reference to its enclosing stack, plus the
+/// innermost frame.
 #[derive(Debug, Clone, Default)]
 pub(in crate::analysis) struct Stacks {
-    /// For each stack, the number of the enclosing stack and the number of the innermost frame's name.
+    /// For each stack, the id of the enclosing stack and the id of the innermost frame's name.
     frames: Vec<(u32, u32)>,
     names: Vec<String>,
-    /// Stack number of each measured event, by slot; [`NO_STACK`] for events without frames.
+    /// Id of the stack of each measured event, by slot; [`NO_STACK`] for events without frames.
     of_slot: Vec<u32>,
 }
 
-/// Stack number of events without frames.
+/// Stack id of events without frames.
 const NO_STACK: u32 = u32::MAX;
 
 impl Stacks {
@@ -118,7 +120,7 @@ impl Stacks {
         number
     }
 
-    /// Number of the stack that consists of the stack `outside` and one more frame.
+    /// The id of the stack that extends the stack `outside` by the frame `name`.
     fn inside(&mut self, known: &mut Known, outside: u32, name: u32) -> u32 {
         *known.stacks.entry((outside, name)).or_insert_with(|| {
             self.frames.push((outside, name));

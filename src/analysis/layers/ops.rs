@@ -1,8 +1,9 @@
 //! Computes `layer_ops.csv`: the ops of an average layer on both sides of an [`Analysis`].
 //!
-//! A line combines attribution rows that have the same name and the same index in their layer, such as the
-//! second `aten::addmm` of each layer. Each layer contributes one sample to the line in each step. For graph
-//! replays, a line combines kernels instead of rows, because a row contains a whole graph.
+//! Attribution rows are combined into one line if they have the same name and the same index in their layer,
+//! such as the second `aten::addmm` of each layer. Each layer contributes one sample to the line in each
+//! step. For graph replays, kernels are combined instead of rows, because a single row contains the whole
+//! graph.
 
 use super::{LayerPairs, PlacePair};
 use crate::analysis::Analysis;
@@ -14,10 +15,10 @@ use crate::tree::CallId;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One op of a layer, over all layers of a stack.
+/// One op of a layer, with its times over all layers of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerOpRow {
-    /// The layer that represents its stack, or the work outside of layers.
+    /// The first layer of the stack, which stands for all its layers; or the work outside of layers.
     pub place: PlacePair,
     /// The phase of the op.
     pub phase: Phase,
@@ -62,8 +63,8 @@ impl Spread {
     }
 }
 
-/// A group of layers to average, and their phase. The group is given by a position in [`LayerPairs::places`]:
-/// the position of the first layer in the stack, or of the work outside of layers.
+/// Layers whose times are averaged, and their phase. The group is given by a position in
+/// [`LayerPairs::places`]: the position of the first layer in the stack, or of the work outside of layers.
 type Group = (usize, Phase);
 
 /// One layer in one step: the layer's position in [`LayerPairs::places`], and the step.
@@ -178,9 +179,9 @@ struct Piece {
 /// How ops that have the same name within a layer are distinguished.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Within {
-    /// Ops with the same name are distinguished by attribution row, which both sides share.
+    /// Ops with the same name are distinguished by attribution row; a row belongs to both sides.
     Row(usize),
-    /// Ops with the same name are distinguished by event, which exists on only one side.
+    /// Ops with the same name are distinguished by event; an event belongs to one side.
     Graph(CallId),
     /// Ops with the same name are not distinguished, because outside of layers each name has a single line.
     Nothing,
@@ -196,8 +197,8 @@ impl Piece {
     }
 }
 
-/// Two indices for each unit of work: the index among the sample's units with the same name, and the index
-/// among all units of the sample.
+/// Two indices for each unit of work in a sample: its index among the units with the same name, and its index
+/// among all units.
 fn numbers(pieces: &[(Side, Piece)]) -> FxHashMap<(Group, Sample, Unit), (u32, u32)> {
     let unit = |(side, piece): &(Side, Piece)| (piece.group, piece.sample, piece.unit(*side));
     let mut units: Vec<(Group, Sample, Unit)> = pieces.iter().map(unit).collect();
@@ -226,7 +227,8 @@ struct Table {
 #[derive(Debug, Default)]
 struct Line {
     cells: PerSide<BTreeMap<Sample, Cell>>,
-    /// Sum and count of the op's positions; the mean position sorts the lines in execution order.
+    /// Sum and count of the op's positions in its layers. The lines are sorted by mean position, which gives
+    /// the execution order.
     positions: (u64, u64),
 }
 

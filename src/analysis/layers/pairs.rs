@@ -1,9 +1,9 @@
 //! Matches the layers of the two traces.
 //!
-//! Layers are matched greedily, beginning with the two layers that have the most calls matched with each
-//! other. Two stacks may have no calls matched with each other, for example graph replays on two platforms
-//! without common kernel names. Stacks without matched calls are matched by class, and their layers by
-//! position.
+//! Layers are matched greedily: the two layers with the largest number of calls matched between them come
+//! first. There may be no matched calls between two stacks, for example between graph replays on two
+//! platforms that have no kernel names in common. Stacks without matched calls are matched by class, and
+//! their layers by position.
 
 use crate::analysis::Analysis;
 use crate::order::Order as _;
@@ -217,9 +217,9 @@ fn pair_layers(
     in_order(&pairs, counts)
 }
 
-/// Matches ids greedily: repeatedly matches the two unmatched ids that have the most calls matched with each
-/// other. Ties are broken in favor of the smallest shift in position, so swapping the sides gives the same
-/// result.
+/// Matches ids greedily: repeatedly picks the two unmatched ids with the largest number of calls matched
+/// between them. Ties are broken in favor of the smallest shift in position, so swapping the sides gives the
+/// same result.
 fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
     let mut order: Vec<((u32, u32), u64)> =
         votes.iter().map(|(&pair, &count)| (pair, count)).collect();

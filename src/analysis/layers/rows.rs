@@ -8,12 +8,12 @@ use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Minimum distance of an outlier from the median for its stack and phase, in scaled median absolute
-/// deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
+/// A layer is an outlier if its time differs from the median of its stack and phase by more than this many
+/// scaled median absolute deviations (Iglewicz and Hoaglin, *How to Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
-/// The distance of an outlier must also exceed 1/`NOTABLE_SHARE` of the median. Otherwise, tiny differences
-/// would count as outliers, because the times of identical layers have almost no spread.
+/// The difference must also exceed 1/`NOTABLE_SHARE` of the median. Without this condition, layers with tiny
+/// differences would count as outliers, because the times of identical layers have almost no spread.
 const NOTABLE_SHARE: f64 = 20.0;
 
 /// The work in one layer, or outside of layers, in one phase.

@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Minimum number of steps needed to show growth: two steps that keep memory, followed by another step.
+/// Minimum number of steps required to detect a leak: two steps that keep memory, and a later step.
 const FEWEST_STEPS: usize = 3;
 
 /// Finds the first node with each name. This node represents the calls of all steps that have this name.
@@ -58,8 +58,8 @@ impl Analysis {
         devices.filter_map(|(place, usage)| self.leak(side, place, usage)).collect()
     }
 
-    /// Whether leaks can be detected on a side: the recording must have at least three steps, and blocks that
-    /// can be tracked.
+    /// Whether leaks can be detected on a side. This requires at least three recorded steps, and memory
+    /// events with addresses.
     pub(crate) fn shows_leaks(&self, side: Side, place: MemoryPlace) -> bool {
         let steps = self.steps(side).spans();
         // Steps that were detected by repetition may actually be layers, which keep their activations for the

@@ -1,8 +1,8 @@
 //! Computes the live memory on both sides at the peak of a device, by module and matched op.
 //!
 //! The two sides often reach their peaks in different calls, and live sets from different moments are not
-//! comparable. Therefore, when a call on one side reaches the peak, the live set at the peak is compared with
-//! the largest live set on the other side during the counterpart of this call.
+//! comparable. Therefore, the live set at one side's peak is compared with the largest live set that the
+//! other side reaches during the counterpart of the call in which the peak occurs.
 
 use super::rows::MemorySource;
 use crate::analysis::Analysis;
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct LiveSet {
     /// The device.
     pub place: MemoryPlace,
-    /// The matched step whose peak this is; `None` for the peak of the whole recording.
+    /// The matched step to which the peak belongs; `None` for the peak of the whole recording.
     pub step: Option<PerSide<StepId>>,
     /// The side that is at its peak.
     pub peak_of: Side,

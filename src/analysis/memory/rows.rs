@@ -113,8 +113,8 @@ impl Analysis {
         rows
     }
 
-    /// The matched op to which an allocation is attributed: the nearest op at or above `call` that
-    /// both traces have, otherwise the nearest op.
+    /// The op to which an allocation is attributed: the nearest op at or above `call` that both traces have
+    /// or, if there is none, the nearest op.
     pub(super) fn memory_node(&self, side: Side, call: CallId) -> Option<MergedId> {
         let common = self.diff().lowest_common_op(side, call);
         let op = common.or_else(|| self.op_of(side, call))?;
@@ -225,7 +225,7 @@ impl MemoryFigures {
         add(&mut self.at_end, block.is_live(end));
     }
 
-    /// Adds a block to `kept`, if the block is live when its op ends at `op_end`.
+    /// Adds a block to `kept` if the block is still live at `op_end`, when its op ends.
     fn add_kept(&mut self, block: &Block, usage: &DeviceUsage, op_end: Option<Nanos>) {
         self.kept = self.kept.zip(op_end).map(|(kept, end)| {
             let is_live = block.freed.is_none_or(|freed| usage.events()[freed].time > end);

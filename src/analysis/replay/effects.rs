@@ -18,14 +18,15 @@ use crate::tree::CallId;
 
 /// Maximum difference between a replay and its recording, as a share of the step time.
 const TOLERANCE: f64 = 0.02;
-/// Like [`TOLERANCE`], but for recordings in which GPU events on several streams depend on each other.
+/// The same limit as [`TOLERANCE`], for recordings in which GPU events on several streams depend on each
+/// other.
 const CROSSING_TOLERANCE: f64 = 0.05;
 /// Maximum share of GPU time in events whose launch is not in the trace.
 const UNLAUNCHED: f64 = 0.5;
-/// The code of the note which says that the sides run different programs.
+/// Code of the note that the two sides run different programs.
 const OTHER_PROGRAM: &str = "DIFFERENT_ARCHITECTURE";
-/// Factors by which the durations of GPU work are scaled to see whether small differences change the critical
-/// path.
+/// Factors for the durations of GPU work. Replays with these factors show whether small differences change
+/// the critical path.
 const NEAR: [f64; 3] = [0.98, 1.0, 1.02];
 
 /// The effect of a change, or of any other part of a program, on the step time.
@@ -101,7 +102,7 @@ pub struct PathRange {
     pub most: [Nanos; PathPart::ALL.len()],
 }
 
-/// The dependency graphs of both sides, whose replays have been checked against the recordings.
+/// The dependency graphs of both sides. The replays of these graphs have been checked against the recordings.
 #[derive(Debug)]
 pub struct Replays {
     recorded: PerSide<Recorded>,
@@ -109,7 +110,7 @@ pub struct Replays {
     steps: PerSide<i64>,
     /// Number of steps that are compared.
     compared: PerSide<i64>,
-    /// Time at which the unchanged replay of each side ends.
+    /// Time at which the replay of each side ends if nothing is changed.
     ends: PerSide<i64>,
 }
 
@@ -117,7 +118,8 @@ impl Replays {
     /// Builds the graphs of both sides and checks their replays.
     ///
     /// # Errors
-    /// Which side cannot be replayed (`None` if the problem concerns the comparison itself), and why.
+    /// The reason why there is no replay, and the side that cannot be replayed; `None` if the comparison
+    /// itself is the problem.
     pub fn of(analysis: &Analysis) -> Result<Replays, (Option<Side>, Reason)> {
         if analysis.comparability().both.get(OTHER_PROGRAM).is_some() {
             return Err((None, Reason::NotComparable));
@@ -155,8 +157,8 @@ impl Replays {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
     }
 
-    /// The effect of replacing the items for which `is_taken` is true, and the GPU events that these items
-    /// launch, with their counterparts on the other side.
+    /// The effect of taking some items from the other side. The function `is_taken` selects the items; the
+    /// GPU events that they launch are taken as well.
     pub fn effect_of(&self, diff: &TraceDiff, is_taken: impl Fn(Side, &Item) -> bool) -> Effect {
         let change = |side: Side, item: &Item| is_taken(side, item).then_some(0);
         let items: PerSide<Vec<ItemChange>> = PerSide::from_fn(|side| {
@@ -233,10 +235,11 @@ pub struct Effects {
     pub of_changes: Vec<Effect>,
     /// The effect of all changes together.
     pub joint: Effect,
-    /// The effect of host times that differ at matched calls, due to noise or a different host.
+    /// The effect of differences between the host times of matched calls. Noise or a different host causes
+    /// these differences.
     pub host: Effect,
-    /// The effect of kernel durations that differ at matched calls with the same kernels, due to noise,
-    /// clocks or a different device.
+    /// The effect of differences between the durations of the same kernels at matched calls. Noise, clocks or
+    /// a different device causes these differences.
     pub kernels: Effect,
     /// How well the replay of each side reproduces the recording.
     pub checks: PerSide<Check>,

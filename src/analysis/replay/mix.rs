@@ -8,9 +8,8 @@
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
 //! Both host lines are divided into segments at the starts and ends of matched calls, provided that these
-//! points are in the same order on both sides. If a change is taken from the other side, two things come from
-//! there: the segments that contain the change's calls and, at matched launches, the GPU events in the
-//! change's rows.
+//! points are in the same order on both sides. To take a change from the other side, a graph replaces the
+//! segments that contain the change's calls and, at matched launches, the GPU events in the change's rows.
 
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
@@ -41,11 +40,11 @@ impl Taken {
     }
 }
 
-/// The changes to which an item of the host line belongs: the change of the item itself, and the change of the host
-/// time before the item.
+/// The change to which an item of the host line belongs, and the change to which the host time before the
+/// item belongs.
 pub(super) type ItemChange = (Option<u32>, Option<u32>);
 
-/// Two graphs, divided into segments at matched points.
+/// The graphs of both sides, divided into segments at matched points.
 #[derive(Debug)]
 pub(super) struct Mix<'r> {
     sides: PerSide<&'r Recorded>,
@@ -181,8 +180,8 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds the host times and points of items, each only if `is_wanted` is true for the change to which it
-    /// belongs.
+    /// Adds the host times and the points of items. A host time or point is added only if `is_wanted` is true
+    /// for its change.
     fn put(
         &self,
         side: Side,
@@ -202,8 +201,8 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds a matched point. Each GPU event that is launched at the point is taken from this side or from the
-    /// other side, depending on the change to which the event belongs.
+    /// Adds a matched point. The change to which a GPU event at this point belongs determines the side from
+    /// which the event is taken.
     fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
         let start = program.works.len() as u32;
         let range = |item: Item| match item.action {
@@ -283,7 +282,7 @@ impl<'r> Mix<'r> {
         program
     }
 
-    /// Replaces the typical latencies and gaps of a GPU event with the candidate's typical values.
+    /// Gives a GPU event of the baseline the latencies and gaps that are typical for the candidate.
     fn retune(&self, work: &mut PlayWork<'r>) {
         work.typical = &self.sides.candidate.typical;
         work.is_apart = !self.sides.baseline.is_crossing;
@@ -317,7 +316,7 @@ impl Speed for Share {
     }
 }
 
-/// The time of the GPU events that an item launches: their total duration or their total busy time.
+/// The total duration of the GPU events that an item launches or, if `is_busy` is set, their total busy time.
 fn launched(recorded: &Recorded, item: &Item, is_busy: bool) -> i64 {
     let time = |work: &Work| if is_busy { work.busy } else { work.time };
     match item.action {
@@ -377,11 +376,11 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
     segments
 }
 
-/// The longest subsequence of pairs (sorted by their first position) that is also sorted by the second
+/// The longest subsequence of `pairs` in which the second positions ascend. The pairs must be sorted by first
 /// position.
 fn longest_in_order(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    // For each length, the last pair of one subsequence of that length: the subsequence whose last position is
-    // smallest.
+    // For each length, the index of a pair. Among all ascending subsequences of that length, this pair ends
+    // the one with the smallest final position.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, &(_, other)) in pairs.iter().enumerate() {

@@ -25,8 +25,8 @@ impl<'a> Owners<'a> {
         let mut claimed = vec![None; merged.len()];
         let mut of_row = vec![None; analysis.rows().len()];
         for (at, change) in (0..).zip(analysis.changes().list()) {
-            // Matched calls that only allocate different memory run the same code, so they are not part of the
-            // change.
+            // A matched call that only allocates more or less memory runs the same code, so it does not
+            // belong to the change.
             let is_of_memory = matches!(
                 change.kind,
                 ChangeKind::Leak | ChangeKind::Memory | ChangeKind::Workspace
@@ -44,7 +44,7 @@ impl<'a> Owners<'a> {
         }
         let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
         let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
-        // A call that belongs to no change of its own inherits the change of its parent if the call is
+        // A call that is not itself part of a change is assigned to the change of its parent if the call is
         // unmatched or renamed, or if the parent is an op.
         let mut of_node = vec![None; merged.len()];
         for (id, node) in merged.nodes() {
@@ -67,8 +67,8 @@ impl<'a> Owners<'a> {
     }
 
     /// Whether the start and end of a call become points of the graph. They do if host time is measured, or
-    /// if the call may launch work, wait for the GPU, or be part of a change. For all other calls, only the
-    /// host time matters, which remains in the host line without separate points.
+    /// if the call may launch work, wait for the GPU, or be part of a change. All other calls contribute only
+    /// their host time.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
         let is_known = match tree.kind(call) {
@@ -86,9 +86,9 @@ impl<'a> Owners<'a> {
         self.of_node[self.analysis.diff().merged().of(side, call).index()]
     }
 
-    /// The change to which a call's host time belongs. The host time of a matched call belongs to a change only in
-    /// three cases: host time is measured; the call is renamed, so the sides run different code; or a graph replays
-    /// the call on one side, where the call therefore takes no host time.
+    /// The change to which a call's host time belongs. The host time of a matched call belongs to a change
+    /// only in three cases: host time is measured; the call is renamed, so the sides run different code; or a
+    /// graph replays the call on one side, so the call takes no host time on that side.
     fn host(&self, side: Side, call: CallId) -> Option<u32> {
         match (self.analysis.diff().partner(side, call), self.analysis.measure()) {
             (None, _) => self.call(side, call),
@@ -129,7 +129,7 @@ impl<'a> Owners<'a> {
     }
 }
 
-/// Whether the two sides of a merged node are calls of different functions or ops.
+/// Whether a merged node stands for calls to different functions or ops on the two sides.
 fn is_renamed(diff: &TraceDiff, node: MergedNode) -> bool {
     node.call(Side::Baseline)
         .is_some_and(|call| diff.relation(Side::Baseline, call) == Relation::Renamed)

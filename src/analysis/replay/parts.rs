@@ -49,7 +49,7 @@ pub struct Item {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Work {
-    /// The call tree's node for the GPU event.
+    /// The GPU event as a node of the call tree.
     pub call: CallId,
     /// Duration, in ns.
     pub time: i64,
@@ -60,7 +60,7 @@ pub struct Work {
     /// The kind of the event, which determines the gap before it.
     pub kind: WorkKind,
     /// Time in ns from the launch until an idle device starts the event. `None` if the launch is not in the
-    /// trace, so that only the event's position in the stream is known.
+    /// trace; only the event's position in the stream is then known.
     pub latency: Option<i64>,
     /// The event on a different stream that this event waits for, inferred from the recorded times.
     pub waits: Option<Behind>,
@@ -121,17 +121,17 @@ pub struct Wait {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct Replayed {
-    /// Time at which all work was done.
+    /// Time at which the window ends: all of its work is done.
     pub end: i64,
-    /// Time at which each step was done, that is, the host had finished the step and all GPU work launched
-    /// until then was done.
+    /// Time at which each step ends: the host has finished the step, and the GPU has finished all work
+    /// launched by the end of the step.
     pub steps: Vec<i64>,
 }
 
 /// Tolerance between the host clock and the device clock, in ns.
 pub(super) const CLOCK: i64 = 3_000;
 
-/// A GPU event in the window, before its typical latency and gap are known.
+/// A GPU event in the window. Its typical latency and gap are not computed yet.
 pub(super) struct Draft {
     pub(super) call: CallId,
     pub(super) start: i64,
@@ -143,7 +143,7 @@ pub(super) struct Draft {
     pub(super) step: usize,
 }
 
-/// A wait, before its typical return latency is known.
+/// A wait whose typical return latency is not computed yet.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub(super) call: CallId,

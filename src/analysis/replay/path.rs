@@ -15,8 +15,8 @@ pub enum PathPart {
     Launch,
     /// Time in kernels, copies and memsets.
     Work,
-    /// Time between two consecutive events on a stream, and time from the end of an event until a different
-    /// stream that waits for the event continues.
+    /// Time between two consecutive events on a stream, or between the end of an event and the start of an
+    /// event on a different stream that waited for it.
     Gap,
     /// Time from the end of the awaited events until a waiting host call returns.
     Sync,
@@ -83,7 +83,7 @@ impl CriticalPath {
         let mut work = last.filter(|&at| works[at].1 == end);
         let mut host = seen.len();
         loop {
-            // Follow the GPU events back to the launch of the first event.
+            // Follow the chain of GPU events back to an event that started as soon as its launch allowed.
             while let Some(at) = work {
                 let (start, end, bound, launched) = works[at];
                 path.add(PathPart::Work, end - start);

@@ -5,7 +5,7 @@ use super::recorded::Recorded;
 use super::typical::Typical;
 use crate::tree::CallId;
 
-/// A part of the host line that is replayed.
+/// A part of the host line, in a program to be replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Do {
     /// Host time outside of runtime calls, in ns.
@@ -30,7 +30,7 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
-    /// Whether the gap before this event excludes the time in which another stream runs an event.
+    /// Whether the time in which other streams run events is left out of the gap before this event.
     pub(super) is_apart: bool,
 }
 
@@ -47,9 +47,9 @@ pub(super) struct Program<'r> {
 
 /// Durations that replace the recorded durations in a replay.
 pub(super) trait Speed {
-    /// Replaces a recorded host time.
+    /// Returns the host time to use in place of a recorded host time.
     fn host(&self, time: i64) -> i64;
-    /// Replaces the recorded duration of a GPU event.
+    /// Returns the duration to use in place of the recorded duration of a GPU event.
     fn work(&self, call: CallId, time: i64) -> i64;
     /// Whether the host waits at a call; `false` removes a recorded wait.
     fn waits(&self, call: CallId) -> bool;
@@ -73,7 +73,7 @@ impl Speed for AsRecorded {
 }
 
 impl<'r> Program<'r> {
-    /// Creates a recording's program, with durations replaced by `speed`.
+    /// Creates the program of a recording, with the durations that `speed` returns.
     pub(super) fn of(recorded: &'r Recorded, speed: &impl Speed) -> Program<'r> {
         let mut program = Program { before: recorded.before.clone(), ..Program::default() };
         for item in &recorded.items {
@@ -136,7 +136,7 @@ impl<'r> Program<'r> {
         }
     }
 
-    /// Returns this program with durations replaced by `speed`.
+    /// Returns this program with the durations that `speed` returns.
     pub(super) fn at(&self, speed: &impl Speed) -> Program<'r> {
         let mut program = self.clone();
         for part in &mut program.line {
@@ -159,7 +159,7 @@ impl<'r> Program<'r> {
         self.play_with(&mut |_| {})
     }
 
-    /// Replays the program. Calls `seen` with each part, and with what determined when the part started.
+    /// Replays the program. Calls `seen` for each part, with what determined the start of the part.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
         let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];

@@ -10,9 +10,9 @@ use std::fmt;
 pub enum Reason {
     /// Some GPU events have no stream.
     Streams,
-    /// Several devices run work of one process.
+    /// One process runs work on several devices.
     Devices,
-    /// Several threads launch work at the same time, or have separate steps.
+    /// Several threads launch work at the same time, or have their own steps.
     Threads,
     /// Some GPU events start before their launch.
     Clocks,
@@ -32,7 +32,9 @@ impl fmt::Display for Reason {
         match self {
             Reason::Streams => f.write_str("some GPU events have no stream"),
             Reason::Devices => f.write_str("the process runs work on several devices"),
-            Reason::Threads => f.write_str("several threads launch work or run steps at once"),
+            Reason::Threads => {
+                f.write_str("several threads launch work or have steps at the same time")
+            }
             Reason::Clocks => {
                 f.write_str("GPU work starts before its launch: the host and GPU clocks differ")
             }

@@ -6,9 +6,9 @@
 //!                      ╰latency╮    ╰latency╮                    ╭return latency
 //! stream                       ├─ kernel ─┤gap├──── kernel ──────┤
 //! ```
-//! Threads that take turns, such as the main thread and the autograd thread, share one line. Host gaps and
-//! GPU event durations are as recorded. Latencies and gaps between kernels are typical values for the trace.
-//! If a replay used the recorded value of each individual latency and gap, the replay would agree with the
+//! Threads that take turns, such as the main thread and the autograd thread, share one line. The graph
+//! contains the recorded durations of host gaps and GPU events, but typical values for launch latencies and
+//! for the gaps between kernels. With the recorded latencies and gaps, a replay would agree with the
 //! recording even if the model were wrong.
 
 use super::parts::{
@@ -42,7 +42,7 @@ pub struct Recorded {
     pub measured: Replayed,
     /// Whether GPU events on several streams depend on each other.
     pub is_crossing: bool,
-    /// Share of the GPU time in the window that is spent in events whose launch is not in the trace.
+    /// The GPU time of events whose launch is not in the trace, as a share of all GPU time in the window.
     pub unlaunched: f64,
 }
 
@@ -94,8 +94,8 @@ struct Builder<'t> {
     drafts: Vec<Draft>,
     streams: Vec<i64>,
     before: Vec<i64>,
-    /// Pairs of consecutive GPU events on a stream in which the launch of the second event is not in the
-    /// trace.
+    /// GPU events whose launch is not in the trace. Each event is preceded by the last event on its stream
+    /// that was launched in the window.
     followers: Vec<(CallId, CallId)>,
     unlaunched: f64,
 }
@@ -123,8 +123,8 @@ impl<'t> Builder<'t> {
         Some((stream.device, stream.number))
     }
 
-    /// Assigns all GPU events to streams, and finds the events that were launched before the window or whose
-    /// launch is not in the trace.
+    /// Assigns all GPU events to streams. Also finds the events that were launched before the window, and the
+    /// events whose launch is not in the trace.
     fn find_streams(&mut self) -> Result<(), Reason> {
         let tree = self.tree;
         let mut works: Vec<(i64, CallId, i64, bool)> = Vec::new();
@@ -253,8 +253,8 @@ impl<'t> Builder<'t> {
         })
     }
 
-    /// Adds the GPU events that a call launches, and the events that follow on the same streams and whose
-    /// launch is not in the trace.
+    /// Adds the GPU events that a call launches. Also adds the events that follow them on the same streams,
+    /// if the launch of these events is not in the trace.
     fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
         let mut gpu: Vec<CallId> = match tree.kind(call) {
@@ -380,7 +380,7 @@ impl<'t> Builder<'t> {
 }
 
 impl Recorded {
-    /// For each GPU event, the change to which the launching item belongs.
+    /// For each GPU event, the change to which the item that launched the event belongs.
     pub(super) fn works_of_items(&self, items: &[(Option<u32>, Option<u32>)]) -> Vec<Option<u32>> {
         let mut works = vec![None; self.works.len()];
         for (item, &(change, _)) in self.items.iter().zip(items) {

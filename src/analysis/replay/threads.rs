@@ -1,8 +1,8 @@
 //! Merges the host threads of a trace into one line of points in time.
 //!
-//! Threads take turns if at most one of them is busy at any time. A thread that is busy at the same time as
-//! other threads is left out of the line. If a thread that is left out launches GPU work, the trace cannot be
-//! replayed.
+//! Threads take turns if at most one of them is busy at any time. If a thread is busy at the same time as
+//! other threads, the line does not include this thread. If a thread outside of the line launches GPU work,
+//! the trace cannot be replayed.
 
 use super::parts::{Point, span};
 use super::reason::Reason;

@@ -13,22 +13,23 @@ pub struct Typical {
     latency: i64,
     /// Median time from the end of the awaited events until a waiting call returns, by API.
     returns: BTreeMap<u32, i64>,
-    /// Mean time between two consecutive events on a stream, by the kinds of the two events. Only pairs whose
-    /// second event was launched early enough count.
+    /// Mean time between two consecutive events on a stream, by the kinds of the two events. Only includes
+    /// pairs whose second event was launched early enough.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Like `gaps`, but without the time in which another stream runs an event.
+    /// Like `gaps`, but each gap is reduced by the time in which other streams run events.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Mean time from the end of an event until a waiting event of a different stream starts.
+    /// Mean time from the end of an event to the start of an event on a different stream that waited for it.
     crossings: [i64; 2],
 }
 
-/// A launch counts as early enough if its time plus the launch latency is at least this many ns before the
-/// end of the previous event on the stream.
+/// A launch counts as early enough if the launched event could have started this many ns before the previous
+/// event on the stream ended.
 const EARLY: i64 = 1_000;
 /// Maximum gap in ns between two events. A longer gap is assumed to be a wait for something that the trace
 /// does not show.
 const LONG_GAP: i64 = 50_000;
-/// Maximum time in ns from the end of an event to the start of a waiting event of a different stream.
+/// Maximum time in ns from the end of an event to the start of an event on a different stream that waited for
+/// it.
 const SOON: i64 = 20_000;
 /// Gap between kernels in ns that is assumed if a trace shows no gap.
 const USUAL_GAP: i64 = 1_000;
@@ -46,12 +47,13 @@ impl Typical {
         self.gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical gap between two events, without the time in which another stream runs an event.
+    /// Typical gap between two events, reduced by the time in which other streams run events.
     pub(super) fn idle_gap(&self, before: WorkKind, after: WorkKind) -> i64 {
         self.idle_gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical time from the end of an event until a waiting event of a different stream starts.
+    /// Typical time from the end of an event to the start of an event on a different stream that waited for
+    /// it.
     pub(super) fn crossing(&self, kind: WorkKind) -> i64 {
         self.crossings[usize::from(kind.is_in_graph())]
     }
@@ -69,8 +71,8 @@ impl Typical {
         self.returns.get(&api).copied().unwrap_or(0)
     }
 
-    /// Computes the typical latencies and gaps of a trace, and subtracts from the host times the time during
-    /// which the host waited.
+    /// Computes the typical latencies and gaps of a trace. Also removes the time during which the host waited
+    /// from the host times of the items.
     pub(super) fn of(
         drafts: &[Draft],
         busy_before: i64,
@@ -132,8 +134,8 @@ impl Typical {
         draft.launch.map_or(i64::MIN, |(launch, api)| launch + self.latency(api))
     }
 
-    /// Finds the waits for other streams that the recorded times suggest, and the mean latency of these
-    /// waits.
+    /// Infers from the recorded times which events waited for events on other streams, and computes the mean
+    /// latency of these waits.
     fn find_crossings(
         &mut self,
         drafts: &[Draft],
@@ -164,7 +166,8 @@ impl Typical {
         waits
     }
 
-    /// Mean gaps by the kinds of the two events. The function `part` returns the part of a gap that counts.
+    /// Mean gaps by the kinds of the two events. The function `part` returns the part of a gap to include in
+    /// the mean.
     fn mean_gaps(
         &self,
         drafts: &[Draft],
@@ -212,7 +215,7 @@ impl Typical {
     }
 }
 
-/// For each event, the previous event on the same stream, in the order of the recorded starts.
+/// For each event, the event that started before it on the same stream.
 fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     let streams = drafts.iter().map(|draft| draft.stream + 1).max().unwrap_or(0);
     let mut last: Vec<Option<usize>> = vec![None; streams];
@@ -220,9 +223,9 @@ fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     drafts.iter().enumerate().map(of).collect()
 }
 
-/// The event on a different stream for which a given event apparently waited: the given event could have
-/// started earlier, but started right after the other event ended. A graph's first event on a stream is
-/// assumed to wait for an earlier event of the graph, however long ago that earlier event ended.
+/// Finds the event on a different stream for which a given event apparently waited: the given event could
+/// have started earlier, but started right after that event ended. The first event of a graph on a stream is
+/// assumed to wait for such an event even if it ended long before.
 fn other_streams(
     drafts: &[Draft],
     by_end: &[(i64, usize)],

@@ -62,15 +62,15 @@ impl FromStr for Without {
 pub struct StepTimes {
     /// Step time in the recording.
     pub recorded: Nanos,
-    /// Step time in an unmodified replay. The closer this time is to `recorded`, the more reliable the
-    /// scenario is.
+    /// Step time in an unmodified replay. The closer this time is to `recorded`, the more reliable the result
+    /// of the scenario is.
     pub replayed: Nanos,
     /// Step time in the scenario.
     pub scenario: Nanos,
 }
 
 impl WhatIf {
-    /// Multiplies, by a factor, the time of the GPU work at and below the calls that a query finds.
+    /// Finds calls by a query, and multiplies the time of all GPU work at and below these calls by a factor.
     ///
     /// # Errors
     /// The factor is not a number from 0 to 1000000.
@@ -129,7 +129,7 @@ impl WhatIf {
         })
     }
 
-    /// The factor for each GPU event at or below the calls that the queries find.
+    /// The factor for each GPU event that is at or below a call that a query finds.
     fn factors(&self, tree: &CallTree) -> Result<BTreeMap<CallId, f64>> {
         let mut factors = BTreeMap::new();
         for (query, factor) in &self.scale {

@@ -1,10 +1,9 @@
-//! Aligns the additional runs on a side with the median run, and determines how long the median run's events
-//! take in each additional run.
+//! Aligns each additional run on a side with the median run. This gives the time of each of the median run's
+//! events in the additional run.
 //!
-//! The rows of a report describe the median runs. The time of each measured event in an additional run is
-//! assigned to the event's counterpart in the median run, if there is one. If the event has no counterpart,
-//! its time is assigned to the row of the lowest common op. If the median run has no row for this op, the
-//! time is added up separately.
+//! The rows of a report describe the median runs. If a measured event of an additional run has a counterpart
+//! in the median run, its time is assigned to the counterpart. Otherwise, its time is assigned to the row of
+//! the lowest common op. If the median run has no row for this op, the time is added up separately.
 
 mod per_step;
 mod variation;
@@ -30,16 +29,16 @@ pub struct Run {
     /// The file name of the run.
     pub name: String,
     shared: SharedSteps,
-    /// Counts of the events that the run recorded, and of the events that are missing from it.
+    /// Number of recorded events, and number of events that are missing from the recording.
     pub evidence: Evidence,
     /// Time of events for which the median run has no row.
     pub elsewhere: Nanos,
     /// Mean times per step; total times in the window if there are no steps.
     means: (WallBasis, StepMeans),
     variation: Variation,
-    /// For each step of the median run, the time of the matching step in this run.
+    /// The time in this run of each step of the median run; `None` for a step that this run lacks.
     steps_of: Vec<Option<StepTime>>,
-    /// For each measured event of the median run, by slot, the time of its counterpart in this run.
+    /// The time in this run of each measured event of the median run, by slot.
     times: Vec<Nanos>,
     idle: IdleTimes,
 }
@@ -85,7 +84,7 @@ impl Run {
         compared.map(|(&(kind, _, call), &time)| (kind, call, time))
     }
 
-    /// The time of an event in this run, given the matching measured event of the median run.
+    /// The time in this run of a measured event of the median run, given the event's slot.
     fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
     }
@@ -101,8 +100,8 @@ pub struct StepTime {
     pub wall_us: f64,
 }
 
-/// Assigns the idle time of the candidate to calls of the baseline. Skips idle time if neither the owner nor
-/// the lowest common node above the owner is a call of the baseline.
+/// Assigns the idle time of the candidate to calls of the baseline: to the owner or, if the baseline lacks
+/// the owner, to the lowest common node above. Skips idle time for which neither is a call of the baseline.
 fn idle_times(analysis: &Analysis) -> IdleTimes {
     let merged = analysis.diff().merged();
     let mut times = IdleTimes::new();
@@ -162,7 +161,7 @@ fn step_means(analysis: &Analysis, side: Side) -> StepMeans {
     }
 }
 
-/// The slot in the median run to which an event in an additional run is assigned.
+/// The slot of the median run's event to which an event in an additional run is assigned.
 fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     let partner = analysis.diff().partner(Side::Candidate, call);
     let slot = partner.and_then(|partner| analysis.slot(Side::Baseline, partner));
@@ -201,8 +200,8 @@ impl RunFigures {
     }
 }
 
-/// Spread between the runs of one side. The runs execute the same program, so differences up to this
-/// spread are noise.
+/// How much the runs of one side differ. The runs execute the same program, so a difference up to this spread
+/// is noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[doc(hidden)]
 pub struct RunNoise {
@@ -211,8 +210,8 @@ pub struct RunNoise {
     /// The wall time (busy + idle) per step, as median and spread over the runs; `None` if some runs have
     /// steps and others do not.
     pub wall: Option<RunFigures>,
-    /// Maximum over all runs of the number of points at which the run's call tree differs from the call tree
-    /// of the median run.
+    /// The maximum number of points at which the call tree of any run differs from the call tree of the
+    /// median run.
     pub variable: usize,
 }
 
@@ -264,7 +263,7 @@ impl Analysis {
         std::iter::once(median).chain(others).cloned().collect()
     }
 
-    /// Wall time (busy + idle) per step of each run, in µs, in the order of the runs. Returns `None` if
+    /// The wall time (busy + idle) per step in each run, in µs, in the order of the runs. Returns `None` if
     /// some runs have steps and others do not.
     pub(crate) fn walls_of_runs(&self, side: Side) -> Option<Vec<f64>> {
         let own = self.wall().totals(side).step_ms() * 1e3;
@@ -281,13 +280,13 @@ impl Analysis {
         self.has_one_basis(side).then(all)
     }
 
-    /// Whether the runs on a side are comparable, that is, whether either all of them or none of them are
-    /// compared by steps.
+    /// Whether the runs on a side are comparable: either all runs or none of the runs have steps.
     fn has_one_basis(&self, side: Side) -> bool {
         self.runs[side].iter().all(|run| run.means.0 == self.wall().basis())
     }
 
-    /// Times of each compared step of the median run; empty if a side has no steps.
+    /// Times of each step of the median run that has a counterpart on the other side; empty if a side has no
+    /// steps.
     #[doc(hidden)]
     pub fn means_of_steps(&self, side: Side) -> Vec<StepMeans> {
         let rows = self.step_rows();
@@ -305,8 +304,9 @@ impl Analysis {
         .collect()
     }
 
-    /// Time per step of the given events of the median run, over all runs on the same side. If one side has
-    /// more steps and all given events are in compared steps, only the compared steps count.
+    /// Statistics over the runs of a side: how much time per step the given events of the median run take in
+    /// each run. Only compared steps count if one side has more steps and all given events are in compared
+    /// steps.
     pub(crate) fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
         let scope = self.scope_of(side, events);
         RunFigures::of(&self.times_of_runs(side, events, scope))
@@ -321,8 +321,8 @@ impl Analysis {
             .collect()
     }
 
-    /// Idle time per step that an idle row has in each run, in µs, in the order of the runs. The value is 0
-    /// for a run without this idle time. Returns `None` if some runs have steps and others do not.
+    /// The idle time per step of an idle row in each run, in µs, in the order of the runs. The value is 0 for
+    /// a run without this idle time. Returns `None` if some runs have steps and others do not.
     pub(crate) fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
         let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
         let key = match owner {
@@ -336,8 +336,8 @@ impl Analysis {
         self.idle_per_step(side, StepScope::of_part(row.part), row.time[side], &further)
     }
 
-    /// Idle time per step that a cause has in each run, in µs, in the order of the runs. Returns `None` if
-    /// the cause is GPU work, or if some runs have steps and others do not.
+    /// The idle time per step of a cause in each run, in µs, in the order of the runs. Returns `None` if the
+    /// cause is GPU work, or if some runs have steps and others do not.
     pub(crate) fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
         let further = &cause.idle_of_runs[side];
         let is_idle = further.len() == self.runs[side].len();

@@ -1,4 +1,4 @@
-//! Chooses the number of steps by which a run's time is divided.
+//! Chooses the number of steps by which a time in a run is divided to get the time per step.
 //!
 //! The number of steps may differ between runs, even between runs on the same side. If only some steps are
 //! compared, the time in these steps is divided by the number of compared steps in the run, not by the number
@@ -10,7 +10,7 @@ use crate::side::Side;
 use crate::trace::Nanos;
 use crate::tree::CallId;
 
-/// The steps of the median run that a time covers.
+/// The steps over which a time is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::analysis) enum StepScope {
     /// All steps.
@@ -22,7 +22,7 @@ pub(in crate::analysis) enum StepScope {
 }
 
 impl StepScope {
-    /// The steps that idle time in the given part of the wall time covers.
+    /// The steps over which idle time in a part of the wall time is summed.
     pub(super) fn of_part(part: Part) -> StepScope {
         match part {
             Part::Window => StepScope::Compared,
@@ -32,7 +32,7 @@ impl StepScope {
     }
 }
 
-/// Numbers of steps in a run, by how these steps match the steps of the median run.
+/// How many steps of a run match steps of the median run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SharedSteps {
     /// Number of steps that match a step of the median run.
@@ -69,7 +69,8 @@ impl SharedSteps {
 }
 
 impl Analysis {
-    /// The scope for a set of events: compared steps if all events are in compared steps, otherwise all steps.
+    /// The steps over which the times of events are summed: compared steps if all events are in compared
+    /// steps, otherwise all steps.
     pub(super) fn scope_of(&self, side: Side, events: &[CallId]) -> StepScope {
         // No lookup is needed if all steps are compared.
         let Some(pairs) = self.wall().step_pairs() else { return StepScope::All };

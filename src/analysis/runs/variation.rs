@@ -1,5 +1,5 @@
-//! Finds structural differences between two runs on one side. Differences that vary from run to run are not
-//! differences between the sides.
+//! Finds structural differences between two runs on one side. A difference that also occurs between runs of
+//! the same side is not reported as a difference between the sides.
 
 use crate::analysis::Analysis;
 use crate::diff::Difference;
@@ -37,7 +37,8 @@ impl Variation {
         variation
     }
 
-    /// Whether the second run lacks the given call of the median run or one of its enclosing calls.
+    /// Whether the second run lacks `call`, which is a call of the median run, or lacks a call that encloses
+    /// `call`.
     fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))
@@ -67,8 +68,8 @@ impl Analysis {
         })
     }
 
-    /// The differences between the sides, excluding differences that also occur among the runs on one side,
-    /// and the number of excluded differences.
+    /// The differences between the sides that do not also occur among the runs of one side, and the number of
+    /// differences that do.
     #[doc(hidden)]
     pub fn settled_differences(&self) -> (Vec<Difference>, usize) {
         let all = self.diff().differences();

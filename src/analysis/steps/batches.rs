@@ -14,7 +14,7 @@ pub enum StepEvidence {
     SameBatch,
     /// The annotations of both steps record the same phase and similar numbers of requests or tokens.
     BatchClass,
-    /// The two steps have the most similar calls.
+    /// Of all remaining steps, the two have the most similar calls.
     Calls,
     /// The two steps have the same position among the steps of their traces.
     Position,

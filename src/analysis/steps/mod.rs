@@ -25,8 +25,8 @@ pub struct Figures {
     pub launches: u64,
     /// Total time of the group's events. The times of all groups add up to the totals.
     pub time: Nanos,
-    /// Time that is covered by the group's events, but not by any event that started earlier. The busy times
-    /// of all groups add up to the length of the union of all events.
+    /// Time during which an event of the group ran and no event that had started earlier was still running.
+    /// The busy times of all groups add up to the length of the union of all events.
     pub busy: Nanos,
     /// Time of the gaps that end with an event of this group. The time after the last event is also
     /// attributed to the group of that event.
@@ -35,7 +35,7 @@ pub struct Figures {
     pub copies: Nanos,
     /// Part of `time` that is spent in communication kernels.
     pub communication: Nanos,
-    /// Time during which communication kernels ran, but no other kernel.
+    /// Time during which communication kernels ran and no other kernel did.
     pub exposed_communication: Nanos,
     /// Tokens of the batches, if annotations record them.
     pub tokens: Option<u64>,
@@ -267,7 +267,8 @@ pub fn group_figures(
     figures
 }
 
-/// Work that the device ran from `begin` to `end` but that the user did not select, as a separate group.
+/// Work that the device ran between `begin` and `end` and that the user did not select. The work is assigned
+/// to `group`.
 fn unselected(
     tree: &CallTree,
     begin: Nanos,

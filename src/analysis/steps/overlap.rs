@@ -1,5 +1,5 @@
-//! Measures how much of a step's GPU work runs concurrently: work on several streams, and computation during
-//! communication.
+//! Measures how much of a step's GPU work runs at the same time as other work: on several streams, or as
+//! computation during communication.
 
 use super::{Activity, activity};
 use crate::analysis::Analysis;

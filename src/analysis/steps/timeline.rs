@@ -5,10 +5,11 @@
 //!                 ├─ c ────┤
 //! └─ idle: a ─┘└busy a┘└ busy c ┘└ b ┘└─ idle: b ───┘
 //! ```
-//! Each moment between begin and end is attributed to exactly one group. A busy moment is attributed to the
-//! group of the event that covered the moment first. A gap is attributed to the group of the event that ends
-//! the gap, which is the event that the device waited for. The time after the last event is attributed to the
-//! group of that event. The wall times of all groups therefore add up to the whole span.
+//! Each moment between begin and end is attributed to exactly one group. If several events run at the same
+//! moment, the moment is attributed to the group of the event that started first. A gap is attributed to the
+//! group of the event that ends the gap, which is the event that the device waited for. The time after the
+//! last event is attributed to the group of that event. The wall times of all groups therefore add up to the
+//! whole span.
 
 use crate::order::Order as _;
 use crate::trace::Nanos;

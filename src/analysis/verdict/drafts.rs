@@ -3,9 +3,9 @@
 //!
 //! A call site consists of the rows that share a name, shapes, types and a module instance. Without repeats,
 //! rows in all instances of a module class form one call site. Work in the backward pass is assigned to the
-//! module of the forward op. A row that only one side has is treated as an additional call of the same op: it
-//! is added to the call site whose rows have the same properties on that side. Steps without a counterpart
-//! are not samples.
+//! module of the forward op. If only one side has a row, the row is treated as an additional call of an op:
+//! the row is added to the call site whose rows have the same properties on that side. Steps without a
+//! counterpart are not samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -72,7 +72,8 @@ impl<'a> Sampler<'a> {
     pub(super) fn drafts(&self) -> Vec<Draft> {
         let mut texts = SharedTexts::new(self.analysis);
         let (mut groups, alone) = self.rows_by_look(&mut texts);
-        // The first call site with each combination of shapes, types and module on a side.
+        // For each name, side and look (shapes, types and module): the first call site that has these
+        // properties.
         let mut likes: FxHashMap<(u32, usize, Look<'_>), Key<'_>> = FxHashMap::default();
         for (key, _) in &groups.list {
             for (side, look) in key.1.iter().enumerate() {

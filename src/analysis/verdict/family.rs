@@ -38,9 +38,9 @@ pub struct Question {
     pub work: Work,
     /// Whether the repeats are runs or steps.
     pub of: Repeats,
-    /// The smallest difference that the clock resolves, in µs: one tick per event in a repeat. Times are
-    /// rounded to ticks. All repeats of an unchanged program are rounded in the same way, so more repeats do
-    /// not make the mean more precise.
+    /// The smallest difference that the clock resolves, in µs: one tick for each event in a repeat, because
+    /// times are rounded to ticks. If the program is unchanged, all repeats are rounded in the same way, so
+    /// the mean does not become more precise with more repeats.
     pub resolution_us: f64,
 }
 
@@ -77,9 +77,8 @@ impl Family {
         let contrast = question.contrast();
         let p = contrast.map(|contrast| contrast.probability(&self.prior, self.of));
         let q = p.map(|p| self.discoveries.rate(p));
-        // One call site among hundreds may have a small p by chance, so p is corrected. No correction is
-        // needed if the work of the call site is known to have changed, because such a call site was not
-        // selected for its small p.
+        // One call site among hundreds may have a small p by chance, so p is corrected. If the work of the
+        // call site changed, no correction is needed, because the call site was not selected for its small p.
         let chance = match question.work {
             Work::Same => q,
             Work::Changed | Work::OneSided => p,
@@ -159,8 +158,7 @@ impl Question {
     }
 }
 
-/// Whether the times of all repeats on one side exceed the times of all repeats on the other side; equal
-/// times do not count.
+/// Whether every repeat on one side takes longer than every repeat on the other side.
 fn are_apart(samples: &PerSide<Vec<f64>>) -> bool {
     let least = |side: Side| samples[side].iter().copied().fold(f64::INFINITY, f64::min);
     let most = |side: Side| samples[side].iter().copied().fold(0.0, f64::max);
@@ -174,15 +172,15 @@ struct Contrast {
     difference: f64,
     /// Mean over all samples, and variance of the samples around the mean of their side.
     spread: Spread,
-    /// Variance of the difference, in units of the variance of one sample.
+    /// Variance of the difference of the means, in units of the variance of one sample.
     share: f64,
     /// Number of samples on the side with fewer samples.
     fewest: usize,
 }
 
-/// Minimum number of runs per side required to borrow degrees of freedom from other call sites. With only two
-/// runs per side, about one call site in a hundred seems to be free of noise by chance, because all calls in
-/// a run share the state of the machine.
+/// Minimum number of runs per side required to borrow degrees of freedom from other call sites. All calls in
+/// a run share the state of the machine. With only two runs per side, about one call site in a hundred
+/// therefore seems to be free of noise by chance.
 const ENOUGH_RUNS: usize = 3;
 
 impl Contrast {

@@ -13,8 +13,8 @@ const TOLD_SHARE: f64 = 0.001;
 pub struct Thresholds {
     /// The minimum relative difference: 0.02 requires one time to be 2% longer than the other.
     pub relative: f64,
-    /// The minimum time difference per repeat. If `None`, tests have no absolute threshold, and
-    /// [`Thresholds::least`] uses a share of the total.
+    /// The minimum time difference per repeat. If `None`, tests have no absolute threshold, and the minimum
+    /// difference to report is a share of the total.
     pub absolute: Option<Nanos>,
     /// The accepted share of false findings among the call sites that are reported as changed.
     pub false_discovery_rate: f64,
@@ -132,9 +132,9 @@ impl Repeats {
         }
     }
 
-    /// The noise against which a verdict was tested, as shown in tables: `between_runs`, `within_one_run`,
-    /// `none`, or `other_options` if the difference includes profiling overhead. The steps of a run share the
-    /// state of the machine, so the spread between steps does not predict the time in another run.
+    /// The noise on which a verdict is based, as named in tables: `between_runs`, `within_one_run`, `none`,
+    /// or `other_options` if different profiling overhead contributes to the difference. The steps of a run
+    /// share the state of the machine, so the spread between steps does not predict the time in another run.
     pub fn basis(self) -> &'static str {
         match self {
             Repeats::Runs => "between_runs",

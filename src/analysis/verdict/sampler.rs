@@ -49,8 +49,9 @@ impl<'a> Sampler<'a> {
     }
 
     /// The samples of a group of events, one per repeat. If a repeat contains none of the events, the sample
-    /// is 0 µs. Neither work outside of steps nor work in steps without a counterpart is in any sample.
-    /// `works` says for each row whether the work changed; rows beyond the end of `works` count as unchanged.
+    /// is 0 µs. Samples exclude work outside of steps and work in steps without a counterpart. `works`
+    /// contains, for each row, whether the row's work changed; if `works` is shorter than the list of rows,
+    /// the remaining rows count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
         let counted = PerSide::from_fn(|side| {
             let events = events[side].iter().copied();
@@ -68,8 +69,8 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Maximum error, in µs, that the rounding of the clock causes in the time of the events in a repeat: one
-    /// tick per event. The error is 0 if times are finer than a microsecond.
+    /// The maximum rounding error of a sample, in µs: one clock tick for each event in a repeat. The error is
+    /// 0 if the clock is finer than a microsecond.
     fn resolution(&self, events: &PerSide<Vec<CallId>>) -> f64 {
         let Some(tick) = self.analysis.coarse_tick() else { return 0.0 };
         let of_side = |side: Side| {
@@ -109,7 +110,7 @@ impl<'a> Sampler<'a> {
         has_changed: impl Fn(CallId) -> bool,
     ) -> Sums {
         let mut time = Nanos::ZERO;
-        // For each step, the total time and the time of changed work.
+        // For each step, the time of all its work and the time of its changed work.
         let mut times = vec![(Nanos::ZERO, Nanos::ZERO); self.steps[side].len()];
         for &event in events {
             let of_event = self.analysis.time_of(side, event);

@@ -14,8 +14,8 @@ impl Judgement {
             Repeats::Steps => (" within one run", "; run-to-run noise unknown"),
             Repeats::Runs | Repeats::None | Repeats::OtherOptions => ("", ""),
         };
-        // If the result is not significant, the stated direction must agree with the headline, which shows
-        // medians over the runs.
+        // If the result is not significant, the direction is that of the medians over the runs, because the
+        // headline shows these medians.
         let is_of_runs = self.of == Repeats::Runs && self.verdict == Verdict::WithinNoise;
         let shown = if is_of_runs { self.median_us } else { self.mean_us };
         let direction = if shown.candidate > shown.baseline {
@@ -50,8 +50,8 @@ impl Judgement {
         self.few_words().map_or_else(String::new, |words| format!("; {words}"))
     }
 
-    /// The false discovery rate that supports a change, such as `, q 0.002`, or the uncorrected probability
-    /// if the work changed, because no correction is needed in that case.
+    /// The evidence for a change: its false discovery rate, such as `, q 0.002`. If the work changed, no
+    /// correction is needed, and the uncorrected probability may be shown instead.
     fn chance(&self) -> String {
         let (sign, chance) = match (self.p, self.q) {
             (Some(p), Some(q)) if q > USUAL_RATE => ("p", p),
@@ -67,8 +67,8 @@ impl Judgement {
     }
 }
 
-/// Maximum false discovery rate that is shown. A significant change with a higher rate is supported by its
-/// uncorrected probability, which is shown instead.
+/// Maximum false discovery rate that is shown. For a significant change with a higher rate, the uncorrected
+/// probability is shown instead.
 const USUAL_RATE: f64 = 0.05;
 
 /// Smallest probability that is shown as a number; smaller probabilities are shown as `< 0.001`.

@@ -7,9 +7,9 @@
 //!                 └─ of step 1 ───┘└─ of 2 ┘
 //! ```
 //! A gap is attributed to the work that ends the gap. If that work is in a step that is not compared, the gap
-//! is split at the end of the preceding compared step. The time before this point is attributed to the
-//! compared step, because the device would have waited until the end of this step even without the step that
-//! follows.
+//! is split at the end of the preceding compared step. The part of the gap before the split is attributed to
+//! the compared step: even if the following step did not exist, the device would have waited until the end of
+//! the compared step.
 
 use super::part::Part;
 use crate::analysis::Analysis;
@@ -51,8 +51,9 @@ impl Boundaries {
         Boundaries(boundaries.collect())
     }
 
-    /// Splits a gap that starts at `from` and ends with work in `part` that was launched at `launched`.
-    /// Returns the time at which the gap is split, and the part to which the earlier piece is attributed.
+    /// Splits a gap that starts at `from`. The work that ends the gap is in `part` and was launched at
+    /// `launched`. Returns the time at which the gap is split, and the part to which the earlier piece is
+    /// attributed.
     pub(super) fn cut(&self, from: Nanos, launched: Nanos, part: Part) -> Option<(Nanos, Part)> {
         let is_inside = |b: &&Boundary| from < b.at && b.at <= launched && b.after == part;
         self.0.iter().rev().find(is_inside).map(|boundary| (boundary.at, boundary.before))

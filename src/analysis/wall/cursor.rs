@@ -41,8 +41,9 @@ impl<'t> StackCursor<'t> {
         cursor
     }
 
-    /// Divides `from..until` into pieces by innermost call, and calls `spent` for each piece in order. Between
-    /// calls, the innermost call is the root of the thread. Spans must be requested in order and must not overlap.
+    /// Divides the time `from..until` into pieces with one innermost call each, and calls `spent` for each
+    /// piece in order. Between calls, the innermost call is the root of the thread. Spans must be requested
+    /// in order and must not overlap.
     pub(super) fn spend(
         &mut self,
         from: Nanos,
@@ -77,8 +78,8 @@ impl<'t> StackCursor<'t> {
         self.begins = event.map_or(Nanos(i64::MAX), |event| self.tree.trace().start(event));
     }
 
-    /// Pushes a call onto the stack, after removing all calls that are not ancestors of this call, even if
-    /// they have a later recorded end.
+    /// Removes all calls that are not ancestors of `call` from the stack, even if their recorded end is
+    /// later, and then pushes `call`.
     fn enter(&mut self, call: CallId) {
         let parent = self.tree.parent(call);
         while self.open.len() > 1 && self.open.last().map(|&(top, _)| top) != parent {

@@ -6,9 +6,8 @@
 //! autograd            ├─ op b ─┤
 //!            └─ busy: a ─┘└ b ─┘└busy: c─┘
 //! ```
-//! If ops run on two threads at the same moment, the moment counts once, for the outermost op that covered
-//! the moment first. Time outside of all ops is attributed to the host calls on the thread of the op that
-//! follows.
+//! If ops run on two threads at the same moment, the moment counts only for the outermost op that started
+//! first. Time outside of all ops is attributed to the host calls on the thread of the next op.
 
 use super::boundaries::Boundaries;
 use super::part::Part;
@@ -105,8 +104,8 @@ impl<L: Ledger> Walk<'_, '_, L> {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
                 Some(op) => ledger.busy(Some(op), part, time),
-                // The cursor leaves an op before the op's recorded end if the enclosing call ends or the next
-                // call starts earlier.
+                // The recorded end of an op may be later than the end of the enclosing call or the start of
+                // the next call. The cursor leaves the op at the earlier of these times.
                 None => {
                     let (kind, owner) = (IdleKind::Host, Some(call));
                     ledger.idle(Idle { kind, part, owner, gap, time, before: None });

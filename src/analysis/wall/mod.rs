@@ -1,18 +1,18 @@
-//! Splits the wall time of each side into *busy*, *idle*, *before* and *alone* time, which add up to the
-//! nanosecond, and attributes the busy time and the idle time.
+//! Splits the wall time of each side into *busy*, *idle*, *before* and *alone* time, and attributes the busy
+//! time and the idle time. The four times add up exactly to the wall time.
 //!
-//! A moment of the window is *busy* if a measured event was running. A busy moment is attributed to the row
-//! of the event that covered the moment first. All other moments are *idle* and are attributed to an
-//! [`IdleRow`] by the rule in `sweep.rs`.
+//! A moment of the window is *busy* if a measured event was running. If several events were running, the
+//! moment is attributed to the row of the event that started first. All other moments are *idle* and are
+//! attributed to an [`IdleRow`] by the rule in `sweep.rs`.
 //!
 //! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy if any
 //! device runs anything on any stream. A gap is a time span during which all devices wait. A gap is
 //! attributed to the event that ends the gap, regardless of the device. If two devices run at the same
-//! moment, the moment counts once, for the event that started first.
+//! moment, the moment counts only for the event that started first.
 //!
-//! **Selections.** A device is not idle while it runs work from steps or phases that were not selected. The
-//! time of unselected work, and of the gaps before it, counts as *before*, like work that was launched before
-//! the window; it is neither busy nor idle time.
+//! **Selections.** A device is not idle while it runs work from steps or phases that were not selected.
+//! Unselected work and the gaps before it count as *before*, like work that was launched before the window.
+//! This time is neither busy nor idle time.
 //!
 //! **Unequal step counts.** Steps without a counterpart are excluded from busy and idle time; their time
 //! is *alone*.
@@ -189,8 +189,9 @@ impl Wall {
         self.windows
     }
 
-    /// Busy time of each row in [`Analysis::rows`], by position. A busy moment is attributed to the row whose
-    /// event covered the moment first. Counts only work launched in the compared steps.
+    /// Busy time of each row in [`Analysis::rows`], by position. If several events run at the same moment,
+    /// the moment counts only for the row of the event that started first. Only work launched in the compared
+    /// steps counts.
     #[doc(hidden)]
     pub fn busy(&self) -> &[PerSide<Nanos>] {
         &self.busy

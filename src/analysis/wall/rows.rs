@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 pub struct IdleRow {
     /// Why the device was idle.
     pub kind: IdleKind,
-    /// The part of the trace in which the work that ended the gaps was launched.
+    /// The part of the wall time to which the work that ended the gaps belongs.
     pub part: Part,
     /// The innermost call to which the idle time is attributed, as a node of the merged tree. Time between calls
     /// is attributed to the root of the thread. `None` if the owner is unknown.
@@ -32,8 +32,7 @@ pub struct IdleRow {
     pub time: PerSide<Nanos>,
     /// Number of gaps.
     pub count: PerSide<u64>,
-    /// For `sync`: the GPU event that the host waited for in the longest gap, which is the last event before
-    /// that gap.
+    /// For `sync`: the last GPU event before the longest gap, for which the host waited.
     pub waited_for: PerSide<Option<CallId>>,
 }
 

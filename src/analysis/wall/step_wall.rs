@@ -1,8 +1,8 @@
 //! Computes the wall time per step for a single trace, without a comparison.
 //!
-//! This step time is used everywhere: in the `diff` headline, for `step_wall` in `gate`, and to rank the runs
-//! on a side. The step time is the mean over the steps. The busy + idle time per step in
-//! [`Wall`](super::Wall) has the same value.
+//! The `diff` headline shows this step time, `gate` uses it as `step_wall`, and the runs on a side are ranked
+//! by it. The step time is the mean over the steps. The busy + idle time per step in [`Wall`](super::Wall)
+//! has the same value.
 
 use super::window::{Recorded, WallBasis, Window, everything_that_ran, window};
 use crate::program::{Measure, Program};

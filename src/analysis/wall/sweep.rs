@@ -24,7 +24,8 @@ use crate::tree::{CallId, CallKind, CallTree};
 pub enum IdleKind {
     /// The host had not yet launched the event that ended the gap, because the host was busy in the owner.
     Host,
-    /// The owner waited for the GPU, but the GPU had nothing to do, because the host had launched nothing.
+    /// The owner waited for the GPU, but the GPU was idle, because the host had not launched the next event
+    /// yet.
     Sync,
     /// Launch latency: the time from the launch of the event that ended the gap to the start of this event.
     Latency,
@@ -85,7 +86,7 @@ pub(super) struct Idle {
 
 /// Receives the result of a sweep.
 pub(super) trait Ledger {
-    /// Receives the length of a time span in the window that no event before `event` covered; `event` is
+    /// Receives the length of a time span during which `event` ran and no earlier event did; `event` is
     /// `None` for work that was not selected.
     fn busy(&mut self, event: Option<CallId>, part: Part, time: Nanos);
     /// Receives the next piece of a gap, with its kind and owner.
@@ -190,7 +191,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         }
     }
 
-    /// Attributes host time before a launch, call by call on the thread of the launch.
+    /// Attributes the host time before a launch to the calls on the thread of the launch.
     fn host(&mut self, from: Nanos, until: Nanos, launch: CallId, piece: Idle) {
         let (tree, ledger) = (self.tree, &mut *self.ledger);
         let Some(cursor) = self.cursors.of_call(tree, launch) else {
@@ -203,7 +204,7 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         });
     }
 
-    /// Attributes the time from the last event to a cut or to the end of the window, call by call, to the
+    /// Attributes the time after the last event, until a cut or the end of the window, to the calls on the
     /// thread that launched this event.
     fn tail(&mut self, from: Nanos, until: Nanos, part: Part, last: Option<&Occupied>) {
         self.gaps += 1;

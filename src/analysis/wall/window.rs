@@ -10,10 +10,11 @@
 //! GPU finishes after the host has finished the step. If a side has no steps, the window spans from the first
 //! measured event to the last.
 //!
-//! A GPU event counts as launched *before* the window if its launch is before the window, even if the event runs in the
-//! window. If the launch is not in the trace, the order on the stream is used instead: the event counts as launched
-//! before the window if it runs before the first event on the same stream that was launched in the window. If no event
-//! on the stream was launched in the window, the first event on any stream that was launched in the window is used.
+//! A GPU event counts as launched *before* the window if its launch is before the window, even if the event
+//! runs in the window. If the launch is not in the trace, the order on the stream is used instead: the event
+//! counts as launched before the window if it runs before the first event on the same stream that was
+//! launched in the window. If no event on this stream was launched in the window, the first event that was
+//! launched in the window is used, whatever its stream.
 
 use crate::analysis::Analysis;
 use crate::order::Order as _;

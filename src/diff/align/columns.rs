@@ -1,4 +1,5 @@
-//! Finds the run of siblings that each compiled region replaced, before the siblings are aligned.
+//! Before two lists of siblings are aligned, finds the run of siblings that each compiled region
+//! replaced.
 //!
 //! ```text
 //! trace1   L  L  L  L  L  L              Each region is opposite a run with the work that the region is expected to
@@ -30,8 +31,8 @@ pub(super) fn compiled_side(
 ) -> Option<Side> {
     let is_compiled = |side: Side| {
         let mut seen = Vec::new();
-        // Only the first call with each key is checked, because all calls with the same key give
-        // the same answer.
+        // Checking one call per key is enough, because calls with the same key are either all
+        // regions or all not regions.
         (0..).zip(&outlines[side].keys).any(|(call, key)| {
             let at = key.0 as usize;
             seen.resize(seen.len().max(at + 1), false);
@@ -46,9 +47,9 @@ pub(super) fn compiled_side(
     }
 }
 
-/// Splits two lists of siblings before and after each region of `side` that replaced a run of siblings. The parts
-/// contain neither the region nor the run that it replaced. The only exception is calls in the run that both lists
-/// have: these calls are in the part after the region. `None` if no region replaced a run.
+/// Splits two lists of siblings at each region of `side` that replaced a run of siblings. The region and its run are in
+/// none of the resulting parts, except for calls in the run that occur equally often in both lists: no region replaced
+/// these calls, so they are added to the part after the region. Returns `None` if no region replaced a run.
 pub(super) fn between_regions(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
@@ -97,8 +98,8 @@ struct Item {
     exact: u64,
     /// Number of evidence tokens in the subtree.
     tokens: i64,
-    /// Whether both lists have the same number of calls of this shape, which means that no region
-    /// replaced the call.
+    /// Whether the list with the regions contains at least as many calls of this shape as the
+    /// opposite list, which means that no region replaced the call.
     survives: bool,
 }
 
@@ -113,7 +114,8 @@ impl Item {
         }
     }
 
-    /// The score of two siblings: per token, 3 if they are identical, 2 if only their kernels differ, otherwise 1.
+    /// The score of two siblings: about 3 per token if the siblings are identical, 2 per token if only their kernels
+    /// differ, and 1 per token if only their keys are the same.
     fn score(self, other: Item) -> i64 {
         if self.key != other.key {
             0
@@ -154,8 +156,9 @@ fn expected(
     (replaced > 0).then(|| columns.map(column).collect())
 }
 
-/// Marks the calls that both lists have equally often, such as the steps that accumulate gradients. A compiled backward
-/// step may run all of its work before the steps that accumulate gradients.
+/// Marks the calls that the list with the regions contains at least as often as the opposite list, such as the steps
+/// that accumulate gradients. A compiled backward step may run all of its work before the steps that accumulate
+/// gradients.
 fn mark_survivors(calls: &mut [Item], columns: &[Column]) {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for call in &*calls {
@@ -172,8 +175,8 @@ fn mark_survivors(calls: &mut [Item], columns: &[Column]) {
     }
 }
 
-/// How well a run with `tokens` tokens fits a region that is expected to have replaced `expected` tokens. The score per
-/// token is lower than the score of a match, so a match of two calls outweighs a better fit. A small deviation hardly
+/// How well a run with `tokens` tokens fits a region that is expected to have replaced `expected` tokens. A token
+/// scores less here than in a match of two calls, so such a match outweighs a better fit. A small deviation hardly
 /// lowers the score, because added casts and removed ops change the amount of work slightly.
 fn fit(tokens: i64, expected: f64) -> f64 {
     let off = (tokens as f64 / expected).ln() / REACH.ln();
@@ -185,11 +188,11 @@ enum Step {
     SkipCall,
     SkipColumn,
     Match,
-    /// The region replaced this number of calls.
+    /// The column is a region, which replaced this number of calls.
     Replace(u32),
 }
 
-/// The region at a column, and the run of calls that it replaced.
+/// The column of a region, and the run of calls that the region replaced.
 type Replaced = (usize, Range<usize>);
 
 /// A search for the alignment with the highest score, in which each region is aligned with a run of calls. Only the
@@ -240,8 +243,8 @@ impl<'s> Search<'s> {
         })
     }
 
-    /// The regions that replaced calls, each with the run that it replaced. The run includes the
-    /// unmatched calls directly before and after it.
+    /// The regions that replaced calls, each with the run that it replaced. Unmatched calls
+    /// directly before and after the run are added to the run.
     fn replaced(&self) -> Vec<Replaced> {
         const OUTSIDE: f64 = f64::NEG_INFINITY;
         let rows = self.calls.len() + 1;
@@ -317,8 +320,8 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The unmatched calls between a match or region and the next match or region. The unmatched calls belong to an
-/// adjacent region if no unmatched column is opposite them.
+/// A stretch of unmatched calls that is bounded on both ends by a match or a region. The calls belong to an adjacent
+/// region if no unmatched column is opposite them.
 struct Gap {
     end: usize,
     before_region: bool,
@@ -374,8 +377,8 @@ fn band(tokens_before: &[i64], columns: &[Column]) -> Vec<RangeInclusive<usize>>
 mod tests {
     use super::*;
 
-    /// Uses each letter as a sibling with 2 tokens, and each digit as a region with that number of
-    /// GPU events.
+    /// Interprets each letter as a sibling with 2 tokens, and each digit as a region with that
+    /// number of GPU events.
     fn replaced(calls: &str, columns: &str) -> Vec<String> {
         let item = |letter: char| Item {
             key: letter.into(),

@@ -21,7 +21,7 @@ pub(super) trait Compare {
         self.score(a, b) > 0
     }
     /// Whether either element belongs to a run of layers that is longer on one side. If the sequences differ in length,
-    /// identical elements of such a run are matched by the search, even at the end of the sequences.
+    /// identical elements of such a run are always matched by the search, even if they are at an end of both sequences.
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }
@@ -42,8 +42,8 @@ pub(super) trait Compare {
     fn is_a_thread(&self, _side: Side, _first: usize, _length: usize) -> bool {
         false
     }
-    /// Returns the tokens of the elements in one range on each side, which the plain alignment of long lists needs. If
-    /// several kinds of tokens may be suitable, the list has an entry for each kind.
+    /// Returns the tokens of the elements in one range on each side. The plain alignment of long lists compares these
+    /// tokens. If several kinds of tokens may be suitable, the result has one entry per kind.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens>;
 }
 

@@ -47,8 +47,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Dissolves matches between calls with swapped instance numbers (such as `Linear_1` and `Linear_2`) if the calls
-    /// with the matching numbers are both unmatched. The calls with the same number are then matched as moved.
+    /// Dissolves a match between two calls with different instance numbers, such as `Linear_1` and `Linear_2`, if for
+    /// each of the two, the opposite side has an unmatched call with the same number. The calls with the same number
+    /// are then matched as moved.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
         let (outlines, trees) = (self.outlines, self.trees);
         let key = |side: Side, call: u32| outlines[side].keys[call as usize];
@@ -93,8 +94,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Whether two calls have nearly the same contents, in any order. Modules still count as the same if one of them
-    /// lacks a call or runs its calls in a different order, but not if shapes differ.
+    /// Whether two calls share at least nine tenths of their tokens, in any order. Two instances of a module meet this
+    /// condition even if one instance lacks a call or runs its calls in a different order, but not if their shapes
+    /// differ.
     fn hold_the_same(&mut self, a: u32, b: u32) -> bool {
         let larger = self.outlines.baseline.weight(a).max(self.outlines.candidate.weight(b));
         10 * self.bags.shared(PerSide::new(a, b)) >= 9 * larger
@@ -134,8 +136,9 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// Whether each side has a second unmatched call that may be similar to a call in one of the pairs. Only
-    /// calls with the same number of tokens can have the same contents.
+    /// A quick check for whether calls in `unlike` may have swapped places: for the two calls of a pair, each side must
+    /// have another unmatched call that may be similar. Only calls with the same number of tokens can have the same
+    /// contents.
     fn may_exchange(
         &self,
         likeness: Likeness,

@@ -98,9 +98,9 @@ impl<'a, 'b> Gap<'a, 'b> {
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
-        // Expanding a call must match at least half of the call's contents or half of the opposite run,
-        // because unrelated calls rarely share half of their tokens by chance. An inner op that has the same
-        // name as an op on the opposite side is evidence as well.
+        // A call is expanded only if at least half of its contents or half of the opposite run then match, because
+        // unrelated calls rarely share half of their tokens by chance. An inner op with the same name as an op on the
+        // opposite side is sufficient evidence as well.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
         if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
             return None;
@@ -127,8 +127,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
-    /// Whether a call wraps a query: one of the call's children is a query that is also in the opposite run, and no
-    /// call in the opposite run could be a renamed version of the call.
+    /// Whether a call is a wrapper around a query: the call has a child query with the same key as a query in the
+    /// opposite run, and the opposite run contains no call of the same kind, which could be a renamed version of the
+    /// call.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         let is_there = |query: u32| {
@@ -186,8 +187,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// Whether `call` shares more tokens with the contents of a single call in the opposite run than
-    /// expanding `call` would match.
+    /// Whether `call` shares more tokens with the contents of one call in the opposite run than would match if `call`
+    /// were expanded.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
         partners.iter().any(|&other| {
@@ -206,9 +207,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         from..(from + PARTNERS).min(others)
     }
 
-    /// Pairs of calls that are variants of one op, such as `miopen_convolution` and `cudnn_convolution`, in
-    /// order. A call inside one variant may be a sibling of the opposite variant, as with a bias add. Both
-    /// variants are therefore expanded, and their contents are aligned with the rest of the gap.
+    /// Pairs of calls that are variants of one op, such as `miopen_convolution` and `cudnn_convolution`, in order. A
+    /// call inside one variant, such as a bias add, may be a sibling of the variant on the opposite side. Both variants
+    /// are therefore expanded, and their contents are aligned with the rest of the gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
         let works = PerSide::from_fn(|side| self.working_ops(side));
         let as_many = works.baseline.len() == works.candidate.len();
@@ -238,9 +239,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         run.filter(|(_, call)| works(call)).map(|(at, _)| at).collect()
     }
 
-    /// Whether two calls have related names and also agree in contents, arguments or position. The same
-    /// position counts as evidence only if both sides of the gap have the same number of ops that launch GPU
-    /// work.
+    /// Whether two calls have related names and also agree in contents, arguments or position. Equal positions count as
+    /// evidence only if both sides of the gap have the same number of ops that launch GPU work.
     fn is_variant(&mut self, a: u32, b: u32, as_many: bool) -> bool {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let keys = (x.keys[a as usize], y.keys[b as usize]);
@@ -307,8 +307,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
-    /// For a gap with one call on each side: whether the two calls are the same call under different names, even though
-    /// the alignment did not put them opposite each other.
+    /// Whether the only call on each side of a gap is the same call under a different name, even though the alignment
+    /// did not put the two calls opposite each other.
     pub(super) fn is_renamed(&mut self) -> bool {
         let arguments = PerSide::from_fn(|side| {
             self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))

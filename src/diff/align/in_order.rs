@@ -20,8 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A hash of a call's key and arguments (or of its whole subtree), together with the call's exact name.
 type Kind<'a> = (u64, &'a str);
-/// The properties that all pairs in a group share: the nearest matched ancestor on each side, and the kind of the
-/// calls.
+/// The properties by which pairs are grouped: the nearest matched ancestor on each side, and the kind of the calls.
 type Equal<'a> = (Option<CallId>, Option<CallId>, Kind<'a>);
 
 impl Aligner<'_> {
@@ -59,7 +58,8 @@ impl Aligner<'_> {
         let calls = lists.iter().flat_map(|lists| lists.baseline.iter().copied());
         let partners = calls.filter_map(|a| Some((a, links.partner(Side::Baseline, a)?)));
         let mut pairs: Vec<(u32, u32)> = partners.chain(alone.iter().copied()).collect();
-        // A call can occur twice: in its own list, where it was unmatched, and in the list with the expanded wrappers.
+        // A call can be in two lists: in its original list, where it was left unmatched, and in a later list that also
+        // contains the contents of expanded wrappers.
         pairs.sort_unstable();
         pairs.dedup();
         let mut row = Row::new(&pairs, |a| match self.is_free(Side::Baseline, a) {
@@ -78,9 +78,9 @@ impl Aligner<'_> {
             let groups = self
                 .groups(&row, |a, b| both_are(exact(Side::Baseline, a), exact(Side::Candidate, b)));
             row.keep_in_order(&groups, |_, _| 0, of_one_op);
-            // Identical calls on one side share the same number of tokens with any counterpart, so such calls may also
-            // swap counterparts. The contents of expanded variants are already matched, so a pair with children
-            // qualifies only if the pair is still pending.
+            // If two calls on one side are identical, swapping their counterparts does not change how many tokens
+            // match, so such calls may also swap counterparts. Pairs whose contents are already matched, such as
+            // expanded variants, are excluded.
             let waiting: FxHashSet<u32> = self.pending[first..].iter().map(|&(a, _)| a).collect();
             let is_open = |a: u32, b: u32| self.have_children(a, b) && !waiting.contains(&a);
             for side in Side::BOTH {
@@ -112,9 +112,9 @@ impl Aligner<'_> {
         !turned.is_empty()
     }
 
-    /// Pairs of calls of the same kind whose whole subtrees are unmatched. A kind is included only if both sides have
-    /// the same number of unmatched calls of this kind. If the matches in a run of equal calls are shifted by one, the
-    /// unmatched calls at the two ends of the run form such a pair.
+    /// Pairs of calls of the same kind whose whole subtrees are unmatched. The result contains calls of one kind only
+    /// if both sides have the same number of unmatched calls of this kind. If the matches in a run of equal calls are
+    /// shifted by one, the unmatched calls at the two ends of the run form such a pair.
     fn lone_twins(&self, lists: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let mut of_kinds: BTreeMap<(u64, &str), PerSide<Vec<u32>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -157,7 +157,7 @@ impl Aligner<'_> {
     }
 }
 
-/// The kind of two calls if both have the same kind.
+/// Returns the kind of two calls, or `None` if their kinds differ.
 fn both_are<'a>(one: Kind<'a>, two: Kind<'a>) -> Option<Kind<'a>> {
     (one == two).then_some(one)
 }
@@ -176,14 +176,16 @@ enum Standing {
     Alone,
 }
 
-/// Pairs in baseline order, with a record of which pairs are also in candidate order.
+/// Pairs in baseline order. For each pair, the position of its call in the candidate and whether it
+/// moved are stored.
 struct Row<'a> {
     pairs: &'a [(u32, u32)],
     /// The calls of the candidate, in preorder.
     candidate: Vec<u32>,
     /// For each pair, the position of its candidate call in `candidate`.
     to: Vec<usize>,
-    /// The pairs that did not move, each as its position in `pairs` and its position in `candidate`.
+    /// The pairs that did not move: maps the position of each such pair in `pairs` to the position of its candidate
+    /// call in `candidate`.
     in_place: BTreeMap<usize, usize>,
     /// Positions of the unmatched pairs.
     alone: BTreeSet<usize>,
@@ -232,7 +234,7 @@ impl<'a> Row<'a> {
         )
     }
 
-    /// Matches the equal calls of each group in order, unless matched calls would then share fewer tokens.
+    /// Matches the equal calls of each group in order, unless the matched calls would share fewer tokens than before.
     fn keep_in_order(
         &mut self,
         groups: &[Vec<usize>],
@@ -295,8 +297,8 @@ impl<'a> Row<'a> {
         joined.into_values().collect()
     }
 
-    /// Applies a swap unless too many calls would then count as moved (see [`MUCH_NEARER`] and [`MANY_MORE`]) or calls
-    /// that moved together would be separated.
+    /// Applies a swap unless the swap makes too many calls count as moved (see [`MUCH_NEARER`] and [`MANY_MORE`]) or
+    /// separates calls that moved together.
     fn turn(&mut self, turn: &Turn, of_one_op: impl Fn(u32, u32) -> bool) {
         let calls = || turn.0.iter().copied();
         let before: Vec<(usize, usize)> = calls().map(|(at, _)| (at, self.to[at])).collect();
@@ -379,9 +381,10 @@ fn distance(pairs: &[(usize, usize)]) -> usize {
 mod tests {
     use super::*;
 
-    /// Swaps the counterparts of the equal calls `x` and returns the new counterparts. `of_x` contains the initial
-    /// counterpart of each baseline `x`, as an index among the candidate's calls `x`. All other letters keep their
-    /// counterparts. Pairs more than 3 positions apart start unmatched.
+    /// Interprets each letter as a call, swaps the counterparts of the calls named `x`, and returns their new
+    /// counterparts. `of_x` contains the initial counterpart of each `x` in the baseline, as an index among the
+    /// candidate's calls named `x`. All other letters keep their counterparts. An `x` that is more than 3 positions
+    /// away from its counterpart is unmatched at the start.
     fn partners(baseline: &str, candidate: &str, of_x: &[usize]) -> Vec<usize> {
         let places = |text: &str, wanted: bool| -> Vec<u32> {
             let all = text.chars().zip(0..);

@@ -1,5 +1,5 @@
-//! Computes how far the best score of each layer is below a full score, for runs of similar siblings that are longer on
-//! one side.
+//! For runs of similar layers that are longer on one side, computes by how much the best score of each changed layer is
+//! below the score of an unchanged layer.
 //!
 //! ```text
 //! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide
@@ -15,7 +15,7 @@ use crate::diff::weights::{LAYER_CELLS, LAYERS};
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
 
-/// On each side, the positions of the elements that have a given key.
+/// A run: on each side, the positions of the elements that have the run's key.
 pub(super) type Row = PerSide<Vec<usize>>;
 
 /// Finds the runs of layers that are longer on one side. `layers` contains the positions and keys of the elements that
@@ -32,9 +32,10 @@ pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec
     rows.into_values().filter(is_uneven).collect()
 }
 
-/// For each element of a run, the difference between the element's best score and the full score of its best
-/// counterpart. `None` if the best score is so low that the two elements must be different layers. `full`
-/// contains the score that each element would have with an identical counterpart.
+/// For each element of a run, how far the element's best score is below the score that its best counterpart would have
+/// if an identical element were opposite it. `None` if the best score is less than half of that, because the two
+/// elements must then be different layers. `full` contains the score that each element would have with an identical
+/// counterpart.
 pub(super) fn lacking(
     row: &Row,
     full: PerSide<&[i64]>,

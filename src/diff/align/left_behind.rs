@@ -21,8 +21,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Aligner<'_> {
-    /// Matches unmatched ops and frames that have the same key and whose children are matched with each
-    /// other, innermost first.
+    /// Matches two unmatched ops or frames if they have the same key and their children are matched with each other.
+    /// Inner calls are matched first.
     pub(super) fn pair_around_partners(&mut self) {
         let baseline = self.outlines.baseline;
         for a in (0..baseline.len() as u32).rev() {
@@ -52,8 +52,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches two unmatched ops or frames with a key that is unique in a gap, if every call inside them is either
-    /// matched or left behind as well.
+    /// Matches two unmatched ops or frames that were left behind on both sides. On each side, the call must be the only
+    /// call with its key in the gap.
     pub(super) fn pair_left_behind(&mut self) {
         let me = &*self;
         let left = PerSide::from_fn_at_once(|side| me.left_behind(side));
@@ -74,7 +74,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unmatched ops and frames whose children are all either matched or left behind as well.
+    /// The calls that were left behind: unmatched ops and frames whose children are all either
+    /// matched or left behind too.
     fn left_behind(&self, side: Side) -> FxHashSet<u32> {
         let outline = self.outlines[side];
         let mut left = FxHashSet::default();
@@ -119,8 +120,8 @@ impl Aligner<'_> {
     }
 
     /// Marks two matched calls with the same key as moved if their nearest matched callers do not match each other.
-    /// Most moved calls are marked when they are matched. Calls inside an expanded wrapper are not, because the wrapper
-    /// itself may be matched only later.
+    /// Most moved calls are marked when they are matched. Calls inside an expanded wrapper are marked only here,
+    /// because the wrapper itself may be matched later than its contents.
     pub(super) fn tell_what_moved_out(&self) {
         let links = self.both.links;
         for a in 0..self.outlines.baseline.len() as u32 {
@@ -129,8 +130,8 @@ impl Aligner<'_> {
             let above = [self.caller(Side::Baseline, a), self.caller(Side::Candidate, b)];
             let stays = match above {
                 [Some(one), Some(two)] => links.partner(Side::Baseline, one) == Some(two),
-                // The work of one thread may be split over two threads, so a call may be on a different thread without
-                // counting as moved.
+                // The work of one thread may be split over two threads, so a call on a different thread does not count
+                // as moved.
                 [None, None] => true,
                 [_, _] => false,
             };

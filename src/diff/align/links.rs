@@ -100,7 +100,7 @@ impl Links {
         self.cut_blocks.fetch_add(count, Relaxed);
     }
 
-    /// Counts threads that were not compared with all threads on the other side.
+    /// Counts threads that were compared with only some of the threads on the opposite side.
     pub(super) fn add_cut_threads(&self, count: u64) {
         self.cut_threads.fetch_add(count, Relaxed);
     }

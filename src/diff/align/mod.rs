@@ -138,11 +138,11 @@ struct Aligner<'a> {
     pending: Vec<(u32, u32)>,
     /// The results for earlier pairs, which are copied to later pairs with identical calls.
     recurring: Recurring,
-    /// The subtrees whose children are being aligned, without their roots.
+    /// The calls below the matched pair whose children are being aligned.
     scope: PerSide<Range<u32>>,
-    /// Length of the longer list being aligned.
+    /// Length of the longer of the two lists that are being aligned.
     siblings: usize,
-    /// Preorder positions of the calls in the baseline's list.
+    /// Preorder positions of the calls in the baseline list that is being aligned.
     row: Vec<u32>,
     /// For each unmatched call in the lists, the number of siblings in its gap. The maps of both
     /// sides are empty if no gap is crowded.
@@ -246,9 +246,9 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The calls to align below a matched pair, usually the children of both calls. If the capture of only one of two
-    /// graph launches is known, only the GPU events of the launches are aligned, because captured calls put the events
-    /// at different depths.
+    /// The calls to align below a matched pair, usually the children of both calls. If both calls are graph launches
+    /// and the capture of only one of them is known, only their GPU events are aligned, because only one side has
+    /// captured calls around its events.
     fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
@@ -365,7 +365,7 @@ impl<'a> Aligner<'a> {
         self.outlines.baseline.exact[a as usize] == self.outlines.candidate.exact[b as usize]
     }
 
-    /// The runs of unmatched calls between the calls that are matched in place.
+    /// The gaps between calls that are matched without having moved.
     fn gaps_of(&self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
         let mut gaps = Vec::new();
         let mut gap: PerSide<Vec<u32>> = PerSide::default();
@@ -444,9 +444,9 @@ impl<'a> Aligner<'a> {
     }
 
     /// Matches the launches in a gap, separately for each kind of launch. If both sides have the same number of
-    /// launches, the launches are matched in order. If one side has a single launch and the opposite side has several,
-    /// as when a matrix product is split, the single launch is matched with the launch of the longest kernel. The
-    /// matched calls around the gap are enough evidence for these matches, so kernel names do not matter.
+    /// launches, the launches are matched in order. If one side has a single launch and the opposite side has several
+    /// (for example, because a matrix product was split), the single launch is matched with the launch of the longest
+    /// kernel. The matched calls around the gap are enough evidence for these matches, so kernel names do not matter.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {
@@ -458,8 +458,8 @@ impl<'a> Aligner<'a> {
         }
         for of_kind in launches.into_values() {
             if of_kind.baseline.len() != of_kind.candidate.len() {
-                // The match of these launches may depend on kernel durations. The next pair of identical calls may have
-                // different durations, so the result must not be copied to the next pair.
+                // Which launches match may depend on kernel durations. Durations may differ in later pairs with
+                // identical calls, so the result must not be copied to these pairs.
                 self.recurring.forget_open();
             }
             let [mine, theirs] = Side::BOTH.map(|side| match of_kind[side.other()].len() {

@@ -5,8 +5,8 @@
 //! chosen. Nearby similar calls are matched before distant identical calls, because a trace of repeated steps
 //! always contains an identical call somewhere.
 //!
-//! The last pass matches unmatched calls below different pairs, such as a module that has a new
-//! caller.
+//! The last pass matches unmatched calls whose callers are not matched with each other, such as a
+//! module that has a new caller.
 
 use super::Aligner;
 use super::in_order::own_token;
@@ -33,19 +33,18 @@ struct Lost {
 /// How similar and how close two calls must be to be matched as moved.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Likeness {
-    /// Calls with at most one sibling between them: first identical subtrees, then calls with the same key that share
-    /// at least half of their contents.
+    /// Matches calls with at most one sibling between them: first identical subtrees, then calls with the same key that
+    /// share at least half of their contents.
     Beside,
-    /// Identical subtrees near each other, then subtrees near each other that differ only in kernel names.
+    /// Matches identical subtrees that are near each other, then nearby subtrees that differ only in kernel names.
     EqualNear,
-    /// Calls near each other that have the same key and share at least half of their contents.
+    /// Matches nearby calls that have the same key and share at least half of their contents.
     SimilarNear,
-    /// Calls with at most one sibling between them that have the same key and arguments, if one of the two calls lost
-    /// its contents.
+    /// Matches calls that have the same key and arguments and at most one sibling between them, if one of the two calls
+    /// lost its contents.
     Emptied,
-    /// Unique identical subtrees at any distance, then unique calls with the same key that share half of
-    /// their contents. In a short list, identical subtrees need not be unique, because no distance in the
-    /// list is large.
+    /// Matches unique identical subtrees at any distance, then unique calls with the same key that share half of their
+    /// contents. In a short list, identical subtrees need not be unique, because no distance in the list is large.
     Far,
 }
 
@@ -126,8 +125,8 @@ impl Aligner<'_> {
         self.pair_by(&lost, NEAR, token);
     }
 
-    /// Matches identical subtrees below different pairs, outermost first, if they are near each other or
-    /// unique in both traces.
+    /// Matches identical subtrees whose callers are not matched with each other, outermost first. The subtrees must be
+    /// near each other or unique in both traces.
     pub(super) fn pair_moved_elsewhere(&mut self) {
         let outlines = self.outlines;
         let large = |me: &Self, side: Side, call: u32| {
@@ -180,8 +179,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether a call is in an unmatched numbered layer. A call in a numbered layer cannot have moved to a different
-    /// layer.
+    /// Whether a call is in an unmatched numbered layer. Such a call has not moved, because a call cannot move from one
+    /// numbered layer to another.
     fn is_in_free_layer(&self, side: Side, call: u32) -> bool {
         let (tree, keys) = (self.trees[side], &self.outlines[side].keys);
         let mut above = tree.ancestors(CallId(call)).map(|above| above.0);
@@ -191,7 +190,8 @@ impl Aligner<'_> {
             })
     }
 
-    /// The calls whose tokens also occur on the opposite side, with their positions.
+    /// The calls in `calls` whose tokens also occur among the calls of the opposite side, each with
+    /// its position.
     fn lost(
         &self,
         calls: &PerSide<Vec<u32>>,
@@ -214,9 +214,10 @@ impl Aligner<'_> {
         })
     }
 
-    /// Drops calls that are identical to a call inside an unmatched call on the opposite side. The enclosing
-    /// call may be a wrapper, and wrappers are expanded before their contents can count as moved. Kernel
-    /// names are ignored if no call matches with kernel names, as when the platforms differ.
+    /// Drops calls that are identical to a call inside an unmatched call on the opposite side. The enclosing call may
+    /// be a wrapper, and wrappers are expanded before their contents can count as moved. Kernel names are ignored for a
+    /// call if no unmatched call on the opposite side is identical to it including kernel names, for example because
+    /// the platforms differ.
     fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         let known = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
@@ -239,8 +240,9 @@ impl Aligner<'_> {
         })
     }
 
-    /// The positions of one side's calls in baseline preorder. The position of a candidate call is directly after the
-    /// subtree of the previous call's counterpart, or at the start of its caller's counterpart.
+    /// The positions of one side's calls in baseline preorder. A candidate call is assigned the baseline position that
+    /// directly follows the counterpart of the last matched call before it. If that matched call is the candidate
+    /// call's caller, the position is the first one inside the caller's counterpart.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
         let baseline = self.outlines.baseline;
         if side == Side::Baseline {
@@ -288,9 +290,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches unmatched calls whose token is unique on both sides among all calls of the scope. Uniqueness among only
-    /// the unmatched calls is not enough, because it may arise by chance. For large calls, such as steps, this
-    /// uniqueness is enough.
+    /// Matches unmatched calls whose token is unique on both sides. The token of a small call must be unique among all
+    /// calls of the scope, because it may be unique among the unmatched calls by chance. For large calls, such as
+    /// steps, uniqueness among the unmatched calls is enough.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -314,7 +316,8 @@ impl Aligner<'_> {
         self.pair_each(only);
     }
 
-    /// The calls whose token is unique among the unmatched calls of both sides.
+    /// Pairs of calls with the same token, if each side has only one unmatched call with this
+    /// token.
     fn only_left(
         &self,
         lost: &PerSide<Vec<Lost>>,
@@ -446,8 +449,8 @@ impl Aligner<'_> {
         chosen.len()
     }
 
-    /// Swaps the counterparts of equal calls if their matches cross. Equal calls that moved are assumed not to have
-    /// passed each other, even if crossed matches would be shorter.
+    /// Swaps the counterparts of equal calls if their matches cross. Equal calls are assumed to keep their order when
+    /// they move, even if crossed matches would span shorter distances.
     fn uncross(&self, pairs: &mut [(Lost, Lost)], reach: u32) {
         let exact = &self.outlines.baseline.exact;
         pairs.sort_by_key(|(a, _)| a.call);
@@ -494,8 +497,9 @@ impl Aligner<'_> {
     }
 }
 
-/// Whether calls in crowded gaps may have moved: the gaps must be of similar size. Without this rule, a removed call
-/// would match one of many added layers, because a call always shares some tokens with a layer.
+/// Whether two calls may be matched as moved, given the sizes of their gaps: crowded gaps must be of similar size.
+/// Without this rule, a removed call would match one of many added layers, because a call always shares some tokens
+/// with a layer.
 fn fills(a: Lost, b: Lost) -> bool {
     let (small, large) = (a.crowd.min(b.crowd), a.crowd.max(b.crowd));
     large == 0 || PART_OF_CROWD * small >= large

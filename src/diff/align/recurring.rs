@@ -5,9 +5,9 @@
 //! trace2   LAYER₀(A B C)   LAYER₁(A B C)   LAYER₂(A B C)   …      are copied to all later layers
 //! ```
 //!
-//! Matches are copied only if everything that influences the alignment is identical. All calls of both
-//! subtrees must be identical in every detail and still unmatched, and each subtree must be within one step.
-//! Matches that depend on recorded times are not copied.
+//! Matches are copied only if everything that influences the alignment is identical. Every call of the later pair must
+//! be identical in every detail to the corresponding call of the earlier pair and still be unmatched. Each subtree must
+//! lie within one step. Matches that depend on recorded times are not copied.
 
 use super::Aligner;
 use crate::side::{PerSide, Side};
@@ -49,8 +49,8 @@ impl Recurring {
         }
     }
 
-    /// Discards the pairs in `open`, because their results turned out to depend on more than the calls inside
-    /// them.
+    /// Discards the pairs in `open`. Their matches must not be copied, because they depend on more than the calls
+    /// inside the pairs.
     pub(super) fn forget_open(&mut self) {
         self.open.clear();
     }
@@ -69,8 +69,8 @@ impl Aligner<'_> {
         let (x, y) = (self.outlines.baseline, self.outlines.candidate);
         let kind = (x.exact[a as usize], y.exact[b as usize]);
         let Some(model) = self.recurring.models.get(&kind).copied() else {
-            // Most kinds have only one pair, so the first pair of a kind is only remembered,
-            // without a comparison.
+            // Most kinds occur only once, so for the first pair of a kind, only the kind is stored
+            // and its calls are not compared.
             if self.recurring.models.len() >= MOST_KINDS {
                 self.recurring.models.clear();
             }
@@ -99,7 +99,8 @@ impl Aligner<'_> {
             && self.trees.candidate.is_graph_launch(CallId(b))
     }
 
-    /// Whether the alignment of two subtrees depends on these subtrees alone.
+    /// Whether nothing outside of two subtrees influences their alignment: each subtree lies within
+    /// one step, and no call inside them is matched yet.
     fn depends_on_itself(&self, a: u32, b: u32) -> bool {
         let calls = PerSide::new(a, b);
         Side::BOTH.into_iter().all(|side| {
@@ -109,8 +110,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether every matched call below a pair has its counterpart below the same pair. After the pair was aligned, a
-    /// later pass may have matched calls that moved out of the pair.
+    /// Whether every matched call below a pair has its counterpart below the same pair. If not, a later pass has
+    /// matched calls that moved out of the pair.
     fn keeps_to_itself(&self, (a, b): (u32, u32)) -> bool {
         let pair = PerSide::new(a, b);
         let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);

@@ -104,9 +104,8 @@ impl<'s, 'a> Renames<'s, 'a> {
         bag
     }
 
-    /// Whether both runs are equally long and the two names begin with the same word. Two names with the same
-    /// first word are enough evidence for a rename if nothing else is known about the calls, or if everything
-    /// below the calls is renamed too.
+    /// Whether both runs are equally long and the two names begin with the same word. If so, the names are enough
+    /// evidence for a rename of calls about which nothing else is known, or below which everything else is renamed too.
     fn is_in_row_of_variants(&self, i: usize, j: usize) -> bool {
         self.runs.baseline.len() == self.runs.candidate.len()
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)

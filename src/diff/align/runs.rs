@@ -6,8 +6,8 @@
 //! trace2   step(conv bn relu …)  conv bn relu …           its contents are aligned opposite the step
 //! ```
 //!
-//! If a wrapper is missing on one side, each of its former children alone shares too few tokens with the wrapper to be
-//! aligned opposite it in a run of similar siblings.
+//! If a wrapper is missing on one side, none of its former children shares enough tokens with the wrapper to be aligned
+//! opposite it. In a run of similar siblings, the children must therefore be treated as one element.
 
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;

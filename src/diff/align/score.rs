@@ -30,13 +30,13 @@ pub(super) struct Siblings<'a, 'b> {
     /// The elements to align, as ranges of the lists: each is a single call or a run found by
     /// `runs`.
     elements: PerSide<Vec<Range<usize>>>,
-    /// For each launch key, whether both lists have the same number of launches with this key. If so, their
-    /// order is enough evidence to match the launches.
+    /// For each launch key, whether both lists have the same number of launches with this key. If so, the order of the
+    /// launches is enough evidence to match them.
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// Properties of each element, computed on demand.
     known: PerSide<Vec<Element>>,
-    /// Whether the GPU events come from one launch, which allows matching them by order. GPU events
-    /// without a launch are only matched by name.
+    /// Whether the GPU events come from one launch. If so, they may be matched by their order; GPU
+    /// events without a launch are matched only by name.
     launched_together: bool,
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
 }
@@ -55,9 +55,9 @@ struct Element {
     is_run: bool,
     is_gpu: bool,
     is_query: bool,
-    /// Whether calls identical to the element occur more often in its own list than in the opposite list.
+    /// Whether the element's own list contains more calls identical to the element than the opposite list does.
     is_novel: bool,
-    /// Whether calls with the element's key occur more often in its own list than in the opposite list.
+    /// Whether the element's own list contains more calls with the element's key than the opposite list does.
     is_new_name: bool,
     /// Whether the opposite list has an element with a new name that contains a call with this
     /// element's key. Such an element may be a wrapper around this element's counterpart.
@@ -146,8 +146,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.credit_layers();
     }
 
-    /// Computes how far the scores of layers are below the score of an identical pair, for runs of layers
-    /// that are longer on one side.
+    /// Computes [`Element::lacks`] for the layers in runs that are longer on one side.
     fn credit_layers(&mut self) {
         let (one, two) = self.lengths();
         if one.min(two) < LAYERS {
@@ -222,14 +221,15 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.elements[side].iter().map(known).collect()
     }
 
-    /// The score of two elements, without the amount from [`Siblings::lacks`].
+    /// The score of two elements before the amount from [`Siblings::lacks`] is added.
     fn plain(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if one.is_run || two.is_run {
             return AFFINITY * self.shared(i, j);
         }
         let (a, b) = (one.call, two.call);
-        // If two elements both have identical counterparts elsewhere, the elements have swapped places.
+        // If both elements have identical counterparts elsewhere, they should be matched with those counterparts
+        // instead of with each other.
         let settled = !one.is_novel && !two.is_novel;
         if one.is_gpu && two.is_gpu {
             return if one.key == two.key {
@@ -332,8 +332,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
             + name_bonus(one, two)
     }
 
-    /// The score for aligning two calls that cannot match each other. The score is 0 unless at least one of
-    /// the calls occurs more often in its own list than in the opposite list.
+    /// The score for aligning two calls that cannot match each other. The score is 0 if both calls may have identical
+    /// counterparts elsewhere, because neither call occurs more often in its own list than in the opposite list.
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if !one.is_novel && !two.is_novel {
@@ -351,8 +351,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 // is still better than leaving both calls unmatched.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
-            // A launch without an enclosing op on one side is aligned with the op that encloses the launch on the
-            // opposite side.
+            // If a launch has an enclosing op on only one side, this op is aligned opposite the launch on the other
+            // side.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
             (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
             _ => 0,
@@ -360,8 +360,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     /// The score of a call opposite a wrapper that contains a call with the same name. The call will be matched later,
-    /// with a call inside the wrapper. Until then, the call must stay aligned opposite the wrapper in a run of similar
-    /// siblings, just like a match.
+    /// with a call inside the wrapper. Until then, in a run of similar siblings, the call must be aligned opposite the
+    /// wrapper as reliably as a match.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| {
             if outer.wraps(inner) { self.bags.inside(side, outer.call, inner.key) } else { None }
@@ -468,10 +468,10 @@ impl Compare for Siblings<'_, '_> {
         (is_op_or_frame && self.is_pair(i, j)) || self.score(i, j) > 0
     }
 
-    /// The most specific kind of tokens for which the two lists share enough tokens: exact tokens, otherwise
-    /// shapes, otherwise keys. Exact tokens include kernel names, which differ between platforms. If more
-    /// elements share the next kind of tokens, but not more than twice as many, both kinds are returned and
-    /// the weighted alignment decides.
+    /// Chooses the kind of tokens to compare: exact tokens, shapes or keys. Exact tokens are the most specific, but
+    /// they include kernel names, which differ between platforms. A less specific kind is chosen instead if the two
+    /// lists share more than twice as many tokens of this kind. If they share more tokens, but at most twice as many,
+    /// both kinds are returned, and the weighted alignment decides.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
@@ -514,8 +514,8 @@ fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
 }
 
-/// For each call of a list, whether the list has more calls with the call's token than the opposite list. If
-/// so, some of these calls have no counterpart with that token.
+/// For each call in the list of `side`, whether this list contains more calls with the call's token than the opposite
+/// list does. If so, some of these calls have no counterpart with that token.
 fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for &call in lists[side] {

@@ -14,9 +14,8 @@
 //!  a₃        ░  ░  ╲  ░
 //! ```
 //!
-//! A plain alignment only counts equal tokens, so in a run of identical siblings it may leave the wrong sibling
-//! unmatched, far from the sibling that changed. Searching the whole corridor corrects these errors of the plain
-//! alignment.
+//! A plain alignment counts only equal tokens. In a run of identical siblings, it may therefore leave the wrong sibling
+//! unmatched, far from the sibling that changed. Searching the whole corridor corrects such errors.
 
 use super::compare::{Compare, Tokens};
 use super::plain::plain_alignment;
@@ -130,7 +129,8 @@ fn half_width(elements: usize) -> usize {
     wide.min((MOST_CELLS / elements).max(HALF_NARROWEST))
 }
 
-/// Makes adjacent rows overlap, so that a path through all rows exists.
+/// Widens the ranges of rows until those of adjacent rows overlap, so that a path through all rows
+/// exists.
 fn connect(rows: &mut [(usize, usize)]) {
     for row in 1..rows.len() {
         rows[row].1 = rows[row].1.max(rows[row - 1].1);
@@ -155,8 +155,8 @@ struct Path {
     weight: i64,
 }
 
-/// The path through `rows` with the highest total score. The third argument of `score` is the lowest score that can
-/// change the path; lower scores need not be exact.
+/// The path through `rows` with the highest total score. The third argument of `score` is a threshold: lower scores
+/// cannot change the path, so `score` need not compute them exactly.
 fn best_path(rows: &[(usize, usize)], mut score: impl FnMut(usize, usize, i64) -> i64) -> Path {
     const OUTSIDE: i64 = i64::MIN / 2;
     let offsets: Vec<usize> = rows
@@ -231,7 +231,8 @@ fn trace_back(rows: &[(usize, usize)], offsets: &[usize], steps: &[Step]) -> Vec
 mod tests {
     use super::*;
 
-    /// Letters as elements: equal letters score 10, and letters that differ only in case score 3.
+    /// Two strings whose letters are the elements: equal letters score 10, and letters that differ
+    /// only in case score 3.
     struct Letters<'a>(&'a [u8], &'a [u8]);
 
     impl Compare for Letters<'_> {
@@ -285,8 +286,8 @@ mod tests {
 
     #[test]
     fn unmatched_calls_slide_into_one_gap() {
-        // The plain path matches the second x, which splits the unmatched letters into `x y z` and
-        // `u`.
+        // The plain path matches the second `x`, so the unmatched letters form two runs: `x y z`
+        // and `u`.
         assert_eq!(pairs("kxyzxu", "Kx"), [(0, 0), (1, 1)]);
     }
 
@@ -298,7 +299,8 @@ mod tests {
         assert_eq!(pairs(&a, &b), expected);
     }
 
-    /// Numbers as elements: only equal numbers score, and the tokens mislead the plain path.
+    /// Two lists of numbers in which only equal numbers score, but whose tokens make the plain path
+    /// match unequal numbers.
     struct Misled {
         numbers: (Vec<u64>, Vec<u64>),
         kinds: Vec<Tokens>,
@@ -322,7 +324,8 @@ mod tests {
         }
     }
 
-    /// Tokens that match each number in a shared range to the number `shift` positions later.
+    /// The numbers from 0 to `length`, and tokens for which the plain path matches each number with
+    /// the number `shift` positions later.
     fn shifted(length: u64, shift: u64) -> (Vec<u64>, Tokens) {
         let tokens = ((shift..length + shift).collect(), (0..length).collect());
         ((0..length).collect(), tokens)
@@ -375,7 +378,7 @@ mod tests {
         assert_eq!((large.rows[0], large.rows[last]), ((0, 3), (last - 3, last)));
         assert!(large.rows.iter().all(|(from, to)| to - from <= 7));
         assert!(small.rows.iter().all(|&row| row == (0, last - 2)));
-        // A block that is empty on one side does not count as a block whose search was cut short.
+        // A block that is empty on one side needs no search, so it does not count as cut short.
         let one_sided = corridor(&((0..9).collect(), (0..9 + 2 * side * side).collect()), 3);
         assert_eq!(one_sided.cut_blocks, 0);
     }

@@ -38,9 +38,9 @@ struct Hole {
 }
 
 impl Hole {
-    /// Whether two holes contain the same elements, as do the holes at the old and the new position of a moved block.
-    /// Only the first and last elements of the holes are compared. If more elements were removed or inserted next to
-    /// the moved block, the shorter hole only has to match the beginning or the end of the longer hole.
+    /// Whether two holes contain the same elements. If a block moved, this is true for the holes at its old and its new
+    /// position. Only the first and last elements of the holes are compared. If more elements were removed or inserted
+    /// next to the moved block, the shorter hole only has to match the beginning or the end of the longer hole.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
         let (mine, theirs) = match self.side {
             Side::Baseline => (self, other),
@@ -59,14 +59,14 @@ impl Hole {
     }
 }
 
-/// Slides each gap that exists on only one side along the identical elements next to the gap. Two positions are
-/// compared by the following criteria, in this order:
+/// Slides each gap that exists on only one side along the identical elements next to the gap. The best position is
+/// chosen by the following criteria, most important first:
 /// 1. more of the matched elements have the same exact names;
-/// 2. the gap joins a second gap on the same side;
-/// 3. the opposite side contains the gap's elements elsewhere, unmatched;
+/// 2. the gap merges with another gap on the same side;
+/// 3. the same elements are also unmatched elsewhere on the opposite side;
 /// 4. the gap begins a step;
 /// 5. the gap is at the end of the list;
-/// 6. the gap meets a gap on the opposite side.
+/// 6. the gap is next to a gap on the opposite side.
 pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usize)>) {
     let (n, m) = compare.lengths();
     let inner = pairs.iter().map(|&(i, j)| (i + 1, j + 1));
@@ -87,8 +87,8 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
-    /// Finds the gaps that exist on only one side. Returns no gaps if there are so many that some are
-    /// identical by chance.
+    /// Finds the gaps that exist on only one side. If there are more than [`HOLES`], returns none of them, because some
+    /// are then identical by chance.
     fn holes(&self) -> Vec<Hole> {
         let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
         let holes = gaps.filter_map(|(first, gap)| match gap {
@@ -158,7 +158,8 @@ struct Slid {
     then: Pair,
     /// The first element of the gap after it slides, on the side that has the gap.
     first: Pair,
-    /// The gap on the far side of the pair; such a gap ends the slide.
+    /// Number of unmatched elements, on each side, directly beyond the pair; if there are any, the
+    /// slide ends there.
     behind: (usize, usize),
     /// Whether the gap is at the end of the list after it slides.
     ends: bool,
@@ -211,7 +212,7 @@ fn best_slide(
     best
 }
 
-/// The evidence for a hole's position: whether the same elements are unmatched on the opposite side (in these
+/// Two kinds of evidence for a hole's position: whether the same elements are unmatched on the opposite side (in these
 /// lists or as a whole thread), and whether the hole begins a step.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
     let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
@@ -254,7 +255,8 @@ mod tests {
         }
     }
 
-    /// Slides the holes of two strings; checks that swapping the sides gives the mirrored result.
+    /// Slides the holes in the alignment of two strings, and checks that swapping the two strings
+    /// gives the mirrored result.
     fn slid(a: &'static str, b: &'static str, pairs: &[Pair]) -> Vec<Pair> {
         let texts = |a: &'static str, b: &'static str| Letters(a.as_bytes(), b.as_bytes());
         let exchanged = |pairs: &[Pair]| pairs.iter().map(|&(i, j)| (j, i)).collect::<Vec<Pair>>();
@@ -305,7 +307,8 @@ mod tests {
 
     #[test]
     fn a_gap_slides_to_calls_that_the_other_side_has_unmatched_elsewhere() {
-        // `mn` moved to after `k`. If `mn` had not moved, the hole in the second string might as well be `nm`.
+        // `mn` moved to after `k`. Without the `mn` that is unmatched in the first string, `nm` would be an equally
+        // good hole in the second string.
         let pairs = [(2, 0), (3, 1)];
         assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
         // If only one side has a hole, nothing can have moved.

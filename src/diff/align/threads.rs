@@ -1,8 +1,8 @@
 //! Matches the threads of both sides by their contents, not by their numbers.
 //!
 //! Threads can swap roles between runs, and the work of one thread can be split over two threads. The threads with the
-//! most in common are matched first. The unmatched calls on the opposite side are then searched for counterparts of the
-//! calls on each unmatched thread.
+//! most in common are matched first. For each unmatched thread, counterparts of its calls are then searched for among
+//! the unmatched calls on the opposite side.
 //!
 //! Comparing thousands of threads with each other would be too slow. If there are many threads, identical threads are
 //! matched in order first. Each remaining thread is then only compared with the threads that share its rarest tokens
@@ -84,11 +84,10 @@ struct Root {
     call: u32,
     /// Position of the thread among the roots on its side.
     at: usize,
-    /// Whether the thread has an op or a frame. A thread that has neither ops nor frames is never treated as unrelated
-    /// to another thread.
+    /// Whether the thread has an op or a frame. Only such a thread can be treated as unrelated to another thread.
     tells: bool,
-    /// Number of runtime calls and GPU events on the thread. Each of these calls and events adds at most one
-    /// token to [`Bags::launches`].
+    /// Number of runtime calls and GPU events on the thread, which is an upper bound on the number of tokens in its bag
+    /// of [`Bags::launches`].
     launches: u32,
 }
 
@@ -240,8 +239,8 @@ impl Threads<'_, '_> {
         }
     }
 
-    /// Whether both threads make a runtime call of the same kind without GPU work. A runtime call that both threads
-    /// make counts as evidence only if there is no better evidence.
+    /// Whether both threads make the same kind of runtime call without GPU work. This is weak evidence, which counts
+    /// only if there is no better evidence.
     fn ask_the_same(&self, a: u32, b: u32) -> bool {
         let queries = PerSide::new(a, b);
         let queries = PerSide::from_fn(|side| {
@@ -282,8 +281,8 @@ impl Aligner<'_> {
         self.tell_what_moved_out();
     }
 
-    /// Searches the unmatched calls on the opposite side for counterparts of the calls on unmatched threads, largest
-    /// thread first. The number of visited calls is limited, so that the search does not dominate the run time.
+    /// For each unmatched thread, largest first, searches the unmatched calls on the opposite side for counterparts of
+    /// its calls. The number of visited calls is limited, so that the search does not dominate the run time.
     fn rescue_split_threads(&mut self, side: Side) {
         let outlines = self.outlines;
         let roots = PerSide::from_fn(|side| {
@@ -316,9 +315,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unmatched calls, at any depth, of the opposite thread that has the most in common with `root`. Calls at any
-    /// depth are needed because half of a loop may run on a different thread. The number of visited calls is deducted
-    /// from `left`. If `left` is used up, returns `None` and sets `left` to 0.
+    /// The unmatched calls, at any depth, of the opposite thread that has the most in common with `root`. Nested calls
+    /// are included because half of a loop may run on a different thread. The number of visited calls is deducted from
+    /// `left`. If `left` is used up, returns `None` and sets `left` to 0.
     fn best_left_over(
         &mut self,
         side: Side,

@@ -128,8 +128,8 @@ impl Vocabulary {
         shared.map(|&word| (self.words[word as usize].as_str(), self.weight(word)))
     }
 
-    /// The weight of a word as evidence: the fewer names contain the word, the greater its weight. The counts of the
-    /// two trees are not added up, because each tree may have its own variant of each op.
+    /// The weight of a word as evidence: the fewer names contain the word, the greater its weight. The larger of the
+    /// two trees' counts is used instead of their sum, because each tree may have its own variant of each op.
     fn weight(&self, word: u32) -> f64 {
         let of = |side: Side| self.names_with[side].get(word as usize).copied().unwrap_or(0);
         f64::from(TELLING_NAMES) / f64::from(of(Side::Baseline).max(of(Side::Candidate)).max(1))
@@ -146,8 +146,8 @@ impl Vocabulary {
         self.agree(a, b, |name| name.stem)
     }
 
-    /// Whether two frames are functions of the same name in files of the same name, as when a
-    /// script moves to a different folder.
+    /// Whether two frames have the same function name and the same file name, for example because a
+    /// script was moved to a different folder.
     pub(super) fn are_one_code(&self, a: Key, b: Key) -> bool {
         self.agree(a, b, |name| name.code)
     }

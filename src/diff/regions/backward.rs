@@ -1,5 +1,5 @@
-//! Finds the backward steps that a compiled backward region replaced: the backward steps of the forward ops that the
-//! matching forward region replaced.
+//! Finds the backward steps that a compiled backward region replaced. These steps belong to the forward ops that the
+//! corresponding forward region replaced.
 
 use super::super::NONE;
 use super::Finder;
@@ -16,8 +16,8 @@ pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
 
 impl Finder<'_> {
     /// The calls that a backward region replaced: the backward steps of the forward ops that its forward region
-    /// replaced, and steps without a forward op between these backward steps. If no backward step is known, the
-    /// backward region replaced the unmatched calls opposite it.
+    /// replaced, and any steps between them that have no forward op. If no such backward step is known, the result is
+    /// the unmatched calls opposite the backward region.
     pub(super) fn backward_steps(
         &self,
         side: Side,

@@ -1,8 +1,9 @@
-//! Assigns replaced calls to regions if several regions are between the same two matched pairs.
+//! Decides which region replaced which calls if several regions are between the same two matched
+//! pairs.
 //!
 //! The regions keep their order, so each region is assigned a run of consecutive calls. The runs are chosen so that the
-//! kernels of each region name as many ops in its run as possible. On a tie, the runs are chosen so that their lengths
-//! are as nearly proportional as possible to the amounts of work in the regions.
+//! kernels of each region name as many ops in its run as possible. On a tie, the lengths of the runs are as nearly
+//! proportional as possible to the amounts of work in the regions.
 
 use super::names::{is_fused, named_ops};
 use super::{Finder, WRAPPER};
@@ -10,8 +11,8 @@ use crate::program::Words;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// Maximum number of search steps. If the search would take more steps, only the amount of work in the regions
-/// determines the lengths of the runs.
+/// Maximum number of search steps. If the search would take more steps, the lengths of the runs are simply proportional
+/// to the amounts of work in the regions.
 const LONGEST_SEARCH: usize = 4_000_000;
 
 /// The ops that a region runs, according to the names of its kernels and calls.
@@ -24,7 +25,7 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// Whether the names in a region indicate that it runs this op.
+    /// Whether a name in the region shows that the region runs this op.
     fn has(&self, op: &Words) -> bool {
         self.ops.contains(op) || self.kernels.iter().any(|kernel| kernel.contain_all(op))
     }
@@ -55,8 +56,8 @@ impl Finder<'_> {
     }
 
     /// Whether the kernels and ops in a region name nearly all ops that do GPU work in these calls.
-    /// The amounts of work may differ even if the names match, because a backward step may also
-    /// rerun a forward pass (activation checkpointing).
+    /// If so, the amounts of work may still differ, because a backward step may also rerun a
+    /// forward pass (activation checkpointing).
     pub(super) fn is_named(&self, side: Side, region: CallId, calls: &[CallId]) -> bool {
         let named = self.named(side, region);
         let ops: Vec<Words> =
@@ -101,7 +102,7 @@ fn own_words(name: &str) -> Words {
     Words::of(name.rsplit("::").next().unwrap_or(name))
 }
 
-/// The number of calls that each region would be assigned if calls were assigned in proportion to work.
+/// The number of calls for each region if calls are assigned in proportion to the work in the regions.
 fn expected(sizes: &[usize], calls: usize) -> Vec<usize> {
     let all = sizes.iter().sum::<usize>().max(1);
     sizes.iter().map(|size| size * calls / all).collect()
@@ -119,7 +120,8 @@ fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> 
         ends[regions - 1] = calls;
         return ends;
     }
-    // One more named op outweighs the sum of all deviations from the expected lengths.
+    // A single additional named op must outweigh the sum of all deviations from the expected
+    // lengths.
     let scale = 2 * calls as i64 * regions as i64 + 1;
     let mut best = vec![i64::MIN / 2; calls + 1];
     best[0] = 0;

@@ -6,15 +6,15 @@
 //! add, mul, mean             Torch-Compiled Region       the region replaced add, mul and mean
 //! softmax                    softmax                     the matched call with work after the region
 //! ```
-//! A region replaced the unmatched calls between its nearest matched neighbors with GPU work, below the same matched
-//! pair. If several regions have the same neighbors, the names of their kernels determine which calls each region
-//! replaced (`divide`). A backward region replaced the backward steps of the forward ops that its forward region
-//! replaced, regardless of where these steps are (`backward`).
+//! A region replaced unmatched calls below the same matched pair: the calls between the nearest matched calls with GPU
+//! work before and after the region. If several regions are between the same two matched calls, the names of their
+//! kernels determine which calls each region replaced (`divide`). A backward region replaced the backward steps of the
+//! forward ops that its forward region replaced, regardless of where these steps are (`backward`).
 //!
-//! A multi-tensor op replaced the ops that did the same on one tensor at a time (`multi_tensor`).
+//! A multi-tensor op replaced ops that did the same work one tensor at a time (`multi_tensor`).
 //!
-//! Calls inside a region have no counterparts. A region runs its work in its own order, so a
-//! similar call elsewhere is not its counterpart.
+//! Calls inside a region have no counterparts. A region runs its work in an order of its own, so a
+//! call inside it cannot be identified with a similar call on the opposite side.
 
 mod backward;
 mod divide;
@@ -33,13 +33,13 @@ use crate::tree::{CallId, CallKind, CallTree};
 use place::Stretch;
 
 /// Limit on the difference in GPU work between a region and the calls that it replaced: the larger amount is at most
-/// `RATIO` times the smaller amount plus `FEW`. The limit does not apply if names in the region match the names of the
-/// calls.
+/// `RATIO` times the smaller amount plus `FEW`. The limit does not apply if the kernels and ops in the region name the
+/// ops that it replaced.
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
-/// A region is treated as a mere wrapper if at most 1 / `WRAPPER` of its GPU events are unmatched, or if its
-/// amount of GPU work differs from the opposite side's amount by at most 1 / `WRAPPER`.
+/// A region is treated as a mere wrapper if at most 1 / `WRAPPER` of its GPU events are unmatched, or if it and the
+/// calls opposite it do nearly the same amount of GPU work (a difference of at most 1 / `WRAPPER`).
 const WRAPPER: usize = 5;
 
 /// The kind of call that replaced calls in the opposite trace.
@@ -102,7 +102,8 @@ impl Regions {
 }
 
 /// Finds the calls that each region replaced, and dissolves all matches inside the region or the
-/// replaced calls. Calls in `left_out` neither replace anything nor are replaced.
+/// replaced calls. Calls in `left_out` are ignored: they replace no calls, and no region replaced
+/// them.
 pub(super) fn find(
     trees: PerSide<&CallTree>,
     pairing: &mut Pairing,
@@ -199,9 +200,10 @@ impl<'a> Finder<'a> {
         roots
     }
 
-    /// Whether a region does GPU work itself. A region whose ops are matched is merely a wrapper around ops that the
-    /// opposite side runs without the wrapper. A few ops inside a wrapper may still be renamed or missing. A single
-    /// unmatched generated kernel shows that a region is not a wrapper, because such a kernel replaces several ops.
+    /// Whether a region does GPU work itself. If nearly all ops in a region are matched, the region is only a wrapper
+    /// around ops that the opposite side runs without the wrapper; the remaining ops are renamed or missing. However, a
+    /// single unmatched generated kernel shows that a region is not a wrapper, because such a kernel replaces several
+    /// ops.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
         let tree = self.trees[side];
         // Launches and kernels may have been matched only because of their order. A launch or kernel inside an op of

@@ -4,7 +4,8 @@
 //! trace1   add_ mul_ add_  add_ mul_ add_  …      one tensor at a time
 //! trace2   _foreach_add_ _foreach_mul_ _foreach_add_
 //! ```
-//! The first `_foreach_add_` replaced the first `add_` of each tensor, and the second `_foreach_add_` the second `add_`.
+//! The first `_foreach_add_` replaced the first `add_` of each tensor, and the second `_foreach_add_` replaced the
+//! second `add_` of each tensor.
 
 use super::place::Stretch;
 use super::{Finder, RegionKind, names};
@@ -27,8 +28,8 @@ impl Finder<'_> {
         tree.calls().filter(is_root).collect()
     }
 
-    /// Finds the calls that each multi-tensor op on a side replaced: the unmatched calls to the corresponding
-    /// single-tensor op in the stretch opposite the multi-tensor op.
+    /// Finds the calls that each multi-tensor op on a side replaced. These are unmatched calls to the corresponding
+    /// single-tensor op, in the stretch opposite the multi-tensor op.
     pub(super) fn face_multi_tensor_ops(&mut self, side: Side, ops: &[CallId]) {
         let (tree, other) = (self.trees[side], self.trees[side.other()]);
         let inner: Vec<(CallId, CallId, Relation)> =
@@ -50,8 +51,8 @@ impl Finder<'_> {
                     && self.is_all_free(side.other(), call)
             });
             let calls: Vec<CallId> = calls.collect();
-            // Each tensor passes through all ops of the group in turn, so the calls that one op replaced are evenly
-            // spaced.
+            // The single-tensor calls run all ops of the group for one tensor, then for the next tensor. The calls that
+            // one multi-tensor op replaced are therefore evenly spaced.
             if calls.len() < 2 * ops.len() || !calls.len().is_multiple_of(ops.len()) {
                 continue;
             }

@@ -35,13 +35,14 @@ pub(in crate::diff) fn is_opaque(tree: &CallTree, call: CallId) -> bool {
             || tree.subtree(call).any(|below| is_fused(tree.name(below))))
 }
 
-/// Whether an op has a name that compilers give to generated code that replaces other ops. Hand-written Triton kernels
-/// do not have such names.
+/// Whether the name of an op is one that compilers give to generated code, which replaces other ops. Hand-written
+/// Triton kernels do not have such names.
 pub(crate) fn is_generated(name: &str) -> bool {
     begins(last_part(name), &REGIONS) || is_fused(name)
 }
 
-/// Whether a compiler generated a kernel from ops and named the kernel, or the op that launches it, after these ops.
+/// Whether a name has the form that compilers give to a kernel that they generate from ops, or to the op that launches
+/// such a kernel: the name contains the names of these ops.
 pub(crate) fn is_fused(name: &str) -> bool {
     begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
 }

@@ -14,9 +14,8 @@ pub(super) struct Stretch {
 }
 
 impl Finder<'_> {
-    /// The stretch on the other side that is opposite a region. The stretch is below the counterpart of the region's
-    /// nearest common ancestor, between the counterparts of the nearest matched calls with GPU work before and after
-    /// the region.
+    /// The stretch opposite a region. It is below the counterpart of the region's nearest matched ancestor. It lies
+    /// between the counterparts of two calls: the nearest matched calls with GPU work before and after the region.
     pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
@@ -34,8 +33,8 @@ impl Finder<'_> {
         (start < end).then_some(Stretch { start, end })
     }
 
-    /// The counterpart of the last outermost matched call with GPU work that ends before `call`,
-    /// below `above`.
+    /// Among the outermost matched calls with GPU work below `above`, the counterpart of the last
+    /// one that ends before `call`.
     fn last_before(
         &self,
         side: Side,
@@ -75,8 +74,8 @@ impl Finder<'_> {
         is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
     }
 
-    /// The outermost calls in a stretch whose subtrees are entirely unmatched: the calls from the first to the last
-    /// call with GPU work, plus adjacent calls without GPU work before and after.
+    /// The outermost calls in a stretch whose subtrees are entirely unmatched, from the first to the last such call
+    /// with GPU work. Calls without GPU work directly before the first and after the last are included.
     pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut calls: Vec<Option<CallId>> = Vec::new();

@@ -1,4 +1,5 @@
-//! Sums attributed time by host stack. Nodes of the merged tree that have the same stack are combined.
+//! Sums attributed time by host stack. If several nodes of the merged tree have the same stack, their times are added
+//! up.
 //!
 //! ```text
 //! merged tree   step  step            stack tree   step 2+5
@@ -13,14 +14,14 @@ use crate::trace::Nanos;
 use indextree::{Arena, NodeEdge, NodeId};
 use std::collections::BTreeMap;
 
-/// Depth below which calls are flattened into siblings. Without this limit, the length of a stack would grow with its
-/// depth, and the total length of all stacks with the square of the depth. Flattening does not change the times.
+/// Below this depth, nested calls are drawn as siblings. Without this limit, the total length of all stacks could grow
+/// with the square of the depth. Flattening does not change the times.
 const DEEPEST: usize = 256;
 
 /// A stack, represented by its innermost call.
 struct Frame {
     name: String,
-    /// Time of the innermost call, excluding the calls below that call.
+    /// Time attributed to the innermost call itself, without the calls below it.
     own: PerSide<Nanos>,
 }
 

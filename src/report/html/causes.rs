@@ -1,5 +1,5 @@
-//! Builds the list of causes at the top of the page, whose bars add up to the whole difference. Each bar starts where
-//! the previous bar ends. The last bar starts at zero and spans the whole difference.
+//! Builds the list of causes at the top of the page. The bars of the causes add up to the whole difference. Each bar
+//! starts where the previous bar ends. The last bar starts at zero and spans the whole difference.
 //!
 //! ```text
 //! queue      −0.403          ▒▒▒▒▒▒|

@@ -19,7 +19,7 @@ pub(super) struct Chart {
     pub(super) groups: Vec<ChartGroup>,
 }
 
-/// A group of events, shown as a pair of bars.
+/// A group of events, for which the chart shows one bar per side.
 pub(super) struct ChartGroup {
     pub(super) label: String,
     pub(super) events: u64,

@@ -22,8 +22,8 @@ const ROWS: usize = 20_000;
 /// If the idle time of a call is less than 1/`VISIBLE` of the total, it is added to the idle time of the parent call.
 const VISIBLE: i64 = 1_000;
 
-/// Size of the output buffer in bytes. This buffer is larger than the output file's buffer, so the data bypasses that
-/// buffer instead of being copied twice.
+/// Size of the output buffer in bytes. This buffer is larger than the buffer of the output file, so its content is
+/// written to the file directly instead of being copied into the second buffer.
 const BUFFER: usize = 1 << 17;
 
 #[derive(Serialize)]
@@ -31,15 +31,15 @@ pub(super) struct PageData<'a> {
     measure: &'static str,
     unit: &'static str,
     names: [&'a str; 2],
-    /// Number of steps on each side; 1 for both sides if a side has no steps. Unless totals are shown, times are
-    /// divided by this number.
+    /// Number of steps on each side, or 1 for both sides if a side has no steps. The page divides times by this number
+    /// unless it shows totals.
     steps: [u64; 2],
     /// The locations of each change, in the order of the list of changes.
     changes: Vec<ChangePlaces>,
-    /// A change in time is shown in gray if it is less than this fraction of the larger of the two times.
+    /// A time difference is shown in gray if it is less than this fraction of the larger of the two times.
     noise: f64,
-    /// On each side, for each graph launch with captured calls: the first uid of the captured calls, and the uid of
-    /// the launch.
+    /// For each side, an entry per graph launch that has captured calls: the first uid of the captured calls, and the
+    /// uid of the launch.
     captured: [Vec<(u32, u32)>; 2],
     /// Device idle time, by the node to which the idle time is attributed: position in the tree, then baseline and
     /// candidate time in ns.
@@ -137,8 +137,8 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     }
     let least = total[0].max(total[1]) / VISIBLE;
     let mut listed = Vec::new();
-    // In preorder, children come after their parents, so in reverse order a node's time is complete when the node is
-    // visited.
+    // Nodes are visited in reverse preorder, that is, children before their parents, so the time of a node is complete
+    // when the node is visited.
     for id in merged.ids().rev() {
         let of_node = of_nodes[id.index()];
         let Some(&time) = times.get((of_node as usize).wrapping_sub(1)) else { continue };
@@ -148,7 +148,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
-                // The parent has no entry yet, so the node's entry becomes the parent's entry.
+                // The parent has no entry yet, so it takes over the entry of the node.
                 none @ 0 => *none = of_node,
                 known => {
                     let sum = &mut times[*known as usize - 1];

@@ -1,4 +1,4 @@
-//! Builds the page's table of ops, sorted by the time that could be saved.
+//! Builds the page's table of the ops in which the most time could be saved.
 
 use crate::analysis::Analysis;
 use crate::analysis::efficiency::{EfficiencyRow, clause};
@@ -20,7 +20,7 @@ pub(super) struct EfficiencyLine {
     pub(super) rates: String,
     /// The time that could be saved in the candidate or, if that is unknown, in the baseline.
     pub(super) savable: String,
-    /// The side that `savable` refers to (1 or 2), and the time in ns.
+    /// The side (1 or 2) to which `savable` applies, and the time that could be saved, in ns.
     pub(super) saved: (u8, i64),
 }
 

@@ -37,7 +37,7 @@ pub(super) struct First {
     pub(super) chips: Vec<Chip>,
     /// The unit of all times on the first screen.
     pub(super) unit: &'static str,
-    /// Whether the main figures are effects by replay.
+    /// Whether the main figures are effects that were estimated by replay, not attributed costs.
     pub(super) has_effects: bool,
     pub(super) changes: Vec<ChangeRow>,
     /// A summary of the changes that are not listed.
@@ -53,7 +53,8 @@ pub(super) struct First {
 pub(super) struct ChangeRow {
     /// Position in the list of changes; `None` for the joint effect of several changes.
     pub(super) number: Option<usize>,
-    /// The effect of the change by replay, or the attributed cost if there are no effects by replay.
+    /// The main figure: the effect of the change as estimated by replay, or the attributed cost if no effects were
+    /// estimated.
     pub(super) leading: String,
     pub(super) style: &'static str,
     pub(super) bar: Bar,
@@ -65,22 +66,22 @@ pub(super) struct ChangeRow {
     pub(super) details: Vec<String>,
     /// The setting that usually causes this kind of change; empty if there is none.
     pub(super) usual: String,
-    /// The number of changed calls, such as `66 calls over all steps, nested ones included`.
+    /// The number of changed calls, such as `66 calls in all steps, including nested calls`.
     pub(super) sites: String,
     /// The first node with the change, among the nodes that the page includes; `None` if the page includes no node with
     /// the change.
     pub(super) node: Option<usize>,
 }
 
-/// A line for a part of the difference that no change explains, or for a sum.
+/// A line that is not a change: a part of the difference that no change explains, or a sum.
 pub(super) struct PartRow {
     pub(super) difference: String,
     pub(super) style: &'static str,
     pub(super) bar: Bar,
     pub(super) sentence: String,
-    /// The attributed time if it differs from the difference; otherwise empty.
+    /// The attributed time if it is not the same as `difference`; otherwise empty.
     pub(super) attributed: String,
-    /// The attributed parts of the line; may be empty.
+    /// A remark that names the attributed parts of the difference; may be empty.
     pub(super) remark: String,
 }
 
@@ -116,7 +117,7 @@ impl First {
         let listed = || certain.iter().take(LISTED);
         let costs = listed().flat_map(|line| [line.cost, attributed(analysis, line)]);
         let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
-        // If the program did not change, a single run per side cannot show that the program became slower.
+        // If the program did not change, its time difference may be noise, and single runs cannot show whether it is.
         let changes_nothing = analysis.changes().is_identical() && !analysis.has_runs();
         let (sides, shared) = sides(analysis);
         First {
@@ -223,18 +224,18 @@ fn row(
     }
 }
 
-/// Describes the number of changed calls, which includes all steps and calls nested in other changed calls. The
-/// sentence about the change may count only the outermost calls of one step.
+/// Describes the number of changed calls. It covers all steps and includes calls nested in other changed calls, whereas
+/// the sentence about the change may count only the outermost calls of one step.
 fn sites(analysis: &Analysis, sites: usize) -> String {
     let has_steps = Side::BOTH.iter().any(|&side| analysis.steps(side).len() > 1);
     match (sites, has_steps) {
         (0 | 1, _) => counted(sites as u64, "call"),
-        (_, true) => format!("{sites} calls over all steps, nested ones included"),
-        (_, false) => format!("{sites} calls, nested ones included"),
+        (_, true) => format!("{sites} calls in all steps, including nested calls"),
+        (_, false) => format!("{sites} calls, including nested calls"),
     }
 }
 
-/// The range of times, including zero, that the full width of the bars represents.
+/// The time axis of the bars: the range of times, including zero, that their full width represents.
 struct Axis {
     least: Nanos,
     most: Nanos,

@@ -37,12 +37,12 @@ pub struct FleetPage {
     pub dots: Vec<FleetDot>,
     /// The ranks that are outliers in an op.
     pub outliers: FleetOutliers,
-    /// The ranks that come last in collectives, sorted by how long the other ranks wait for them in total, longest wait
-    /// first.
+    /// The ranks that arrive last at collectives, sorted by how long the other ranks wait for them in total, longest
+    /// wait first.
     pub last: Vec<FleetLast>,
     /// Number of the candidate's collectives that were matched across ranks.
     pub collectives: u64,
-    /// For each finding, the code, the affected ranks, and the message.
+    /// For each finding, its code, the affected ranks, and its message.
     pub findings: Vec<[String; 3]>,
     /// The causes, as lines of a table.
     pub causes: Vec<FleetCauseLine>,
@@ -54,8 +54,7 @@ pub struct FleetPage {
     pub notes: Vec<String>,
 }
 
-/// A rank, which is drawn as a dot. The dot's position is the ratio between the two sides' GPU times per step without
-/// waits.
+/// A rank, drawn as a dot whose position is [`FleetDot::ratio`].
 #[derive(Debug, Clone, Default, Serialize)]
 #[doc(hidden)]
 pub struct FleetDot {
@@ -65,9 +64,9 @@ pub struct FleetDot {
     pub link: String,
     /// GPU time per step without waits, candidate / baseline.
     pub ratio: f64,
-    /// The quartiles of the ratio within the rank's role.
+    /// The first and the third quartile of the ratio among the ranks with the same role.
     pub band: [f64; 2],
-    /// Whether the rank is an outlier within its role.
+    /// Whether the rank is an outlier among the ranks with the same role.
     pub is_outlier: bool,
 }
 
@@ -89,8 +88,8 @@ pub struct FleetOutlierRow {
     pub name: String,
     /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// For each op, the cell's content and style. Content and style are empty if the rank is within the spread of its
-    /// role.
+    /// For each op, the cell's content and style. Content and style are empty if the rank is within the spread of the
+    /// ranks with the same role.
     pub cells: Vec<(String, &'static str)>,
 }
 
@@ -102,11 +101,11 @@ pub struct FleetLast {
     pub name: String,
     /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// Number of collectives in which the rank comes last.
+    /// Number of collectives at which the rank arrives last.
     pub count: u64,
-    /// Number of collectives in which the rank comes last, as a percentage of all collectives.
+    /// Percentage of all collectives at which the rank arrives last.
     pub percent: f64,
-    /// Total time by which the rank comes later than the second-to-last rank, with a unit.
+    /// Total time between the arrivals of the second-to-last rank and this rank, with a unit.
     pub margin: String,
 }
 
@@ -116,9 +115,9 @@ pub struct FleetLast {
 pub struct FleetCauseLine {
     /// Why the time differs, and at which call site.
     pub what: String,
-    /// How many ranks have the cause, and their names.
+    /// How many ranks the cause affects, and their names.
     pub whom: String,
-    /// Length of the bar: the percentage of ranks that have the cause.
+    /// Length of the bar: the percentage of ranks that the cause affects.
     pub percent: f64,
     /// Time difference per step, candidate − baseline, formatted.
     pub difference: String,

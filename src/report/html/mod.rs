@@ -1,8 +1,8 @@
 //! Writes `report.html`, one page that needs no network because the data for its script is
 //! embedded.
 //!
-//! The start of the page (inputs, totals, notes, charts) is plain HTML. The script incrementally draws the
-//! differences, the merged tree and the flame graph from embedded columns.
+//! The start of the page (inputs, totals, notes, charts) is plain HTML. The script draws the differences, the merged
+//! tree and the flame graph from embedded columns when they are needed.
 
 mod causes;
 mod changes;
@@ -97,12 +97,13 @@ struct Page<'a> {
     totals: Vec<Line>,
     segments: Vec<Segment>,
     remarks: Vec<String>,
-    /// The first section that covers steps, idle time or marked regions; `None` if there is no such section.
+    /// The first section about steps, idle time or marked regions; `None` if the page has no such section.
     steps_section: Option<&'static str>,
     regions: Vec<RegionLine>,
     memory: Option<MemorySection>,
     files: [&'a str; 2],
-    /// Whether the times of the tested call sites are sums over all steps.
+    /// Whether the times of the tested call sites are sums over all steps instead of times per
+    /// step.
     changes_are_summed: bool,
     causes: Causes,
     lists: &'a [List],

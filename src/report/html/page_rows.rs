@@ -20,10 +20,11 @@ use std::cmp::Reverse;
 /// entry.
 const KERNELS: usize = 24;
 
-/// Shapes, concrete inputs, strides and types; for each, the baseline's value is followed by the candidate's value.
+/// Shapes, concrete inputs, strides and types; each as the baseline's value followed by the candidate's value.
 type ArgumentRecord = [PageText; 8];
 
-/// The events in a row that share a name, on one side: name, count, time in ns.
+/// The events of one side in a row that have the same name: the name, the number of events, and
+/// their time in ns.
 type KernelGroup = (PageText, u64, i64);
 
 /// The kept rows in order, as one column per property.
@@ -42,7 +43,7 @@ pub(super) struct PageRows<'a> {
     argument_table: Vec<ArgumentRecord>,
     kernels1: Vec<Vec<KernelGroup>>,
     kernels2: Vec<Vec<KernelGroup>>,
-    /// For each row whose modeled work is known: the index of the row, then an index into `work_table`.
+    /// For each row whose work is modeled, the index of the row and an index into `work_table`.
     work: Vec<(u32, u32)>,
     work_table: Vec<Work>,
     facets: Vec<FacetColumn>,
@@ -151,7 +152,7 @@ impl<'a> PageRows<'a> {
         })
     }
 
-    /// Adds the modeled work of the row that was added last.
+    /// Stores the modeled work of the row that was pushed last.
     fn push_work(&mut self, analysis: &Analysis, row: &Row, known: &mut FxHashMap<[u64; 4], u32>) {
         let done = PerSide::from_fn(|side| analysis.efficiency(side).of_events(&row.events[side]));
         let [one, two] = [&done.baseline, &done.candidate];
@@ -194,7 +195,8 @@ impl<'a> PageRows<'a> {
     }
 }
 
-/// Columns that the analysis stores in another form are converted while they are written.
+/// Serializes one field per column. Columns that the analysis stores in a different form are
+/// converted on the fly.
 impl Serialize for PageRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (one, two) = (Side::Baseline, Side::Candidate);

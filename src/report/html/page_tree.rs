@@ -31,8 +31,7 @@ pub(super) struct PageTree<'a> {
     /// only.
     relations: String,
     names: Vec<PageText>,
-    /// The nodes that have time of their own. The own time of a node includes the time of the omitted nodes below the
-    /// node.
+    /// The nodes that have their own time, which includes the time of the omitted nodes below the node.
     own: Vec<OwnTime>,
     /// The nodes below which the page omits nodes.
     hidden: Vec<Hidden>,
@@ -44,7 +43,8 @@ pub(super) struct PageTree<'a> {
 type OwnTime = (u32, i64, i64);
 /// Position of a node, and the number of omitted nodes below it.
 type Hidden = (u32, u32);
-/// Position of a node and the group of its interchangeable match, or -1 for a likely match.
+/// Position of a node, and the group of its match if the match is interchangeable, or -1 if the
+/// match is likely.
 type Unsure = (u32, i64);
 
 /// Resolution of the start times of GPU events, in ns.
@@ -108,8 +108,8 @@ impl<'a> PageTree<'a> {
         ids.scan(0, |last, id| Some(id - std::mem::replace(last, id)))
     }
 
-    /// For each kept node, its depth in the whole tree, which is also its depth on the page because all ancestors of
-    /// a kept node are kept.
+    /// For each kept node, its depth in the tree. The depth is the same in the whole tree and on the page, because all
+    /// ancestors of a kept node are kept.
     fn depths(&self) -> impl Iterator<Item = usize> {
         self.nodes().map(|(id, _)| self.analysis.diff().merged().depth(id))
     }
@@ -124,8 +124,8 @@ impl<'a> PageTree<'a> {
         })
     }
 
-    /// For each GPU event on a side, in node order: the difference between the event's start and the previous event's
-    /// start, and the time from the launch to the start. Both times are multiples of 0.1 µs.
+    /// For each GPU event on a side, in node order: the time from the previous event's start to the event's start, and
+    /// the time from the event's launch to its start. Both times are multiples of 0.1 µs.
     fn gpu_events(&self, side: Side) -> impl Iterator<Item = (i64, i64)> {
         let tree = self.analysis.tree(side);
         let trace = tree.trace();
@@ -142,7 +142,8 @@ impl<'a> PageTree<'a> {
     }
 }
 
-/// Columns that the comparison stores in another form are converted while they are written.
+/// Serializes one field per column. Columns that the comparison stores in a different form are
+/// converted on the fly.
 impl Serialize for PageTree<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut columns = serializer.serialize_struct("PageTree", 12)?;

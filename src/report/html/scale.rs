@@ -5,8 +5,8 @@
 //! candidate   busy 6.55           change +4.72      idle 1.75
 //! without 1   step 10.88
 //! ```
-//! Work that a change adds is part of the candidate's bar; work that a change removes is part of the baseline's bar.
-//! The last bars show replays of the candidate's step, each with one change undone.
+//! The candidate's bar shows the work that a change adds; the baseline's bar shows the work that a change removes. Each
+//! of the last bars shows the candidate's step time by replay with one change undone.
 
 use crate::analysis::Analysis;
 use crate::analysis::changes::Change;
@@ -20,7 +20,7 @@ const CHANGES: usize = 3;
 
 /// One step on each side, and the candidate's step with each of the leading changes undone.
 pub(super) struct Scale {
-    /// What the bars are split into, such as `GPU busy and idle`.
+    /// The kinds of time into which the bars are split, such as `GPU busy and idle`.
     pub(super) parts: &'static str,
     pub(super) bars: [StepBar; 2],
     /// The candidate's step with each leading change undone; empty if no effects were estimated by replay.
@@ -128,7 +128,7 @@ fn idle_of(change: &Change) -> Nanos {
     change.cost - change.busy
 }
 
-/// The parts of a side's bar for the time that the leading changes add on this side. Returns no parts if their sum
+/// The parts of a side's bar that represent the time of the leading changes on this side. Returns no parts if their sum
 /// exceeds `most`, which is possible because the work of a change may overlap with other work.
 fn changed(
     changes: &[&Change],

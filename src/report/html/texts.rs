@@ -1,4 +1,5 @@
-//! Stores names and shapes in a table of distinct strings, within a size budget. Columns refer to strings by number.
+//! Stores the names and shapes on a page in a table of distinct strings with a size budget. Columns contain the numbers
+//! of the strings.
 
 use crate::report::text::shorten;
 use crate::side::{PerSide, Side};
@@ -10,7 +11,8 @@ use serde::Serialize;
 /// Maximum length of a string on the page, in characters. Real kernel names have up to about 5,000 characters. In a
 /// longer string, characters in the middle are omitted.
 const LONGEST: usize = 2_000;
-/// Total size in bytes after which strings are shortened further, so that no trace can make the page too large.
+/// Once all strings together reach this size in bytes, further strings are shortened more, so that no trace can make
+/// the page too large.
 const BUDGET: usize = 3_000_000;
 /// Maximum length of a string once [`BUDGET`] is reached, in characters.
 const LONGEST_PAST_BUDGET: usize = 24;

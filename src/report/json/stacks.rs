@@ -1,5 +1,5 @@
-//! Writes `stacks.json`: the Python stacks that launched the GPU events of each op and of each
-//! kernel.
+//! Writes `stacks.json`: for each op and each kernel, the Python stacks from which its GPU events
+//! were launched.
 
 use crate::analysis::Analysis;
 use crate::analysis::kernels::PythonStack;

@@ -29,8 +29,8 @@ pub(super) fn events_word(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// For each name with a large difference, a comparison of all rows with that name, which shows their shapes and, for
-/// each side, the kernels with counts.
+/// For each name with a large difference, a section that compares all rows with that name: their shapes, and the
+/// kernels of each side with their counts.
 pub(super) fn of_names(analysis: &Analysis, names: &[LargeDifference], unit: Unit) -> Vec<Section> {
     let mut rows: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
     for row in analysis.rows() {

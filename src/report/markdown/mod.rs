@@ -12,8 +12,8 @@ use crate::analysis::Analysis;
 use crate::side::Side;
 use std::io::{self, Write};
 
-/// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. A limit on bytes also
-/// limits the characters, because a string has at least as many bytes as characters.
+/// Maximum size of the Markdown in bytes; GitHub rejects issues of more than 65,536 characters. A limit in bytes is
+/// sufficient, because a string never has more characters than bytes.
 const LONGEST: usize = 64_000;
 /// Number of names with the largest differences that `report.md` lists.
 pub(super) const NAMES: usize = 20;
@@ -29,7 +29,7 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     let (summary, largest) = (shared.summary(), shared.largest());
     let mut paper = Paper::default();
     paper.write(&opening::answer(shared));
-    // Space for the last section is reserved in advance.
+    // Space is reserved for the last section, which must always fit.
     let account = tables::account(analysis, summary, unit);
     paper.reserved = account.len();
     paper.add(&opening::inputs(analysis));
@@ -58,7 +58,8 @@ pub(super) fn write(shared: &Shared, top: usize, out: &mut dyn Write) -> io::Res
     out.write_all(paper.text.as_bytes())
 }
 
-/// A heading followed by independent lines, so that a long section can be cut after any line.
+/// A heading followed by lines that are independent of each other, so that a long section can be
+/// cut after any line.
 #[derive(Default)]
 struct Section {
     head: String,

@@ -57,7 +57,7 @@ pub(super) fn names(
     Section { head, lines: names.iter().take(top).map(line).collect(), foot }
 }
 
-/// Two numbers such as `450 → 405`, or one number if both sides agree.
+/// The numbers of both sides, such as `450 → 405`, or a single number if they are equal.
 pub(super) fn counts(count: PerSide<u64>) -> String {
     if count.baseline == count.candidate {
         count.baseline.to_string()
@@ -169,7 +169,8 @@ pub(super) fn efficiency(analysis: &Analysis) -> Section {
     section
 }
 
-/// The attributed time, the parts that add up to it, and the number of rows.
+/// The section with the totals: the attributed time, the parts that add up to it, and the number of
+/// rows.
 pub(super) fn account(analysis: &Analysis, summary: &Summary, unit: Unit) -> String {
     let totals = &analysis.account().totals;
     let label = unit.label();

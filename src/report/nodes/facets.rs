@@ -1,7 +1,7 @@
 //! Computes the facets used to group and filter rows and events: category, step, phase, layer, module.
 //!
-//! For filtering, each row has one value per facet: the value of its op. For grouping, each event has its own value,
-//! so a chart by category has the same sums as `categories.csv`.
+//! For filtering, each row has one value per facet: the value of its op. For grouping, each event has its own value, so
+//! that a chart by category shows the same sums as `categories.csv`.
 
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
 /// A property that divides rows and events into a few groups.
-#[cfg_attr(not(feature = "html"), expect(dead_code, reason = "only the page uses all of it"))]
+#[cfg_attr(not(feature = "html"), expect(dead_code, reason = "only the page uses all fields"))]
 #[derive(Debug)]
 pub(in crate::report) struct Facet {
     /// The name of the facet in links and scripts.
@@ -92,7 +92,8 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .collect()
 }
 
-/// For each row, the index of the row's value in the list of distinct values; and that list.
+/// Returns, for each row, the index of its value in the list of distinct values, together with this
+/// list.
 fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, Vec<String>) {
     let mut texts: Vec<String> = Vec::new();
     let mut numbers: FxHashMap<Text<'a>, u32> = FxHashMap::default();
@@ -123,8 +124,8 @@ struct Groups<'a> {
     value_of: ValueOf<'a>,
     /// For each value, the index of its group in `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the previously added event, and the index of that value's group. Storing them speeds up the lookup,
-    /// because consecutive events often have the same value.
+    /// The value of the previously added event, and the index of that value's group. They are stored because
+    /// consecutive events often have the same value and then need no lookup.
     last: Option<(Value<'a>, usize)>,
     /// The groups, each with the sort rank of its value.
     list: Vec<(usize, Group)>,
@@ -195,7 +196,7 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     })
 }
 
-/// The rows whose calls are not themselves attributed events.
+/// The rows whose time is attributed to events below their calls, not to the calls themselves.
 fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>> {
     PerSide::from_fn(|side| {
         let op = |row: &'a Row| Some((row.calls[side]?, row));
@@ -204,7 +205,8 @@ fn rows_of_ops<'a>(analysis: &'a Analysis) -> PerSide<FxHashMap<CallId, &'a Row>
     })
 }
 
-/// The facet for the step position, which is the same for matched steps in the two traces.
+/// The facet for the position of an event's step. Matched steps in the two traces have the same
+/// position.
 fn steps<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let steps = PerSide::from_fn(|side| analysis.steps(side));
     Box::new(move |side, call| {

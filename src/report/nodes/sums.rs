@@ -8,8 +8,9 @@ use crate::trace::Nanos;
 
 /// For each node of the merged tree, by index, the attributed time of the node and of all nodes below it.
 ///
-/// A matched node is placed below the deeper of its two parents, so the time below a node can differ from the time
-/// below the node's call. The times of the root nodes add up exactly to the total of each side.
+/// The parent of a matched node is the deeper of its calls' two parents. The time below a node can therefore differ
+/// from the time below the node's call in one of the traces. The times of the root nodes add up exactly to the total of
+/// each side.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| {
         let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
@@ -28,8 +29,8 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// The nodes that have their own attributed time on a side, with that time. The nodes are found through the rows
-/// instead of by visiting the whole tree, because few nodes have their own time.
+/// The nodes that have their own attributed time on a side, each with its own time. The nodes are found through the
+/// rows instead of by visiting the whole tree, because few nodes have their own time.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,
     side: Side,

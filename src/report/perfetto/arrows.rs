@@ -1,4 +1,4 @@
-//! Chooses the rows with the largest differences and draws arrows between their calls on the two sides.
+//! Draws arrows between the matched calls of the rows with the largest differences.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 /// Maximum number of arrows; more arrows would hide the slices.
 const ARROWS: usize = 200;
 
-/// The nodes whose two slices are connected by an arrow, each with the number of its arrow.
+/// The nodes whose two slices, one per side, are connected by an arrow, each with the number of its
+/// arrow.
 pub(super) struct Arrows {
     numbers: BTreeMap<MergedId, usize>,
 }

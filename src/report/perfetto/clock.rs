@@ -27,7 +27,7 @@ impl Clock {
     }
 }
 
-/// The two times, one per side, that are converted to the same time on the common clock.
+/// One time per side, such that both are converted to the same time on the common clock.
 fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     let steps =
         PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));

@@ -22,8 +22,8 @@ pub(super) struct FlowEnd {
     ts: f64,
 }
 
-/// The call that launched a GPU event, from which an arrow leads to the event. `None` if the trace does not contain
-/// the call, or if the event began before the call, which happens if the host and GPU clocks disagree.
+/// The call that launched a GPU event; an arrow leads from the call to the event. `None` if the trace does not contain
+/// the call, or if the event starts before the call because the host clock and the GPU clock disagree.
 pub(super) fn launch(analysis: &Analysis, side: Side, call: CallId) -> Option<CallId> {
     let tree = analysis.tree(side);
     let event = tree.event(call).filter(|_| tree.kind(call) == CallKind::Gpu)?;

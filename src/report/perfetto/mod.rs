@@ -2,8 +2,8 @@
 //!
 //! The traces are shifted so that their first steps (or their first matched calls, if a trace has no steps) start at
 //! the same time. Every slice contains the call's uid, the uid of the counterpart, and the time difference. Arrows
-//! connect matched calls with the largest time differences, and connect launches to their GPU events. The steps of each
-//! side have a separate track; annotations are on the tracks of their threads.
+//! connect the two calls of the matched pairs with the largest time differences, and connect launches to their GPU
+//! events. The steps of each side have a separate track; annotations are on the tracks of their threads.
 
 mod arrows;
 mod clock;

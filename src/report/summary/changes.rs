@@ -20,13 +20,14 @@ pub struct ChangeSummary {
     pub cost_us: f64,
     /// The part of `cost_us` that is a difference in the device's busy time.
     pub busy_us: f64,
-    /// The effect of making only this change to the baseline's step, by replay, in µs; `null` if the traces cannot be
-    /// replayed.
+    /// Effect in µs of making only this change to the baseline's step, estimated by replay; `null` if the traces cannot
+    /// be replayed.
     pub effect_alone_us: Option<f64>,
-    /// The effect of making this change last, so that the step already contains all other changes, by replay, in µs.
+    /// Effect in µs of making this change to a step that already contains all other changes, estimated by replay;
+    /// `null` if the traces cannot be replayed.
     pub effect_last_us: Option<f64>,
-    /// Total number of changed calls in all compared steps. Counts matched ops that differ, and unmatched calls that
-    /// are not nested in another unmatched call.
+    /// Total number of changed calls in all compared steps. The number includes matched ops that differ and outermost
+    /// unmatched calls.
     pub sites: usize,
     /// First call site of the change (module class and user frame); empty if unknown.
     pub r#where: String,
@@ -48,7 +49,8 @@ pub struct SameProgram {
     pub host_speed_us: f64,
     /// Difference in idle time while the host is between recorded calls.
     pub between_calls_us: f64,
-    /// Difference in idle time at matched calls that the host time of these calls does not explain.
+    /// Difference in idle time at matched calls, without the part that the host time of these calls
+    /// explains.
     pub overlap_us: f64,
     /// Time difference that cannot be attributed to a call.
     pub unexplained_us: f64,

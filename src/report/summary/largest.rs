@@ -83,7 +83,8 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
         groups[group].parts = parts;
     }
     groups.retain(|group| group.difference() != Nanos::ZERO);
-    // No two groups have the same name and node, so this order is unambiguous.
+    // The order is unambiguous, because no two groups have both the same name and the same lowest
+    // common node.
     groups.order_by(|a, b| {
         let size = |group: &LargeDifference| Reverse(group.difference().abs());
         size(a).cmp(&size(b)).then_with(|| (&a.name, &a.below).cmp(&(&b.name, &b.below)))

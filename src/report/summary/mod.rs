@@ -45,8 +45,8 @@ pub struct Summary {
     pub changes: Vec<ChangeSummary>,
     /// The time differences that no change in the program explains.
     pub same_program: SameProgram,
-    /// Fraction (0 to 1) of the GPU time in compared steps whose launching calls are firmly matched; `null` if there
-    /// is no GPU time.
+    /// Fraction (0 to 1) of the GPU time in the compared steps that comes from GPU events whose launching calls are
+    /// firmly matched; `null` if there is no GPU time.
     pub firm_share: Option<f64>,
     /// The causes of the wall-time difference, largest first.
     pub causes: Vec<CauseSummary>,
@@ -54,7 +54,8 @@ pub struct Summary {
     pub difference_us: f64,
     /// Ratio of attributed times, candidate / baseline; `null` if undefined.
     pub ratio: Option<f64>,
-    /// Whether the rows of both sides add up to all events, to the nanosecond.
+    /// Whether the times of the rows add up to the time of all events on both sides, exact to the
+    /// nanosecond.
     pub account_is_exact: bool,
     /// Number of points of difference that do not vary between runs on the same side.
     pub points_of_difference: u64,
@@ -115,7 +116,7 @@ pub struct RunsSummary {
     pub step_time_median_us: f64,
     /// Largest difference between two runs in a step's attributed time, in µs.
     pub step_time_spread_us: f64,
-    /// The largest number of points at which the structure of a run differs from that of the median run.
+    /// For the run whose structure differs most from the median run, the number of points at which the two differ.
     pub varying_points: usize,
 }
 

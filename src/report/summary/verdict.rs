@@ -9,7 +9,7 @@ use serde::Serialize;
 /// Maximum number of changed call sites in the list.
 const LARGEST: usize = 20;
 
-/// The verdict on the total time, and the call sites at which the evidence supports a change in time.
+/// The verdict on the total time, and the call sites whose time changed according to the repeated measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[doc(hidden)]
 pub struct VerdictSummary {
@@ -38,7 +38,7 @@ pub struct VerdictSummary {
     pub p: Option<f64>,
     /// False discovery rate among all call sites when `p` is used as the significance threshold.
     pub q: Option<f64>,
-    /// Minimum time change, in µs per step, required to count and list a call site.
+    /// Minimum time change of a call site, in µs per step, that is counted in `changes` and listed.
     pub least_difference_us: f64,
     /// Number of call sites that became slower or faster by at least `least_difference_us`.
     pub changes: u64,
@@ -96,9 +96,9 @@ pub struct Change {
 }
 
 impl VerdictSummary {
-    /// The baseline time and candidate time to display for a changed call site. With several runs, the times are
-    /// per-step means over the runs, because a single run may show the opposite change. With a single run per side,
-    /// the times are taken from the two traces.
+    /// The baseline time and candidate time to display for a changed call site. With several runs per side, the times
+    /// are per-step means over the runs, because in a single run the time may have changed in the opposite direction.
+    /// With a single run per side, the times are taken from the two traces.
     pub(in crate::report) fn shown(&self, change: &Change) -> PerSide<Nanos> {
         let micros = if self.runs_trace1.min(self.runs_trace2) > 1 {
             PerSide::new(change.judged_us_trace1, change.judged_us_trace2)

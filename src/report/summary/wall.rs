@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub struct WallSummary {
     /// A sentence that states the result.
     pub answer: String,
-    /// `steps`, or `events` if a side has no steps, in which case all figures describe the whole window.
+    /// `steps`, or `events` if a side has no steps; in this case, all figures describe the whole window.
     pub basis: &'static str,
     /// Whether busy and idle time add up exactly to the wall time, and the causes add up exactly to the wall-time
     /// difference.
@@ -43,8 +43,8 @@ pub struct WallSide {
     pub busy_us: f64,
     /// Time in µs during which no work was running.
     pub idle_us: f64,
-    /// Time in µs of work that was launched before the window or was not selected, including the idle gaps before such
-    /// work.
+    /// Time in µs of excluded work, which was launched before the window or was not selected, including the idle gaps
+    /// before it.
     pub before_window_us: f64,
     /// Time of steps without a counterpart, in µs.
     pub unpaired_steps_us: f64,

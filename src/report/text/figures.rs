@@ -47,7 +47,7 @@ impl Unit {
         format!("{:.3}", self.of(time))
     }
 
-    /// Formats a time in this unit to the nanosecond and without the unit, so that figures add up exactly.
+    /// Formats a time in this unit, exact to the nanosecond and without the unit, so that figures add up exactly.
     pub fn show_exact(self, time: Nanos) -> String {
         let (scale, digits) = match self {
             Unit::Micros => (1_000, 3),
@@ -75,7 +75,7 @@ pub fn times(time: PerSide<Nanos>) -> String {
     }
 }
 
-/// An `Input Dims` text without the arguments that have no shape: `[[8, 64], [64]]` for `[[8, 64], [], [64], []]`.
+/// Removes empty shapes from an `Input Dims` text: `[[8, 64], [], [64], []]` becomes `[[8, 64], [64]]`.
 pub(crate) fn tensors(dims: &str) -> String {
     let kept = dims.replace(", []", "").replace("[], ", "");
     if kept == "[[]]" { String::new() } else { kept }

@@ -1,8 +1,8 @@
 //! Finds repetitions among siblings: runs of identical subtrees, such as layers, and runs of identical steps, each of
 //! which may consist of several siblings. A large merged tree shows only the first repeat of each run.
 //!
-//! Two subtrees are identical if their calls have the same names, apart from instance numbers, and neither subtree
-//! contains a difference between the two traces. Two steps are identical if all their siblings are identical.
+//! Two subtrees are identical if their calls have the same names (apart from instance numbers) and neither subtree
+//! contains a difference between the two traces. Two steps are identical if they consist of identical siblings.
 
 use crate::diff::{MergedId, MergedNode, Relation, TraceDiff};
 use crate::program::StepId;
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
-/// Consecutive repeats of one sibling, or of all siblings of one step.
+/// A run: one sibling, or all siblings of one step, repeated several times in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     /// Number of repeats, at least 2.
@@ -31,7 +31,8 @@ pub(super) struct Folds {
     equal: FxHashMap<usize, Run>,
     /// Runs of identical steps, by the index of the first sibling in the first step.
     steps: FxHashMap<usize, Run>,
-    /// For each run, by the last sibling of its first repeat: the last sibling of the whole run.
+    /// For each run, maps the last sibling of the first repeat to the last sibling of the whole
+    /// run.
     lasts: FxHashMap<usize, usize>,
 }
 
@@ -41,8 +42,8 @@ impl Folds {
         [&self.steps, &self.equal].map(|runs| runs.get(&index).copied())
     }
 
-    /// The last sibling that a drawn node represents. The node is drawn as the last of its siblings if this sibling is
-    /// the last one.
+    /// The last of the siblings that a drawn node represents. If no further sibling follows it, the node is drawn as
+    /// the last of its siblings.
     pub(super) fn last(&self, index: usize) -> usize {
         let mut index = index;
         while let Some(&last) = self.lasts.get(&index) {
@@ -72,8 +73,9 @@ impl Folds {
                     end: siblings[done - 1].end,
                 };
                 self.steps.insert(of_first[0].index, run);
-                // The last siblings of the first step may be a run of which only the first sibling
-                // is drawn; [`Folds::last`] then follows two entries.
+                // The first step may end with a run of siblings, of which only the first is drawn.
+                // [`Folds::last`] then follows two entries: to the end of that run, then to the end
+                // of the run of steps.
                 let drawn = of_first[of_first.len() - 1].index;
                 self.lasts.insert(drawn, siblings[done - 1].index);
             }
@@ -97,7 +99,7 @@ impl Folds {
     }
 }
 
-/// Number of items at the start of a list that equal the first item; 1 if the first item may not be folded.
+/// Number of equal items at the start of a list; 1 if the first item may not be folded.
 fn equal<T>(items: &[T], hash: impl Fn(&T) -> Option<u64>) -> usize {
     let Some(first) = items.first().and_then(&hash) else { return 1 };
     items.iter().take_while(|item| hash(item) == Some(first)).count()
@@ -121,8 +123,8 @@ struct StepSiblings {
     hash: Option<u64>,
 }
 
-/// The steps that begin among siblings. A step includes all siblings up to the next step, because calls between two
-/// steps repeat with the steps.
+/// The steps that begin among siblings. A step includes all siblings up to the next step, because the calls between two
+/// steps are repeated as well.
 fn steps(siblings: &[Sibling]) -> Vec<StepSiblings> {
     let mut starts = Vec::new();
     let mut current = None;
@@ -142,7 +144,7 @@ fn steps(siblings: &[Sibling]) -> Vec<StepSiblings> {
 }
 
 /// The hash of all siblings of a step. `None` if the step may not be folded, or if all siblings of the step are
-/// identical, because these siblings are then part of a longer run of siblings.
+/// identical, because such steps are folded as one long run of siblings.
 fn whole(siblings: &[Sibling]) -> Option<u64> {
     let first = siblings.first()?.hash;
     if siblings.iter().all(|sibling| sibling.hash == first) {

@@ -1,4 +1,5 @@
-//! Names a node of the merged tree; the name is `a | b` if the node was renamed or has an alias.
+//! Names a node of the merged tree; the name is `a | b` if its calls were renamed or match only
+//! because of an alias.
 
 use crate::analysis::Analysis;
 use crate::diff::{MergedNode, Relation, TraceDiff};

@@ -39,7 +39,8 @@ pub(in crate::report) fn write(
     let diff = analysis.diff();
     let tree = diff.merged();
     let folds = (tree.len() > most).then(|| folds::folds(diff));
-    // For each run that is being drawn, outermost first: the end of the first repeat, and the end of the run.
+    // The runs that contain the current node, outermost first: for each run, the end of its first repeat and the end of
+    // the whole run.
     let mut skips: Vec<(usize, usize)> = Vec::new();
     let mut at = 0;
     let mut next = move |runs: [Option<folds::Run>; 2]| {
@@ -168,8 +169,8 @@ fn push_region(diff: &TraceDiff, node: MergedNode, line: &mut String) {
     }
 }
 
-/// Whether the node is the topmost captured call on its path. All calls below a captured call were
-/// captured too.
+/// Whether the node is a captured call whose parent is not captured. All calls below a captured
+/// call were captured too.
 fn begins_captured(diff: &TraceDiff, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         let tree = diff.tree(side);

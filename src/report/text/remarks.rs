@@ -1,5 +1,5 @@
-//! Builds remarks about what the headline omits (lost events, different layers, excluded work), and about how much runs
-//! on the same side vary.
+//! Builds remarks about facts that the headline does not mention (lost events, different layers, excluded work), and
+//! about how much the runs on one side vary.
 
 use super::step_figures::Figures;
 use crate::analysis::Analysis;
@@ -58,7 +58,7 @@ pub(super) fn runs(analysis: &Analysis) -> Vec<String> {
 }
 
 /// A remark such as `3 runs of main; figures are from the median run: median step 34.12 ms (spread 1.50 ms, 4.4%);
-/// median GPU time …`. If the difference between the sides is smaller than the spread, it is noise.
+/// median GPU time …`. A difference between the sides that is smaller than this spread is noise.
 fn runs_of(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> {
     let noise = analysis.run_noise(side)?;
     let shown = |of: RunFigures| {

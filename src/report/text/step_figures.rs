@@ -5,7 +5,7 @@ use crate::analysis::wall::WallTotals;
 use crate::side::PerSide;
 use crate::signed::signed;
 
-/// The unit and precision for the step times of one comparison: a common unit, and about four significant digits.
+/// The format for all step times of one comparison: a common unit, and about four significant digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::report) struct Figures {
     pub(in crate::report) unit: &'static str,

@@ -64,8 +64,8 @@ fn measure_words(measure: Measure) -> &'static str {
 }
 
 /// The evidence from repetitions, such as `step slower (6 runs, p 0.002); GPU time slower (6 runs, q 0.003); 12 call
-/// sites changed`, or `GPU time not tested (one step each); 3 call sites do different work`. The text names the
-/// measure, because the step time may change even if the GPU time does not.
+/// sites changed`, or `GPU time not tested (one step each); 3 call sites do different work`. The text says which time
+/// each verdict is about, because the step time may change even if the GPU time does not.
 #[doc(hidden)]
 pub fn evidence(analysis: &Analysis, verdict: &VerdictSummary) -> String {
     let step = verdict.step.as_ref();

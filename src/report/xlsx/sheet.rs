@@ -115,7 +115,8 @@ impl RowSink for Cells<'_> {
     }
 }
 
-/// Writes a numeric cell with the digits of its formatted string, so that the workbook agrees with the CSV file.
+/// Writes a numeric cell with the same digits as its formatted string, so that the workbook and the CSV file contain
+/// the same numbers.
 fn number(cell: &Cell<'_>, text: &str) -> Option<f64> {
     match cell {
         Cell::Whole(_) | Cell::Time(_) | Cell::Decimal(_) | Cell::Empty => text.parse().ok(),

@@ -1,8 +1,7 @@
 //! Tests that the gate never passes a trace from which data was removed.
 //!
-//! Each run damages an intact recording in one way and compares the result with the intact recording; the damage
-//! affects one side or both. The outcome must be a failure, an inconclusive result, or a read error, and must name a
-//! reason.
+//! Each run damages an intact recording in one way, and uses the damaged recording on one side of the comparison or on
+//! both sides. The outcome must be a failure, an inconclusive result, or a read error, and must name a reason.
 
 mod ways;
 
@@ -66,7 +65,7 @@ fn passes(sound: &Recording, name: &str, bytes: &[u8], sides: &[Damaged]) -> Vec
     sides.iter().filter(is_blind).map(|side| format!("{name} ({side:?})")).collect()
 }
 
-/// Every kind of damage that goes unnoticed, with the side that was damaged, and the number of runs.
+/// All kinds of damage that go unnoticed, each with the damaged side, and the number of runs.
 fn blind(file: &Path, ways: &[(&str, Way)], sides: &[Damaged]) -> (Vec<String>, usize) {
     let bytes = sound(file).bytes();
     let whole = record(&bytes).expect("a sound trace");

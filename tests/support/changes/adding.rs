@@ -57,7 +57,7 @@ pub(super) fn wrappers(
 /// Consecutive calls below one parent: the parent, the first call, the last call.
 type Run = (Option<usize>, usize, usize);
 
-/// Drops each run that shares calls with an earlier run in the list.
+/// Sorts the runs by start time, and drops each run that shares calls with an earlier run.
 fn without_overlap(mut runs: Vec<Run>, events: &[Event]) -> Vec<Run> {
     runs.sort_by_key(|&(parent, first, _)| {
         (parent, events[first].lane.clone(), events[first].start)

@@ -64,8 +64,8 @@ pub(super) fn ranges(recording: &Recording, random: &mut SplitMix) -> Option<Rec
     any.then_some(changed)
 }
 
-/// The calls at which a range can start, as pairs (list, position): ops, and frames that contain an
-/// op.
+/// The calls at which a range can start: ops, and frames that contain an op. Each call is given as a pair (list,
+/// position).
 fn starts(
     events: &[Event],
     forest: &Forest,
@@ -90,8 +90,7 @@ fn has_time(event: &Event) -> bool {
     event.kind.is_host() && event.end > event.start
 }
 
-/// Runs of siblings, grouped by the list of siblings that contains them; each run is given by its first and last
-/// position.
+/// Runs of siblings, grouped by list of siblings. Each run is given by its first and last position in the list.
 #[derive(Debug, Default)]
 struct Runs {
     by_list: BTreeMap<usize, Vec<(usize, usize)>>,

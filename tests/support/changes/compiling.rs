@@ -84,7 +84,7 @@ fn triton_number(event: &Event) -> Option<(&str, u32)> {
 }
 
 /// Changes `percent`% of the ops that launch one kernel so that they launch two kernels, like a matrix product that is
-/// split along the inner dimension: the original kernel gets a different name, and a shorter kernel follows.
+/// split along the inner dimension. The original kernel gets a different name, and a shorter kernel follows it.
 pub(super) fn split_k(
     recording: &Recording,
     percent: f64,

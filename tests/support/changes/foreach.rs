@@ -9,7 +9,7 @@ use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::Event;
 use std::collections::BTreeSet;
 
-/// The minimum number of repetitions of a sequence of ops, and the maximum length of the sequence.
+/// The minimum number of repetitions of a sequence of ops, and the maximum number of ops in a sequence.
 const REPEATS: usize = 4;
 const PERIOD: usize = 16;
 
@@ -72,8 +72,8 @@ fn replaced(forest: &Forest, loops: &[Loop]) -> Vec<bool> {
     marked
 }
 
-/// For each event, whether it belongs to an optimizer: it does if it is below an optimizer call, or on the optimizer's
-/// thread during the optimizer's annotation.
+/// For each event, whether it belongs to an optimizer. An event belongs to an optimizer if it is below an optimizer
+/// call, or if it is on the optimizer's thread during the optimizer's annotation.
 fn optimizers(events: &[Event], forest: &Forest) -> Vec<bool> {
     let is_step =
         |event: &&Event| event.kind == Kind::Annotation && event.name.starts_with("Optimizer.step");

@@ -16,7 +16,7 @@ use crate::support::recording::Event;
 
 /// Number of launches that one generated kernel replaces.
 const FUSED: usize = 3;
-/// Duration of a fused kernel, in percent of the total duration of the kernels that it replaces.
+/// Duration of a fused kernel, as a percentage of the total duration of the kernels that it replaces.
 const TIME: i64 = 70;
 
 /// Replaces the calls in half of the layers in the largest stack with one compiled region per layer. The compiled

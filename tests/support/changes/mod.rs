@@ -177,8 +177,8 @@ impl Change {
         Change::Several("several on another platform", parts)
     }
 
-    /// A combination of changes that simulates a different platform, with annotated ranges only in the candidate. Ops
-    /// are dropped first, because dropping an annotation later would drop all calls inside the annotation.
+    /// A combination of changes that simulates a different platform, and in which only the candidate has annotated
+    /// ranges. Ops are dropped first, because dropping an annotation later would drop all calls inside the annotation.
     pub fn annotated_on_another_platform() -> Change {
         let parts = vec![Change::DropOps(2.0), Change::Annotate, Change::OtherPlatform];
         Change::Several("annotated, dropped, other platform", parts)

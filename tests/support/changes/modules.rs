@@ -71,9 +71,9 @@ pub(super) fn swap_branches(recording: &Recording, random: &mut SplitMix) -> Opt
     Some(changed)
 }
 
-/// Pairs of adjacent instances of the same class below one parent, with different contents and no modules inside.
-/// Modules that differ in a single op are not swapped, because such a swap would be indistinguishable from moving that
-/// op.
+/// Pairs of adjacent instances of the same class below one parent. The two instances have different contents and
+/// contain no modules. Modules that differ in a single op are not swapped, because such a swap would be
+/// indistinguishable from moving that op.
 fn branches(recording: &Recording, forest: &Forest) -> Vec<(usize, usize)> {
     let events = &recording.events;
     let contents = contents(events, forest, class_of);
@@ -148,7 +148,8 @@ fn order_of_instances(events: &[Event]) -> BTreeMap<String, Vec<u32>> {
     order
 }
 
-/// Moves a module that is the last call in its parent up to the parent's caller, everywhere in the recording.
+/// Moves a module one level up, so that the caller of its parent calls it. Each moved call must be the last call in its
+/// parent. The module is moved everywhere in the recording.
 pub(super) fn move_module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);

@@ -17,9 +17,9 @@ pub(super) fn neighbours(
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
     let contents = contents(events, &forest, without_addresses);
-    // Two frames whose names differ at most in digits, such as two instances of a module class, are not swapped: the
-    // profiler numbers instances in execution order, so a swap would only renumber the instances. Identical ops are not
-    // swapped, because the swap would not change the trace at all.
+    // Two frames are not swapped if their names differ at most in digits, as for two instances of a module class. The
+    // profiler numbers instances in execution order, so such a swap would only renumber the instances. Identical ops
+    // are not swapped, because the swap would not change the trace at all.
     let differ = |one: usize, two: usize| match events[one].kind {
         Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),
         Kind::Op | Kind::Runtime | Kind::Gpu | Kind::Annotation | Kind::Other => {
@@ -54,8 +54,8 @@ pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording
     changed
 }
 
-/// Moves roughly the later half of the busiest thread's calls to a new thread. The calls are split at the call-stack
-/// level at which most of the work branches.
+/// Moves roughly the later half of the busiest thread's calls to a new thread. The calls are split at the
+/// outermost call-stack level at which no single call contains more than 60% of the thread's host calls.
 pub(super) fn split_thread(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let weight = |list: &[usize]| list.iter().map(|&at| forest.sizes[at]).sum::<u32>();

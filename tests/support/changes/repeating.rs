@@ -10,15 +10,16 @@ const STEP: &str = "ProfilerStep#";
 /// A module is repeated only if it contains at most 1/`LARGEST_MODULE` of the recording's host calls.
 const LARGEST_MODULE: usize = 10;
 
-/// Repeats every call of one module directly after the original call, as a call of an additional instance.
+/// Repeats every call of one module. Each repeated call directly follows the original call, and belongs to an
+/// additional instance of the module.
 pub(super) fn module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let places = random.pick(&repeatable_modules(recording, &forest))?.clone();
     Some(module_again(recording, &forest, &places))
 }
 
-/// Repeats every call of one of several identical layers directly after the original call, as a call of an additional
-/// instance.
+/// Repeats every call of one of several identical layers. Each repeated call directly follows the original call, and
+/// belongs to an additional instance of the layer.
 pub(super) fn layer(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let mut layers = super::modules::layers(recording, &forest);
@@ -137,8 +138,8 @@ pub(super) struct Place {
     at: i64,
 }
 
-/// The time span of the calls in a step: the calls that start during the step on the step's thread, directly below the
-/// innermost call (the training loop) that contains all steps.
+/// The time span of the calls in a step. These calls start during the step, on the step's thread. They are directly
+/// below the innermost call that contains all steps (the training loop).
 pub(super) fn place_of_step(
     recording: &Recording,
     steps: &[&Event],

@@ -14,8 +14,8 @@ const EXPERTS: usize = 4;
 /// One module is added to a group for every `GROWTH` modules.
 const GROWTH: usize = 3;
 
-/// Appends copies of the last layer to the largest group of identical layers, as additional instances, and then drops
-/// `percent`% of the ops. Returns `None` if there is no group of identical layers.
+/// Makes the largest group of identical layers longer: appends copies of the last layer, as additional instances. Then
+/// drops `percent`% of the ops. Returns `None` if there is no group of identical layers.
 pub(super) fn more_layers(
     recording: &Recording,
     percent: f64,
@@ -34,8 +34,8 @@ pub(super) fn more_layers(
     super::removing::ops(&changed, percent, random)
 }
 
-/// The names of the modules, in execution order, in the group of identical layers that contains the most calls.
-/// `usable` decides whether a group can be used, given the positions of the last layer's calls.
+/// The names of the modules in the largest group of identical layers (the group with the most calls), in execution
+/// order. `usable` decides whether a group can be used, given the positions of the last layer's calls.
 pub(super) fn largest(
     recording: &Recording,
     forest: &Forest,

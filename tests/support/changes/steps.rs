@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 /// Starts the recording at a random point in the middle half of the first step. On all threads, calls that end before
 /// the new start of the recording are removed, together with the GPU events that these calls launched. Calls that are
-/// running at the new start are shortened to start there, each one nanosecond after its parent, so that the order in
-/// the file does not matter. Without recorded steps, the whole recording is treated as one step.
+/// running at the new start are shortened: each starts one nanosecond after its parent, so that the order in the file
+/// does not matter. Without recorded steps, the whole recording is treated as one step.
 pub(super) fn start_in_the_middle(
     recording: &Recording,
     random: &mut SplitMix,
@@ -110,7 +110,7 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     Some(changed)
 }
 
-/// For each time range, a point at which no call is open, apart from calls that contain both steps.
+/// For each time range, a time at which no call is open, except calls that contain both steps.
 fn cuts(recording: &Recording, ranges: [(i64, i64); 3]) -> Option<[i64; 3]> {
     let (from, until) = (ranges[0].0, ranges[2].1);
     let inner: Vec<&Event> = recording

@@ -59,7 +59,7 @@ pub(super) fn overlapping_kernels() -> PerSide<String> {
     )
 }
 
-/// Neither trace has a GPU, so the time in the ops themselves is compared.
+/// Neither trace contains GPU work, so the time in the ops themselves is compared.
 pub(super) fn cpu_only() -> PerSide<String> {
     let program = |pause: f64| {
         TraceBuilder::cuda().header("deviceProperties", json!([])).thread("main", move |t| {

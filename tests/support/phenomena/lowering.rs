@@ -1,4 +1,4 @@
-//! Phenomena in which one op uses a different backend on each side, so the calls below the op differ in name, depth and
+//! Phenomena in which one op uses a different backend on each side. The calls below this op differ in name, depth and
 //! launches.
 
 use super::pair;

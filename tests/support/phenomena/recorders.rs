@@ -1,5 +1,5 @@
-//! Phenomena that occur when profilers from different years record the same program, or when their clocks affect
-//! nesting.
+//! Phenomena that occur if profilers from different years record the same program, or if clocks that disagree affect
+//! the nesting of calls.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};

@@ -1,5 +1,4 @@
-//! Phenomena with wrappers, which are calls that enclose other calls on one side only, and with calls that have no
-//! counterpart.
+//! Phenomena with wrappers (calls that enclose other calls on only one side), and with calls that have no counterpart.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};

@@ -115,7 +115,7 @@ impl Forest {
     }
 }
 
-/// Positions of the selected events, sorted by thread, then start, then length (longer first), then file order.
+/// Positions of the selected events, sorted by thread, start, length (longer events first) and file order.
 pub(super) fn by_lane_and_time(events: &[Event], wanted: impl Fn(&Event) -> bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..events.len()).filter(|&at| wanted(&events[at])).collect();
     order.sort_by_cached_key(|&at| {

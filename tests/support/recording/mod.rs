@@ -1,7 +1,7 @@
-//! Reads the host calls, GPU events and annotations in any trace from JSON, so that they can be changed and written
-//! again. Each event remembers its number in the original trace.
+//! Reads the host calls, GPU events and annotations from the JSON text of any trace, so that they can be changed and
+//! written again. Each event remembers its number in the original trace.
 //!
-//! A span that ends after its parent is clipped when the trace is read, so all spans are nested, and changes to a
+//! When a trace is read, each span that ends after its parent is clipped, so all spans are nested. Changes to a
 //! recording preserve the nesting. Flow arrows and counters are omitted.
 
 mod event;
@@ -130,13 +130,13 @@ impl Rooms {
         Rooms { at: rooms.into_iter().map(|(at, _)| at).collect(), sums }
     }
 
-    /// How far the start of an event that starts at `time` moves, in ns.
+    /// How far, in ns, the start of an event at `time` is shifted.
     pub fn until(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// How far the end of an event that ends at `time` moves, in ns. The start of a room inserted at `time` moves
-    /// equally far.
+    /// How far, in ns, the end of an event at `time` is shifted. The start of a room inserted at `time` is shifted by
+    /// the same amount.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
     }

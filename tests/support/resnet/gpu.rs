@@ -1,4 +1,4 @@
-//! Computes kernel durations on a GPU from bytes or operations, with realistic variation.
+//! Computes the duration of a kernel from its number of bytes or operations, with realistic variation.
 
 use crate::support::splitmix::SplitMix;
 use crate::support::trace_builder::Platform;

@@ -17,7 +17,7 @@ pub(super) struct Layers<'s> {
 }
 
 impl<'s> Layers<'s> {
-    /// A script's forward pass.
+    /// Creates the state for one forward pass of a script.
     pub(super) fn new(script: &'s mut Script) -> Self {
         Layers { script, instances: BTreeMap::new() }
     }

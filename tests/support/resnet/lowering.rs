@@ -19,7 +19,7 @@ impl Conv {
         [batch, self.weight[0], height / self.stride, width / self.stride]
     }
 
-    /// Creates the arguments of the convolution, which own the strings that argument lists borrow.
+    /// Creates the arguments of the convolution, together with the strings that argument lists borrow.
     pub(super) fn arguments(&self) -> ConvArguments {
         ConvArguments {
             conv: *self,

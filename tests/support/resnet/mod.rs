@@ -191,7 +191,8 @@ impl Script {
         });
     }
 
-    /// Runs the momentum update and then the optimizer step, each as a few kernels over lists of tensors.
+    /// Runs the momentum update and then the optimizer step. Each of the two consists of a few kernels over lists of
+    /// tensors.
     fn update_parameters(&mut self, t: &mut HostThread<'_>) {
         let bytes = PARAMETERS.1 * 4;
         for (name, kernel, passes) in [

@@ -1,4 +1,5 @@
-//! Writes the JSON text of a Kineto trace from nested closures, so that the code of a test is nested like the trace.
+//! Writes the JSON text of a Kineto trace from nested closures. The nesting of the code in a test therefore shows the
+//! nesting of the trace.
 //!
 //! ```ignore
 //! let json = TraceBuilder::cuda()
@@ -9,8 +10,8 @@
 //!     })
 //!     .json();
 //! ```
-//! Each call takes a fixed host time, and each kernel starts as soon as it has been launched and its stream is free, so
-//! identical closures produce identical bytes.
+//! Each call takes a fixed host time. Each kernel starts as soon as it has been launched and its stream is free.
+//! Identical closures therefore produce identical bytes.
 
 mod host_thread;
 mod launch;
@@ -128,7 +129,7 @@ impl TraceBuilder {
         self
     }
 
-    /// Adds a kernel that was launched before the trace began, so its launch is not in the trace.
+    /// Adds a kernel whose launch is not in the trace, because the kernel was launched before the trace began.
     #[must_use]
     pub fn unlinked_kernel(mut self, name: &str, micros: f64) -> Self {
         let stream = self.platform.default_stream();
@@ -201,8 +202,8 @@ impl TraceBuilder {
         self.last_correlation
     }
 
-    /// Queues GPU work on a stream and returns the start time: the work starts as soon as it is ready and the stream
-    /// is free.
+    /// Queues GPU work on a stream and returns the start time. The work starts as soon as it is ready and the stream is
+    /// free.
     fn run_on_gpu(&mut self, mut work: GpuWork<'_>) -> i64 {
         let clock = self.stream_index(work.stream);
         let start = work.ready.max(self.streams[clock].free);

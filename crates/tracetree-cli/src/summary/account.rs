@@ -1,5 +1,5 @@
-//! Formats each side's time as a sum of terms that is exact to the nanosecond. The terms of a side share a line or, if
-//! that line would be too wide, get a line each.
+//! Formats each side's time as a sum of terms that is exact to the nanosecond. The terms of a side are written on one
+//! line or, if that line would be too wide, on separate lines.
 
 use super::super::columns::pad;
 use tracetree::report::Width;
@@ -7,7 +7,7 @@ use tracetree::report::Width;
 /// Labels of the terms that add up to a side's time, and the label of the total.
 const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];
 
-/// A title, and the name and the formatted terms of each side.
+/// The title of the sums and, for each side, its name and its formatted terms.
 pub(super) struct Account {
     pub(super) title: String,
     pub(super) sides: [(String, [String; 4]); 2],

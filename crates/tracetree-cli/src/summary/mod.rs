@@ -257,7 +257,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes the lowest common node, and the ops below it at which the traces diverge.
+    /// Writes the lowest common node of a difference, and the ops below this node at which the traces diverge.
     fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
         let columns = self.width.columns();
         let mut texts = Vec::new();

@@ -24,7 +24,7 @@ struct Limits {
     changes: usize,
     /// Maximum number of lines below each change.
     details: usize,
-    /// Maximum number of entries to show in each layer other than the layer of changes.
+    /// Maximum number of entries to show in each of the other layers.
     others: usize,
 }
 

@@ -14,7 +14,7 @@ use tracetree::order::Order as _;
 use tracetree::side::Side;
 use tracetree::trace::Nanos;
 
-/// Minimum size that a cause must have to count on a rank, as a share of a step's wall time.
+/// Minimum size of a cause on a rank, as a share of a step's wall time. A smaller cause is ignored on that rank.
 const NOTABLE_CAUSE: f64 = 0.005;
 
 /// Minimum share of the ranks required to count as nearly all ranks.
@@ -99,8 +99,8 @@ fn cause_row(
     }
 }
 
-/// The ranks that share a change or cause, and the position of the largest difference in `found`. A rank may have
-/// several differences.
+/// The ranks that share a change or cause, and the position of the largest difference in `found`. `found` may contain
+/// several differences of one rank.
 fn shared(found: &[(usize, Nanos)], whole: &[&Compared<'_>], roles: &[Role]) -> (Shared, usize) {
     let members: BTreeSet<usize> = found.iter().map(|&(at, _)| at).collect();
     let differences: Vec<f64> = found.iter().map(|(_, time)| time.as_micros()).collect();

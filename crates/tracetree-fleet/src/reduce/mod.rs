@@ -7,8 +7,8 @@
 //!                       └─ failures ─────────────▶ pairs
 //!                                    all of it ──▶ findings
 //! ```
-//! Pairs are in the order of the plan, and file times are ignored. Therefore, the same shards always produce the same
-//! output, regardless of the order in which the shards were written.
+//! Pairs are processed in the order of the plan, and file times are ignored. Therefore, the same shards always produce
+//! the same output, regardless of the order in which the shards were written.
 
 mod causes;
 mod parts;

@@ -1,4 +1,5 @@
-//! Summarizes the work of the ranks in each role by name, and finds the ranks that are outliers.
+//! Summarizes the times of each op, category and layer on the ranks in each role, and finds the ranks that are
+//! outliers.
 
 use super::Compared;
 use super::roles::Role;
@@ -17,7 +18,7 @@ const NOTABLE: f64 = 0.05;
 /// Minimum distance of an outlier from the median, as a share of all work that a rank in the role does.
 const NOTABLE_OF_ALL: f64 = 0.005;
 
-/// Identifies a part of the work: kind, name, and number of the layer.
+/// Identifies an op, category or layer: kind, name, and number of the layer.
 type PartKey<'s> = (PartKind, &'s Arc<str>, Option<i64>);
 
 pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, Vec<OutlierRow>) {

@@ -38,8 +38,8 @@ impl Role {
         }
     }
 
-    /// Describes how the `odd` members differ from the other members in the candidate: the ops that all `odd` members
-    /// run and no other member runs, and the ops that all other members run and no `odd` member runs.
+    /// Describes how the `odd` members differ from the other members in the candidate. Lists the ops that all `odd`
+    /// members run but no other member runs, and the ops that all other members run but no `odd` member runs.
     fn odd_ops(&self, whole: &[&Compared<'_>], odd: &[usize]) -> String {
         let ops = |at: usize| -> BTreeSet<&str> {
             let parts = whole[at].facts.parts.iter();

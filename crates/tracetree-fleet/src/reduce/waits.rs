@@ -12,8 +12,8 @@ use tracetree::trace::Nanos;
 /// Minimum difference between the wait of a straggler and the next longer wait, as a share of the median wait.
 const ALONE: f64 = 0.25;
 
-/// For each rank in a numbered collective, the number of the collective, the index of the rank among all ranks, and its
-/// wait.
+/// For each rank in a numbered collective, the number of the collective, the index of the rank among all ranks, and the
+/// rank's wait.
 pub(super) fn waited(
     one: &Matched<'_>,
     whole: &[&Compared<'_>],

@@ -231,7 +231,7 @@ impl Shard {
         [status].into_iter().chain(facts).collect()
     }
 
-    /// Reads a shard. If the bytes are not a shard of this pair and version, the error status says why.
+    /// Reads a shard. Fails with a status that states the reason if the bytes are not a shard of this pair and version.
     pub(super) fn read(bytes: Vec<u8>, pair: &PlannedPair) -> Result<Shard, Status> {
         let broken = |why: &str| {
             Status::failed(

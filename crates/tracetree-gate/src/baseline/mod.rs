@@ -1,9 +1,9 @@
 //! Reads and writes a [`Recording`] as a baseline file, which is small enough for version control.
 //!
-//! A baseline file is JSON, compressed with gzip. The file contains the calls of the median run's steps, and the
-//! times, counts and evidence of all runs. The [stored calls](tracetree::tree::StoredTree) can be aligned with the calls
-//! of any trace. The file contains neither the names and metadata of the traces nor the names of machines, and it
-//! stores paths of Python files without installation folders.
+//! A baseline file is JSON, compressed with gzip. The file contains the calls of the median run's steps, and the times,
+//! counts and evidence of all runs. The [stored calls](tracetree::tree::StoredTree) can be aligned with the calls of
+//! any trace. The file does not contain the names of machines, or the names and metadata of the traces. Paths of Python
+//! files are stored without installation folders.
 
 mod steady;
 
@@ -26,8 +26,8 @@ use tracetree::storage::write_file;
 use tracetree::trace::{Nanos, unpack};
 use tracetree::tree::{CallId, CallTree, StoredTree};
 
-/// The version of the baseline schema that is written, and the only version that is read. Files with older schemas do
-/// not contain calls, which the alignment needs.
+/// The version of the baseline schema. Baselines are written with this version, and files with other versions are
+/// rejected. Files with older schemas do not contain calls, which the alignment needs.
 pub const BASELINE_SCHEMA: u32 = 4;
 
 /// Value of the `format` field of every baseline file.

@@ -10,7 +10,7 @@ use tracetree::program::{Program, StepId};
 use tracetree::trace::{EventId, Nanos};
 use tracetree::tree::{CallId, CallTree};
 
-/// Start and duration of each event.
+/// The start and duration that a baseline file stores for each event.
 pub(super) struct Times {
     of_events: Vec<(Nanos, Nanos)>,
 }
@@ -97,7 +97,7 @@ impl<'p> Steady<'p> {
         }
     }
 
-    /// Converts a recorded time to the corresponding time after the steps' times are replaced.
+    /// Converts a recorded time to the timeline in which the steps have their new starts and lengths.
     fn moved(&self, moment: Nanos) -> Nanos {
         let at = self.starts.partition_point(|(start, _)| *start <= moment);
         let Some(step) = at.checked_sub(1) else {

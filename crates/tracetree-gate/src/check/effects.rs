@@ -107,8 +107,8 @@ impl Scale {
                 add(StructureRule::NewKernel, is_new);
                 add(StructureRule::GoneKernel, !is_new && !is_more);
             }
-            // A change in host reads or collectives that already violates a rule is not checked as a change in ops as
-            // well.
+            // If a change in host reads or collectives already violates a rule, it is not also checked as a change in
+            // ops.
             ChangeKind::HostRead | ChangeKind::Collectives if !rules.is_empty() => {}
             ChangeKind::Compilation
             | ChangeKind::Graphs
@@ -136,7 +136,7 @@ impl Scale {
         rules
     }
 
-    /// Whether both sides call the same set of ops, and call ops equally often in total.
+    /// Whether both sides call the same set of ops, with the same total number of calls.
     pub(super) fn has_same_ops(self, work: &PerSide<Work>) -> bool {
         self.compare(work.as_ref().map(|work| work.all_ops)).is_eq()
             && work.baseline.op_names == work.candidate.op_names

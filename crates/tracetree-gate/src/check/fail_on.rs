@@ -47,7 +47,7 @@ impl FailOn {
         let PerSide { baseline: Some(before), candidate: Some(after) } = runs else {
             let what = self.measure.words();
             return Checked::inconclusive(vec![format!(
-                "the {what} was not measured on at least one side. Record GPU events, and steps in \
+                "the {what} was not measured on at least one side. Record GPU events, and record steps in \
                  all runs or in none"
             )]);
         };

@@ -54,7 +54,7 @@ fn unknown_share(analysis: &Analysis) -> f64 {
     }
     for (id, node) in diff.merged().nodes() {
         let above = diff.merged().parent(id).is_some_and(|above| is_known[above.index()]);
-        // A call below a call that belongs to an explained change is also explained.
+        // If a call belongs to an explained change, all calls below it are also explained.
         is_known[id.index()] |= above;
         for side in Side::BOTH {
             let Some(call) = node.call(side) else { continue };
@@ -142,8 +142,8 @@ pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// Why the counts on a side cannot be trusted, namely because some of its steps lack calls that every step on the
-/// other side has. `None` if no calls are missing.
+/// A warning that the counts cannot be trusted, because some steps of one side lack calls that every step of the other
+/// side has; `None` if no calls are missing.
 pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     let sides = [context.baseline, context.candidate];
     // Only numbers of calls are compared. In traces with whole-microsecond times, the nesting of two short calls may

@@ -14,7 +14,7 @@ pub enum Outcome {
     Pass,
     /// A rule with severity `error` is violated.
     Fail,
-    /// No violation was found, but something could not be checked.
+    /// No violation was found, but the sides could not be compared or a rule could not be checked.
     Inconclusive,
 }
 
@@ -48,7 +48,7 @@ impl Outcome {
     }
 }
 
-/// The state of a finding or of a rule: whether the rule is violated, and what the violation leads to.
+/// The state of a finding or of a rule: whether the rule is violated, and how the violation is treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -158,7 +158,8 @@ pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
     order.into_iter().find(|state| *state == two || Some(*state) == one)
 }
 
-/// How much runs on the same side differ from each other; a smaller difference between the two sides is noise.
+/// The difference between runs on the same side. If the two sides differ by less, the difference between the sides is
+/// noise.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Floor {
     /// The measure, for example `gpu_time`.

@@ -45,11 +45,13 @@ impl Scale<'_> {
 /// The result of checking whether a shift exceeds a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// The shift is within the limit, or exceeds the limit but is within noise for the given reason.
+    /// `None`: the shift is within the limit. `Some`: the shift exceeds the limit, but is treated as noise for the
+    /// given reason.
     Within(Option<String>),
     /// The shift exceeds the limit; the strings are the evidence.
     Exceeds(Vec<String>),
-    /// The shift exceeds the limit, but run-to-run noise is unknown for the given reason.
+    /// The shift exceeds the limit, but cannot be tested, because run-to-run noise is unknown; the string states the
+    /// reason.
     Unknown(String),
 }
 

@@ -125,8 +125,8 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// A node's call in the candidate, which is the user's current code; if the node has no call there, its call in
-    /// the baseline.
+    /// A node's call in the candidate or, if the node has no call in the candidate, its call in the baseline. The
+    /// candidate comes first, because it is the user's current code.
     fn either(&self, node: MergedId) -> (Side, CallId) {
         let node = self.analysis.diff().merged().node(node);
         let call = |side: Side| node.call(side).map(|call| (side, call));
@@ -237,7 +237,7 @@ impl<'a> Finder<'a> {
         PerSide::from_fn(|side| query.find(self.analysis.tree(side)))
     }
 
-    /// Whether a call site is, encloses, or is below one of the selected calls.
+    /// Whether a call site is one of the selected calls, encloses a selected call, or is below a selected call.
     pub(super) fn is_at(&self, site: &ChangeSite, selected: &PerSide<Vec<CallId>>) -> bool {
         Side::BOTH.into_iter().any(|side| {
             let (tree, found) = (self.analysis.tree(side), &selected[side]);

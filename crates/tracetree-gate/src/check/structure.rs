@@ -309,8 +309,8 @@ impl<'a> Judge<'a> {
             .then(|| format!("in {with} of {all} steps, so the change varies within a run"))
     }
 
-    /// A remark that the arguments of all changed ops also vary between steps on the same side; `None` if the
-    /// arguments of at least one changed op do not vary.
+    /// A remark that the arguments of the changed ops also vary between steps on the same side; `None` unless this is
+    /// the case for all changed ops.
     fn varies(&self, kind: ChangeKind, sites: &[ChangeSite]) -> Option<String> {
         argument(kind)?;
         let mut names = Side::BOTH.into_iter().flat_map(|side| {
@@ -359,7 +359,7 @@ impl<'a> Judge<'a> {
         let mut evidence = vec![format!("cost {cost} per step")];
         evidence.extend(self.effect(change).filter(|effect| *effect != cost).map(|effect| {
             format!(
-                "effect on the step time {effect}, by replay: the rest overlaps with other work"
+                "effect on the step time {effect}, by replay; the rest of the cost overlaps with other work"
             )
         }));
         evidence.extend(varies);

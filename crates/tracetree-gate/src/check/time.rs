@@ -99,8 +99,8 @@ fn check(context: &Context<'_>, family: &Family, rule: &TimeRule) -> Option<Chec
     }
     if rule.scope.category.is_some() && health::has_other_captures(context) {
         // The category of a kernel depends on the kernel's op if the op is known, and otherwise on the kernel's name.
-        let message = "only one side has graph captures, so categories of work cannot be compared. Record both \
-                       sides with captures, or both without";
+        let message = "the sides differ in which graph launches have captures, so categories of work cannot be \
+                       compared. Record captures for both sides or for neither";
         return unknown(check, message.to_owned());
     }
     let before = samples(context.baseline, rule.measure, &rule.scope);

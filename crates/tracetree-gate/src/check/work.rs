@@ -40,7 +40,7 @@ pub(super) struct Work {
 
 impl Work {
     /// Adds the work of a call and of the calls below that call. If the call is unmatched, matched calls below it are
-    /// skipped, because their counterparts are elsewhere.
+    /// skipped, because they have counterparts in the other trace.
     pub(super) fn add(&mut self, diff: &TraceDiff, side: Side, root: CallId) {
         let tree = diff.tree(side);
         let is_matched =

@@ -19,10 +19,12 @@ pub(crate) struct TimedPlace {
     pub(crate) word: Word,
     /// The call's name without details that vary between runs; for a module, the instance name.
     pub(crate) name: String,
-    /// The phase and category of the call site's own measured work; empty without such work.
+    /// The phase and category of the measured work of the call site itself; empty if the call site has no measured
+    /// work.
     pub(crate) phase: String,
     pub(crate) category: String,
-    /// Time per step of the call site's own measured work, in µs, for each run; empty without such work.
+    /// Time per step of the measured work of the call site itself, in µs, for each run; empty if the call site has no
+    /// measured work.
     pub(crate) micros: Vec<f64>,
 }
 

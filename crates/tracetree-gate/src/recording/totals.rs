@@ -12,7 +12,7 @@ use tracetree::program::{Measure, Phase, Program, is_synchronisation};
 use tracetree::trace::{ByName, Category, Nanos};
 use tracetree::tree::{CallId, CallKind, CallTree, names_graph_launch};
 
-/// The totals of each step in a run, which are a time per measure and the counts.
+/// For each step of a run, the time of each measure and the counts.
 #[derive(Debug, Default)]
 pub(super) struct StepTotals {
     steps: usize,

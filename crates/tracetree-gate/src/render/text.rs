@@ -132,7 +132,7 @@ fn is_time(check: &Check) -> bool {
     TimeMeasure::ALL.iter().any(|time| time.label() == check.rule)
 }
 
-/// The first undecided time rule, if all rules other than time rules were checked and passed.
+/// The title and message of the first undecided time rule; `None` if anything other than time rules is undecided.
 fn times_alone(gate: &Gate) -> Option<String> {
     let unknown: Vec<&Check> =
         gate.checks.iter().filter(|check| check.state == State::Inconclusive).collect();

@@ -1,4 +1,4 @@
-//! Parses dates such as `2027-01-31`, which can be compared with today.
+//! Parses dates such as `2027-01-31`, which can be compared with today's date.
 
 use std::fmt;
 use std::str::FromStr;

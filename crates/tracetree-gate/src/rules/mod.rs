@@ -1,4 +1,4 @@
-//! The rules that a gate checks, which are the rules in a TOML file and default rules.
+//! The rules that a gate checks: default rules, and rules from a TOML file.
 //!
 //! Every structural rule applies to the whole program unless the rule file overrides the rule. If several rules with
 //! the same name cover a change, the last rule applies. See `docs/reference/gate-rules.md`.
@@ -117,8 +117,7 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// The share of GPU time whose launches are in the trace may differ between the two sides by at most this fraction,
-    /// from 0 to 1.
+    /// Maximum difference between the two sides in the share of GPU time whose launches are in the trace, from 0 to 1.
     pub lost_launches: f64,
     /// Codes of the obstacles that do not prevent the comparison (see [`Obstacle`](tracetree::program::Obstacle)).
     pub tolerate: Vec<String>,

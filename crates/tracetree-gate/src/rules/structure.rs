@@ -21,7 +21,7 @@ pub enum StructureRule {
     KernelsPerCall,
     /// An op launches a different kernel than before.
     NewKernel,
-    /// An op no longer launches some of its GPU work, and no other work replaces what is missing.
+    /// An op no longer launches some of its GPU work, and no other GPU work replaces the missing work.
     GoneKernel,
     /// More launches happen per step.
     LaunchesPerStep,
@@ -75,9 +75,9 @@ impl StructureRule {
     }
 
     pub(crate) fn every() -> impl Iterator<Item = StructureRule> {
-        // Some kinds of changes have no separate rule. A change in collectives violates the rule `collectives`; a
-        // change in recording options does not concern the program; changes in memory use are unknown, because a
-        // baseline file has no memory events.
+        // Some kinds of changes have no separate rule. Changes in collectives violate the rule `collectives`. Changes
+        // in recording options do not concern the program. Changes in memory use cannot be detected, because a baseline
+        // file has no memory events.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
             !matches!(

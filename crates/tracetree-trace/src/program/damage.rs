@@ -24,7 +24,7 @@ pub enum Damage {
     UnknownEvents(u64, u64),
     /// Number of launches without a GPU event, and the total number of launches.
     LaunchesWithoutWork(u64, u64),
-    /// Number of launches without a GPU event, and the total number of launches, if on each thread
+    /// Number of launches without a GPU event, and the total number of launches. On each thread,
     /// the launches without a GPU event come after all other launches.
     LaunchesAtEnd(u64, u64),
     /// Number of GPU events inside the window that have no launch, and the total number of GPU
@@ -38,13 +38,14 @@ pub enum Damage {
     UntimedSteps(u64),
     /// Number of recorded steps without any work in a run whose other steps contain work.
     EmptySteps(u64),
-    /// Number of steps at an edge of the window that have fewer than half as many calls as usual.
+    /// Number of steps at the edges of the window that have fewer than half of the usual number of
+    /// calls.
     CutSteps(u64),
 }
 
-/// Maximum fraction of the GPU events inside the window that may have no launch. Even a recording
-/// of a single thread contains collectives launched by a different thread (3.6% of the GPU events
-/// in a job on eight V100s).
+/// Maximum fraction of the GPU events inside the window that may have no launch. A recording of a
+/// single thread also contains collectives that other threads launched (3.6% of the GPU events in a
+/// job on eight V100s); their launches are not recorded.
 const MOST_UNLAUNCHED: f64 = 0.05;
 
 /// Maximum fraction of the events that may have an unknown category.

@@ -31,7 +31,7 @@ pub struct Evidence {
     pub gpu_events: u64,
     /// Number of GPU events with zero duration.
     pub untimed_gpu_events: u64,
-    /// Whether all times are whole microseconds, which gives short events a duration of zero.
+    /// Whether all times are whole microseconds. If so, short events have a duration of zero.
     pub is_coarse: bool,
     /// Whether the file names a GPU.
     pub names_gpu: bool,
@@ -44,8 +44,8 @@ pub struct Evidence {
     pub launches_at_end: u64,
     /// Number of GPU events whose launch is not in the trace.
     pub unlaunched: u64,
-    /// Number of GPU events whose launch is not in the trace and that start after the first GPU
-    /// event whose launch is in the trace.
+    /// Number of GPU events without a recorded launch that start after the first GPU event with a
+    /// recorded launch.
     pub unlaunched_inside: u64,
     /// Fraction of the GPU time spent in events whose launch is in the trace, from 0 to 1; 1 if
     /// there is no GPU time.
@@ -58,8 +58,8 @@ pub struct Evidence {
     pub untimed_steps: u64,
     /// Number of steps without any measured work in a run whose other steps contain measured work.
     pub empty_steps: u64,
-    /// Number of recorded steps at an edge of the window that have fewer than half as many calls as
-    /// usual.
+    /// Number of recorded steps at the edges of the window that have fewer than half of the usual
+    /// number of calls.
     pub cut_steps: u64,
     /// Fraction of the measured time spent on work that was launched outside of all steps, from 0
     /// to 1; 0 if the trace has no steps.

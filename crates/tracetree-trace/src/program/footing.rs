@@ -9,12 +9,11 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use std::fmt;
 
-/// Maximum difference between the two sides' fractions of GPU time spent in events whose launch is
-/// in the trace.
+/// Maximum difference between the sides in the fraction of GPU time whose launch is in the trace.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// Maximum difference between the two sides' fractions of measured time spent on work that was
-/// launched outside of all steps.
+/// Maximum difference between the sides in the fraction of measured time that was launched outside
+/// of all steps.
 const OUTSIDE_STEPS: f64 = 0.05;
 
 /// The hardware that one side was recorded on, and which data is missing from its recording.
@@ -58,14 +57,14 @@ impl Footing {
         }
     }
 
-    /// The lowest fraction, over all runs, of GPU time spent in events whose launch is in the
-    /// trace.
+    /// The fraction of GPU time whose launch is in the trace, in the run where this fraction is
+    /// lowest.
     fn launched_share(&self) -> f64 {
         self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
 
-    /// The highest fraction, over all runs, of measured time spent on work that was launched
-    /// outside of all steps.
+    /// The fraction of measured time that was launched outside of all steps, in the run where this
+    /// fraction is highest.
     fn outside_steps(&self) -> f64 {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
@@ -98,19 +97,18 @@ pub enum Obstacle {
     OtherRanks(PerSide<u64>),
     /// The sides ran different programs; the string says how the difference was detected.
     OtherProgram(String),
-    /// The fraction of GPU time spent in events whose launch is in the trace differs too much
-    /// between the sides.
+    /// The sides differ too much in the fraction of GPU time whose launch is in the trace.
     LaunchesMissing(PerSide<f64>),
     /// The runs recorded different numbers of steps.
     OtherSteps(PerSide<Vec<u64>>),
-    /// The fraction of measured time spent on work that was launched outside of all steps differs
-    /// too much between the sides.
+    /// The sides differ too much in the fraction of measured time that was launched outside of all
+    /// steps.
     WorkOutsideSteps(PerSide<f64>),
 }
 
 impl Obstacle {
     /// All obstacles to comparing two sides. `lost_launches` is the maximum accepted difference
-    /// between the two sides' fractions of GPU time spent in events whose launch is in the trace.
+    /// between the sides in the fraction of GPU time whose launch is in the trace.
     pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {
@@ -287,8 +285,8 @@ mod tests {
         }
     }
 
-    /// The obstacles to comparing an intact side with a modified side, with each side once as the
-    /// baseline.
+    /// The obstacles to comparing an intact side with a modified side: first with the intact side
+    /// as the baseline, then with the modified side as the baseline.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);

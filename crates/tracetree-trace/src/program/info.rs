@@ -168,7 +168,8 @@ pub struct CapturedInfo {
     pub kernels: u64,
     /// Number of GPU events placed below the captured call that launched them.
     pub placed: u64,
-    /// Number of GPU events placed below the program part that they name, because no capture fits.
+    /// Number of GPU events placed below the program part that is named in the event, because no
+    /// capture fits.
     pub named: u64,
     /// The capture files that were used for at least one graph launch.
     pub captures: Vec<String>,
@@ -269,8 +270,8 @@ fn categories(trace: &Trace) -> Vec<CategoryCount> {
         .collect()
 }
 
-/// Fraction of the GPU time spent in events whose launch can be found by correlation id, as in call
-/// trees.
+/// Fraction of the GPU time spent in events whose launch can be found by correlation id, which is
+/// how call trees find launches.
 fn launched_share(trace: &Trace, time: Nanos) -> Option<f64> {
     let ids = || trace.correlations().iter().filter(|(_, id)| **id > 0);
     let of_calls: FxHashSet<i64> = ids()

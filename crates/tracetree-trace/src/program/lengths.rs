@@ -1,4 +1,4 @@
-//! Reads the number of tokens that attention processes from an inference engine's annotations.
+//! Reads from an inference engine's annotations how many tokens attention processes.
 //!
 //! ```text
 //! execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)
@@ -25,14 +25,14 @@ pub struct Lengths {
     pub products: [u64; 2],
 }
 
-/// The annotations of a trace that contain token counts, sorted by thread and start.
+/// The annotations with token counts in a trace, sorted by thread and start.
 #[derive(Debug, Default)]
 pub struct LengthsOf {
     spans: Vec<(ThreadId, Nanos, Nanos, Lengths)>,
 }
 
 impl LengthsOf {
-    /// Finds the annotations of a trace that contain token counts.
+    /// Finds the annotations with token counts in a trace.
     pub fn new(trace: &Trace) -> LengthsOf {
         let annotations =
             trace.events().filter(|&event| trace.category(event) == Category::UserAnnotation);

@@ -77,8 +77,8 @@ use crate::tree::CallTree;
 use memory::MemoryUsage;
 use std::sync::{Arc, OnceLock};
 
-/// The facts about the program whose calls a call tree contains. Each fact is computed on first use
-/// and cached.
+/// The facts about the program that made the calls in a call tree. Each fact is computed on first
+/// use and cached.
 #[derive(Debug, Clone)]
 pub struct Program {
     tree: Arc<CallTree>,
@@ -94,7 +94,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the facts about the program whose calls `tree` contains.
+    /// Returns the facts about the program that made the calls in `tree`.
     pub fn of(tree: impl Into<Arc<CallTree>>) -> Program {
         Program::with_repeats(tree, RepeatDetection::Found)
     }

@@ -1,8 +1,8 @@
 //! Determines the phase of every call: what the program was doing when it made the call.
 //!
-//! The phase is that of the innermost annotation or backward op that is active on the call's own
-//! thread when the call starts. If neither is active, the phase is derived from the links between
-//! forward and backward ops:
+//! A call has the phase of the innermost annotation or backward op that is active on the call's own
+//! thread when the call starts. If neither an annotation nor a backward op is active, the phase is
+//! derived from the links between forward and backward ops:
 //!
 //! ```text
 //! an annotation around it          what the annotation says (see `annotations`)
@@ -78,7 +78,7 @@ struct Evidence {
     /// For each call, whether it is a forward op that has a backward op, or a module that encloses
     /// such a forward op.
     leads_to_backward: Vec<bool>,
-    /// For each call, whether autograd made it.
+    /// For each call, whether autograd made the call.
     is_backward: Vec<bool>,
     is_training: bool,
 }
@@ -98,8 +98,8 @@ impl Evidence {
         }
     }
 
-    /// Whether nothing in the trace indicates a phase, as is usual for inference without
-    /// annotations.
+    /// Whether the trace contains no indication of a phase. Inference traces without annotations
+    /// usually contain none.
     fn is_none(&self) -> bool {
         let says_nothing = |thread: &Innermost| thread.changes.is_empty();
         self.annotated.iter().all(says_nothing)

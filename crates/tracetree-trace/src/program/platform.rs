@@ -187,8 +187,9 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
             let at = NAMES.iter().position(|(mark, ..)| name.starts_with(mark));
             at.into_iter().for_each(|at| counts[at] += count);
         }
-        // More than 10% of the runtime calls and GPU events must have such a name, because a trace
-        // of a CUDA or HIP device may contain a few of these names.
+        // The names of more than 10% of the runtime calls and GPU events must begin with the most
+        // frequent prefix, because a trace of a CUDA or HIP device may contain a few names with
+        // such a prefix.
         let most = (0..NAMES.len()).max_by_key(|&at| counts[at])?;
         let (mark, vendor) = NAMES[most];
         (counts[most] * 10 > all).then(|| (vendor, format!("names with {mark}")))
@@ -196,7 +197,8 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     of_category.or_else(of_name)
 }
 
-/// Substrings that occur only in the trace categories of accelerators without CUDA and HIP.
+/// Substrings that occur only in the trace categories of accelerators that use neither CUDA nor
+/// HIP.
 const CATEGORIES: [(&str, Vendor); 5] = [
     ("mtia", Vendor::Mtia),
     ("ascend", Vendor::Ascend),

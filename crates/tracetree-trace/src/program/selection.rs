@@ -78,7 +78,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Whether the selection contains everything.
+    /// Whether the selection contains all work in the trace.
     #[doc(hidden)]
     pub fn is_all(&self) -> bool {
         *self == Selection::default()

@@ -6,9 +6,9 @@
 //! GPU work belongs to the step in which it was *launched*, because kernels of one step often run
 //! while the host is already in the next step.
 //!
-//! If all steps are on one thread, they apply to the whole process, because the backward pass runs
-//! on its own thread: a call on any thread belongs to the step during which it starts. If several
-//! threads have steps, a call can belong only to a step on its own thread.
+//! If all steps are on one thread, a call on any thread belongs to the step during which it starts,
+//! because the backward pass runs on its own thread. If several threads have steps, a call can
+//! belong only to a step on its own thread.
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;

@@ -7,8 +7,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 fn refused<T>(path: &Path) -> Result<T> {
-    Err(Error::new(ErrorKind::Usage, path, "this build of tracetree does not support addresses")
-        .remedy("build it with `--features remote`, mount the bucket, or copy the files here"))
+    Err(Error::new(
+        ErrorKind::Usage,
+        path,
+        "this build of tracetree does not support remote addresses",
+    )
+    .remedy("build it with `--features remote`, mount the bucket, or copy the files here"))
 }
 
 pub(super) fn list(path: &Path) -> Result<Vec<Stored>> {

@@ -122,7 +122,7 @@ fn refuse_folders_and_links(path: &Path) -> Result<()> {
         );
     }
     if data.is_dir() {
-        return Err(Error::new(ErrorKind::Usage, path, "a folder has the name of an output file")
+        return Err(Error::new(ErrorKind::Usage, path, "the output path is a folder")
             .remedy("rename the folder, or choose another output folder"));
     }
     Ok(())

@@ -37,7 +37,7 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Number of bytes that were requested in advance and that occupy memory now or will do so
+    /// Number of bytes that were requested in advance. These bytes occupy memory now or will do so
     /// soon.
     pub fn ahead(&self) -> u64 {
         match self {
@@ -146,7 +146,8 @@ pub fn begin(stored: &Stored) -> Opening {
     }
 }
 
-/// Whether [`begin`] reads exactly the requested version, so that no other check is needed.
+/// Whether [`begin`] is certain to read the requested version. If so, the caller need not check the
+/// version.
 pub fn is_pinned(stored: &Stored) -> bool {
     is_remote(&stored.path) && remote::is_pinned(stored)
 }

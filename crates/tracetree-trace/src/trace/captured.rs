@@ -26,8 +26,8 @@ use rustc_hash::FxHashMap;
 /// The calls of one captured graph, to be inserted below one graph launch.
 #[derive(Debug, Clone)]
 pub(crate) struct Graft {
-    /// Whether the calls were recorded during the capture, or are known only because kernels in the
-    /// replay name them.
+    /// Whether the calls were recorded during the capture, or are known only from names in the
+    /// replay's kernels.
     pub(crate) known: CapturedAs,
     /// The graph launch below which the calls are inserted.
     pub(crate) launch: EventId,
@@ -49,7 +49,7 @@ pub(crate) struct GraftedCall {
     pub(crate) depth: u32,
 }
 
-/// Sequence numbers of successive replays are shifted by 2^`SEQUENCES`.
+/// The sequence numbers of each replay are increased by a different multiple of 2^`SEQUENCES`.
 const SEQUENCES: u32 = 40;
 
 impl Trace {
@@ -77,8 +77,8 @@ impl Trace {
         &self.captured
     }
 
-    /// For each graph launch with captured calls, in ascending order: the uid that the first event
-    /// of the capture file would have, and the uid of the launch.
+    /// For each graph launch with captured calls, in ascending order: the offset that is added to a
+    /// call's position in the capture file to obtain the call's uid, and the uid of the launch.
     #[doc(hidden)]
     pub fn captured_ranges(&self) -> Vec<(Uid, Uid)> {
         let range = |(event, call): (EventId, &CapturedCall)| {

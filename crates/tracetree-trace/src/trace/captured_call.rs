@@ -17,8 +17,8 @@ pub enum CapturedAs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct CapturedCall {
-    /// Whether the call was recorded during the capture, or is known only because kernels in the
-    /// replay name it.
+    /// Whether the call was recorded during the capture, or is known only from a name in the
+    /// replay's kernels.
     pub known: CapturedAs,
     /// The graph launch above the call, as a position in the trace's own `traceEvents`.
     pub launch: Uid,

@@ -298,7 +298,8 @@ impl Trace {
         &self.arguments
     }
 
-    /// `args.correlation` of runtime calls and GPU events; the values 0 and -1 link nothing.
+    /// `args.correlation` of runtime calls and GPU events; the values 0 and -1 do not link an event
+    /// to another event.
     #[doc(hidden)]
     pub fn correlations(&self) -> &Sparse<i64> {
         &self.correlations

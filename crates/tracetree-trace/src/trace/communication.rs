@@ -5,8 +5,8 @@
 //! `_` characters. Template arguments and parameters are ignored, because they contain the names of
 //! other kernels.
 
-/// Substrings that occur in both kernel names and op names: collectives, and libraries that name
-/// ops like kernels.
+/// Substrings that occur in both kernel names and op names: the names of collectives, and the names
+/// of libraries whose ops and kernels have similar names.
 const OF_BOTH: [&str; 9] = [
     "allreduce",
     "allgather",
@@ -75,8 +75,9 @@ fn holds_any(name: &str, parts: &[&str]) -> bool {
     parts.iter().any(|part| name.contains(part))
 }
 
-/// Strips the return type, and also an anonymous namespace because its parenthesis does not begin
-/// the parameter list, as in `void (anonymous namespace)::multimem_all_reduce<c10::Half>(…)`.
+/// Strips the return type and a leading anonymous namespace, whose parenthesis would otherwise be
+/// mistaken for the beginning of the parameter list: `void (anonymous
+/// namespace)::multimem_all_reduce<c10::Half>(…)`.
 fn without_return_type(name: &str) -> &str {
     let rest = name.strip_prefix("void ").unwrap_or(name);
     ["(anonymous namespace)::", "<unnamed>::"]
@@ -85,7 +86,8 @@ fn without_return_type(name: &str) -> &str {
         .unwrap_or(rest)
 }
 
-/// Converts a name to lower case without `_`, up to its template arguments or parameters.
+/// Returns the part of a name before its template arguments or parameters, in lower case and
+/// without `_`.
 fn squeezed(name: &str) -> String {
     let end = name.find(['<', '(']).unwrap_or(name.len());
     name[..end].chars().filter(|&c| c != '_').flat_map(char::to_lowercase).collect()

@@ -3,7 +3,8 @@
 
 use std::ops::Range;
 
-/// The sum of the amounts before each position, and of all amounts.
+/// For each position, the sum of the amounts before that position; the last entry is the sum of all
+/// amounts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     before: Vec<u32>,

@@ -2,10 +2,10 @@
 //!
 //! GPU events are linked to launches by `correlation`: a GPU event has the same correlation as the
 //! runtime call that launched it, and all kernels in a graph have the same correlation as the graph
-//! launch. The correlations 0 and -1 (RCCL) link nothing. In traces from torch 1.12 to 2.2,
-//! `External id` repeats the correlation and refers to the wrong op. So `External id` is used only
-//! if the trace has no runtime calls, the id differs from the correlation, and the op starts before
-//! its GPU event.
+//! launch. The correlations 0 and -1 (RCCL) do not identify a launch. In traces from torch 1.12 to
+//! 2.2, `External id` repeats the correlation and refers to the wrong op. `External id` is
+//! therefore used only if the trace has no runtime calls, the id differs from the correlation, and
+//! the op starts before its GPU event.
 
 use crate::trace::{Category, EventId, Notes, Trace};
 use rustc_hash::FxHashMap;

@@ -114,7 +114,7 @@ impl LinkGraph {
     }
 }
 
-/// Flow arrows that begin and end at the starts of two different calls.
+/// Flow arrows from the start of one call to the start of a different call.
 fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
     let trace = tree.trace();
     let starts = calls_by_start(trace);

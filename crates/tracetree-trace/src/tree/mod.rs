@@ -118,7 +118,8 @@ pub struct CallTree {
     parents: Vec<u32>,
     /// End of each call's subtree in preorder, exclusive.
     ends: Vec<u32>,
-    /// Number of GPU events before each call in preorder, with one additional entry at the end.
+    /// For each call, the number of GPU events before the call in preorder; one additional entry
+    /// contains the number of all GPU events.
     gpu_before: Counts,
     /// The call that represents each event; `u32::MAX` for events that are not calls.
     calls: Vec<u32>,
@@ -375,8 +376,8 @@ impl CallTree {
     }
 
     /// Whether the children of this call became siblings because they were nested too deeply for
-    /// the tree. The times of such children overlap, so all of this call's time counts as its self
-    /// time, and the children have no self time.
+    /// the tree. The times of children that were nested too deeply overlap, so all of this call's
+    /// time counts as its self time, and the children have no self time.
     pub(crate) fn is_crowded(&self, call: CallId) -> bool {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
     }
@@ -413,15 +414,15 @@ impl CallTree {
         self.event(call).is_some_and(|event| self.trace.is_captured(event))
     }
 
-    /// Whether a captured call was recorded during the capture, or is known only because kernels in
-    /// the replay name it. Returns `None` for a call that ran.
+    /// Whether a captured call was recorded during the capture, or is known only from a name in the
+    /// replay's kernels. Returns `None` for a call that ran.
     #[doc(hidden)]
     pub fn captured_as(&self, call: CallId) -> Option<CapturedAs> {
         Some(self.trace.captured(self.event(call)?)?.known)
     }
 
     /// Whether the captured calls below a graph launch were recorded during the capture, or are
-    /// known only because kernels in the replay name them. Returns `None` if there are no captured
+    /// known only from names in the replay's kernels. Returns `None` if there are no captured
     /// calls.
     #[doc(hidden)]
     pub fn known_below(&self, launch: CallId) -> Option<CapturedAs> {
@@ -430,7 +431,7 @@ impl CallTree {
     }
 
     /// Whether the call launches a captured graph whose calls are unknown, apart from program parts
-    /// that the kernels name.
+    /// that are named in the kernels.
     #[doc(hidden)]
     pub fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
@@ -465,7 +466,8 @@ impl CallTree {
         (self.kind(call) == CallKind::Gpu).then(|| self.gpu_before.before(call.index()) as usize)
     }
 
-    /// Whether the call is on the GPU path, which means that its subtree contains a GPU event.
+    /// Whether the call is on the GPU path. A call is on the GPU path if its subtree contains a GPU
+    /// event.
     #[inline]
     pub fn is_gpu_path(&self, call: CallId) -> bool {
         self.gpu_events(call) > 0
@@ -477,8 +479,9 @@ impl CallTree {
         self.parent(gpu_event).filter(|&above| self.kind(above) != CallKind::Unlinked)
     }
 
-    /// The call that launched a GPU event when the event ran. For a GPU event below a captured
-    /// launch, this is the graph launch above it. Returns `None` if the launch is not in the trace.
+    /// The call that actually launched a GPU event. For a GPU event below a captured launch, this
+    /// is the graph launch above the captured launch. Returns `None` if the launch is not in the
+    /// trace.
     #[doc(hidden)]
     pub fn running_launch(&self, gpu_event: CallId) -> Option<CallId> {
         let launch = self.launch(gpu_event)?;
@@ -511,8 +514,8 @@ impl CallTree {
     /// All `nn.Module` frames, in preorder.
     #[doc(hidden)]
     pub fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // All calls in a range have the same innermost module call. If the range starts with this
-        // module call itself, the module call begins there.
+        // All calls in a range have the same innermost module call. If the first call of a range is
+        // this module call itself, the module call begins there.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

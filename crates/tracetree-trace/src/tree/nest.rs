@@ -180,9 +180,9 @@ impl<'a> Planter<'a> {
         }
     }
 
-    /// Adds the captured calls below a graph launch, with their GPU events. A GPU event of a
-    /// captured call comes before a call below the captured call if the event starts before the
-    /// first GPU event of the call below.
+    /// Adds the captured calls below a graph launch, with their GPU events. The GPU events of a
+    /// captured call are placed between its children in order of time: a GPU event comes before a
+    /// child if the event starts before the first GPU event at or below the child.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;

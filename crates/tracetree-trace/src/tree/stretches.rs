@@ -1,6 +1,6 @@
 //! Stores a column with long runs of equal values, so that each run is stored only once. A large
-//! trace has millions of calls, but each step, layer or module contains many of them, so columns of
-//! steps, layers or modules have long runs.
+//! trace has millions of calls, but each step, layer or module contains many consecutive calls. A
+//! column that stores the step, layer or module of each call therefore has long runs.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Classifies matched ops with different arguments: precision, shapes, memory format, optional tensors,
-//! other values.
+//! Classifies matched ops whose arguments differ between the sides: precision, shapes, memory format,
+//! optional tensors, other values.
 
 use super::parameters;
 use crate::analysis::Analysis;
@@ -171,8 +171,8 @@ pub(super) struct Value {
 }
 
 /// Argument values that differ, each with the steps in which it differs. Many values vary from step to step
-/// or by chance, so a different value counts as a program change only if it differs in the same way in every
-/// compared step.
+/// or by chance. A value therefore counts as changed only if it differs in the same way in every compared
+/// step.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     of_nodes: BTreeMap<MergedId, Vec<Value>>,
@@ -219,8 +219,8 @@ impl Values {
     }
 
     /// The argument values that differ between the two sides of a matched op in every compared step. If
-    /// only one step is compared, it is unknown which numbers vary from step to step, so a number counts
-    /// only if it is the value of a known model parameter.
+    /// only one step is compared, it is unknown which numbers vary from step to step. In this case, a
+    /// number counts only if it is the value of a known model parameter.
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
@@ -293,7 +293,8 @@ fn plain_type(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The dimensions in which the sizes of tensors with the same rank differ, with the sizes on both sides.
+/// The dimensions whose sizes differ, with the sizes on both sides. Tensors with different ranks are
+/// ignored.
 fn other_sizes(texts: &PerSide<&str>) -> Vec<(usize, u64, u64)> {
     let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
     let same_rank = one.iter().zip(&two).filter(|(a, b)| a.len() == b.len());

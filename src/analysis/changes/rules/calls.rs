@@ -21,18 +21,17 @@ use std::collections::BTreeMap;
 const READS: [&str; 5] =
     ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::nonzero", "aten::equal"];
 
-/// First word of the subject of changes in blocking Python code, such as a sleep. Changes in blocking code
-/// are never folded into a change of a different kind at the same position.
+/// Subject prefix for changes in blocking Python code, such as a sleep. Changes in blocking code are never
+/// folded into a change of a different kind at the same position.
 pub(super) const BLOCKING: &str = "blocking";
 
-/// First words of the subject of changes in calls to `torch.no_grad`, `torch.inference_mode` and similar
-/// functions.
+/// Subject prefix for changes in calls to `torch.no_grad`, `torch.inference_mode` and similar functions.
 pub(in crate::analysis::changes) const GRADIENT_MODE: &str = "gradient mode";
 
-/// First word of the subject of changes in calls to a learning rate schedule.
+/// Subject prefix for changes in calls to a learning rate schedule.
 pub(in crate::analysis::changes) const SCHEDULE: &str = "schedule";
 
-/// Last word of the subject of changes in which an op calls an op with the same name, as happens under
+/// Subject suffix for changes in which an op calls another op with the same name, as happens under
 /// `autocast`.
 pub(super) const REPEATED: &str = "repeated";
 
@@ -40,15 +39,15 @@ pub(super) const REPEATED: &str = "repeated";
 pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 
-/// Suffix of the subject of changes in ops that only convert the type or format of a tensor. Such a
+/// Subject suffix for changes in ops that only convert the type or format of a tensor. Such a
 /// change is merged into the op change at the same position, unless a changed type or format
 /// explains the conversions.
 pub(super) const CASTING: &str = " casts";
 
-/// Suffix of the subject of changes in kernels that are launched outside of ops.
+/// Subject suffix for changes in kernels that are launched outside of ops.
 pub(in crate::analysis::changes) const LAUNCHED: &str = " launched outside of ops";
 
-/// Subject of the recording change that lists the layers that only one of the recordings contains.
+/// Subject of the recording change for layers that only one of the recordings contains.
 pub(in crate::analysis::changes) const LAYERS: &str = "layers";
 
 /// Words that occur in the names of attention ops. Each word identifies an implementation of scaled dot
@@ -101,8 +100,8 @@ pub(super) fn claim(
     }
 }
 
-/// Assigns the unmatched nodes of the backward pass below a call to the changes of their forward ops. Returns
-/// the change that includes most of the unmatched backward nodes.
+/// Finds the unmatched backward nodes below a call, and assigns each node to the change of its forward op.
+/// Returns the change that includes most of the unmatched backward nodes.
 fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -134,9 +133,9 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     counts.into_iter().max_by_key(|&(at, count)| (count, Reverse(at))).map(|(at, _)| at)
 }
 
-/// Finds the added or removed layer with the module class of the layer that contains a forward op. If one
-/// of several identical layers was removed, the alignment may treat different layers as removed in the
-/// forward and in the backward pass, so layers are compared by class.
+/// Finds the change that added or removed layers of the class of a module around the given forward op. If
+/// one of several identical layers was removed, the alignment may treat one layer as removed in the forward
+/// pass and another layer in the backward pass. Layers are therefore compared by class.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     let (side, call) = either(drafts.analysis, forward);
     let tree = drafts.analysis.tree(side);

@@ -93,7 +93,7 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 }
 
 /// Merges calls into an unmatched region: the calls inside the region's compiled code, and the calls in
-/// modules that the region replaced. Replaced modules run only on the other side.
+/// modules that the region replaced. Replaced modules run only on the side without the region.
 fn into_unmatched_region(drafts: &mut Drafts<'_>, region: usize, modules: &Modules<'_>) {
     let found = Side::BOTH.into_iter().find(|side| drafts.all()[region].subject == side.label());
     let Some(side) = found else { return };

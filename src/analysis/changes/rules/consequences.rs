@@ -52,8 +52,9 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     streams_and_python(drafts);
 }
 
-/// Folds facts that count as changes only if nothing else changed: the same calls in a different order or
-/// nesting, ops that detach a tensor whose value the host reads, and argument values that are sizes.
+/// Folds facts that count as changes only if nothing else changed. These facts are the same calls in a
+/// different order or nesting, ops that detach a tensor whose value the host reads, and argument values
+/// that are sizes.
 fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,
@@ -90,15 +91,15 @@ fn into_any(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds the consequences of a different model parameter into the parameter change. A parameter may change
+/// Folds the consequences of a changed model parameter into the parameter change. A parameter may change
 /// tensor sizes and layouts in later ops. In evaluation mode, batch normalization does not count batches.
 fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let draft = &drafts.all()[arguments];
     let Some(parameter) = draft.parameter else { return };
     let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
     if parameters::RESIZING.contains(&parameter) {
-        // If all ops with the changed parameter also have different sizes, the sizes are the cause:
-        // a convolution with a larger kernel usually has a larger padding.
+        // If the tensor sizes of all ops with the changed parameter differ as well, the sizes are
+        // the cause: a convolution with a larger kernel usually has a larger padding.
         let nodes = draft.nodes.clone();
         let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
             let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();
@@ -209,8 +210,8 @@ fn into_format(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Merges type and format conversions that no change explains into the change that affects the ops at the
-/// same position.
+/// If no other change explains a type or format conversion, merges the conversion into the change of the
+/// ops at the same position.
 fn casts_into_ops(drafts: &mut Drafts<'_>) {
     for casts in drafts.find(ChangeKind::Ops) {
         let Some(place) = drafts.all()[casts].subject.strip_suffix(CASTING) else { continue };
@@ -238,7 +239,7 @@ fn converts_format(analysis: &Analysis, node: MergedId) -> bool {
     })
 }
 
-/// Folds the consequences of a different attention implementation, such as different layouts, into
+/// Folds the consequences of a changed attention implementation, such as different layouts, into
 /// the attention change.
 fn into_attention(drafts: &mut Drafts<'_>) {
     let Some(attention) = first(drafts, &[ChangeKind::Attention]) else { return };
@@ -263,7 +264,7 @@ fn into_attention(drafts: &mut Drafts<'_>) {
     });
 }
 
-/// Folds the consequences of a different number of modules. Examples are a different number of nested
+/// Folds the consequences of a change in the number of modules. Examples are a changed number of nested
 /// modules, and ops that only seem to be added or removed, because they were matched in a different module.
 fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     let causes = [ChangeKind::Checkpointing, ChangeKind::Layers];
@@ -330,8 +331,8 @@ pub(in crate::analysis::changes) fn optimizer_ops(
     names
 }
 
-/// Folds optimizer changes into changes that add or remove parameters, because such changes make the
-/// optimizer update different tensors.
+/// Folds optimizer changes into the change that adds or removes parameters: with other parameters, the
+/// optimizer updates other tensors.
 fn optimizer_into_structure(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Layers, ChangeKind::Ops, ChangeKind::Arguments];
     for optimizer in drafts.find(ChangeKind::Optimizer) {

@@ -4,7 +4,7 @@ use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::side::Side;
 
-/// The first change whose kind is in `kinds`; kinds that come first in `kinds` take precedence.
+/// The first change whose kind is in `kinds`; kinds that come earlier in `kinds` take precedence.
 pub(super) fn first(drafts: &Drafts<'_>, kinds: &[ChangeKind]) -> Option<usize> {
     kinds.iter().find_map(|&kind| drafts.find(kind).first().copied())
 }

@@ -1,5 +1,5 @@
-//! Classifies ops that run different kernels on the same arguments: math mode, kernel selection, pinned
-//! memory.
+//! Classifies matched ops whose kernels differ although their arguments are the same: math mode, kernel
+//! selection, pinned memory.
 
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
@@ -11,7 +11,8 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Assigns rows that run different kernels to changes, and returns each row with its change.
+/// Assigns each row whose kernels differ between the sides to a change, and returns the rows with
+/// their changes.
 pub(in crate::analysis::changes) fn claim(
     drafts: &mut Drafts<'_>,
     rows: &[usize],
@@ -43,7 +44,7 @@ pub(in crate::analysis::changes) fn claim(
     }
     for ((draft, _), found) in with_other_arguments {
         // A switched math mode applies to all ops in a family. If the math mode differs for only a few ops,
-        // the library selected the different mode because the sizes or layouts in these ops changed.
+        // the library selected the different mode because the tensor sizes or layouts in these ops changed.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {
@@ -56,15 +57,15 @@ pub(in crate::analysis::changes) fn claim(
     of_rows
 }
 
-/// A row that runs different kernels and whose op has different arguments.
+/// A row for which both the kernels and the arguments of the op differ between the sides.
 struct ByArguments {
     row: usize,
     node: MergedId,
     has_other_mode: bool,
 }
 
-/// Whether the math mode of a row differs and the row's changed arguments do not explain the difference.
-/// Different element types explain a different math mode; different sizes and layouts do not.
+/// Whether the math mode of a row differs between the sides for a reason other than the row's changed
+/// arguments. Different element types explain a different math mode; different sizes and layouts do not.
 fn has_other_mode(drafts: &Drafts<'_>, arguments: usize, row: &Row) -> bool {
     let kind = drafts.all()[arguments].kind;
     matches!(kind, ChangeKind::Shapes | ChangeKind::MemoryFormat)
@@ -80,7 +81,8 @@ pub(in crate::analysis::changes) fn node_of(analysis: &Analysis, row: &Row) -> O
     Side::BOTH.into_iter().find_map(|side| Some(merged.of(side, row.calls[side]?)))
 }
 
-/// The change of an unmatched call below the row's op, if this call launches one of the row's kernels.
+/// The change that contains an unmatched call below the row's op, provided that this call launches one of
+/// the row's kernels.
 fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usize> {
     let merged = drafts.analysis.diff().merged();
     let events = Side::BOTH
@@ -99,7 +101,8 @@ fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usiz
     })
 }
 
-/// The change of the nearest op with different arguments at or above a node.
+/// The change that contains the nearest op, at or above a node, whose arguments differ between the
+/// sides.
 pub(in crate::analysis::changes) fn by_arguments(
     drafts: &Drafts<'_>,
     node: MergedId,

@@ -1,5 +1,5 @@
-//! Reports memory that grows from step to step on one side only, or faster than on the other side, and
-//! folds the consequences of the growth into the leak.
+//! Reports leaks: memory that grows from step to step on only one side, or faster on one side than on the
+//! other. The consequences of the growth are folded into the leak.
 
 use super::peaks;
 use crate::analysis::Analysis;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Maximum number of calls that a sentence names.
 const NAMED: usize = 3;
 
-/// Growth rates count as the same if they differ by less than 1/`SAME`, because batch sizes vary.
+/// Growth rates that differ by less than 1/`SAME` count as equal, because batch sizes vary.
 const SAME: i64 = 100;
 
 /// Reports leaks, and differences in peak memory, temporary blocks and reserved memory.

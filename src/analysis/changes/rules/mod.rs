@@ -22,8 +22,8 @@ use super::survey::{Modules, Surveyor, autograd_node};
 use crate::diff::MergedId;
 
 /// Assigns the facts about calls and arguments to changes. Outer calls are assigned before inner calls, and
-/// the forward pass before the backward pass, because a cause must exist before its consequences can be
-/// assigned.
+/// the forward pass before the backward pass, because a cause must exist before consequences can be
+/// assigned to it.
 pub(super) fn claim_calls(drafts: &mut Drafts<'_>, facts: &Facts, modules: &Modules<'_>) {
     let values = arguments::Values::of(drafts.analysis, &facts.arguments);
     let mut surveyor = Surveyor::new(drafts.analysis);

@@ -1,5 +1,6 @@
-//! Names of op parameters and parameter values, by argument position. Traces record only the positions of
-//! arguments, so ops are not listed if the position of a parameter differs between their overloads.
+//! Names of op parameters and parameter values, by argument position. An op is not listed if the position
+//! of a parameter differs between the op's overloads, because traces record only the positions of
+//! arguments.
 
 const NORM: &[(usize, &str)] = &[(5, "training"), (6, "momentum"), (7, "eps")];
 const CONVOLUTION: &[(usize, &str)] =

@@ -1,5 +1,5 @@
-//! Reports differences in peak memory, in temporary blocks, and in the memory that is reserved at the same
-//! peak.
+//! Reports differences in peak memory and in temporary blocks. If the peaks are the same, also reports
+//! differences in reserved memory.
 //!
 //! Byte counts are block sizes, which depend on the device, so they are compared only if both devices are of
 //! the same kind.
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 /// Maximum number of ops that a sentence names.
 const NAMED: usize = 3;
-/// Amounts count as the same if they differ by at most 1/`SAME`, because allocators round up.
+/// Amounts that differ by at most 1/`SAME` count as equal, because allocators round up.
 const SAME: u64 = 100;
 /// Minimum difference in bytes. Smaller differences are below the size of the segments that allocators
 /// request from a device.
@@ -28,14 +28,16 @@ const LEAST: u64 = 2 << 20;
 /// reserved for the same peak may vary by one segment.
 const SEGMENT: u64 = 20 << 20;
 
-/// Whether two amounts differ by more than chance would explain.
+/// Whether two amounts differ by more than `least` bytes and by more than 1/`SAME` of the larger
+/// amount.
 fn differs(amounts: PerSide<i64>, least: u64) -> bool {
     let most = amounts.baseline.unsigned_abs().max(amounts.candidate.unsigned_abs());
     amounts.baseline.abs_diff(amounts.candidate) > least.max(most / SAME)
 }
 
 /// Reports differences in peak memory, temporary blocks and reserved memory for each device. A leak also
-/// raises the peak on its side, so a difference between the peaks is folded into the leak.
+/// raises the peak memory, so if the side with the leak has the higher peak, the difference between the
+/// peaks is folded into the leak.
 pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
     let analysis = drafts.analysis;
     let places: Vec<MemoryPlace> =
@@ -93,8 +95,8 @@ fn peak(
     if !usages.baseline.is_absolute() {
         sentence += ", excluding memory that was live before the recording";
     }
-    // The live set is computed at the peak of the whole recording, so it explains the compared peak only if
-    // the two peaks are the same.
+    // The live set describes the peak of the whole recording. It explains the compared peak only if this is
+    // the same peak.
     let is_whole = usages[larger].peak() == peaks[larger];
     let mut sets = analysis.live_sets().into_iter();
     let set = sets.find(|set| is_whole && set.place == place && set.peak_of == larger);
@@ -110,8 +112,8 @@ fn peak(
     (at, larger)
 }
 
-/// Descriptions of the memory sources that have more live bytes on the side with the larger peak, together
-/// with the ops of these sources.
+/// Describes the memory sources that have more live bytes on the side with the larger peak. Also returns
+/// the ops of these sources.
 fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     let more = |bytes: PerSide<Option<i64>>| {
         let [own, other] = [bytes[larger], bytes[larger.other()]].map(Option::unwrap_or_default);
@@ -160,7 +162,7 @@ fn reserved(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&Device
     drafts.draft(ChangeKind::Allocator, &sentence);
 }
 
-/// The temporary blocks that all matched ops with one name allocate.
+/// The temporary blocks that all matched ops with the same name allocate.
 #[derive(Default)]
 struct Workspace {
     bytes: PerSide<i64>,
@@ -169,7 +171,7 @@ struct Workspace {
 }
 
 /// Reports temporary blocks of matched ops if only one side allocates them or if their sizes differ, unless
-/// the op has different arguments or kernels.
+/// the arguments or kernels of the op differ as well.
 fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let analysis = drafts.analysis;
     let steps = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1));

@@ -60,8 +60,8 @@ fn divided(drafts: &mut Drafts<'_>) {
         let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
         drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
     }
-    // If only one side runs compiled code, and the alignment did not find the calls that the code replaced,
-    // only the number of calls to compiled code is reported.
+    // If only one side runs compiled code, and the alignment did not find the calls that this code
+    // replaced, the report contains only the number of calls to compiled code.
     let has_region = [ChangeKind::Compilation, ChangeKind::Graphs]
         .into_iter()
         .any(|kind| !drafts.find(kind).is_empty());
@@ -85,8 +85,8 @@ fn only(count: PerSide<u64>) -> Option<Side> {
 
 /// The compiled code in the compared steps of one side.
 struct Compiled {
-    /// Number of calls to differentiable compiled functions or, if there are none, of calls to compiled
-    /// regions.
+    /// Number of calls to differentiable compiled functions. If there are no such calls, the number of
+    /// calls to compiled regions.
     functions: u64,
     /// Whether code is compiled in the compared steps.
     is_compiled_now: bool,

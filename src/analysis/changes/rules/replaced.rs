@@ -34,8 +34,9 @@ fn into_modules(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
     }
 }
 
-/// Folds layout and size changes into the replacement of ops that explains them. A new op may return
-/// tensors with a different layout, or may be matched with an op whose tensors have a different size.
+/// If a replacement of ops explains a layout or size change, folds this change into the replacement. A new
+/// op may return tensors with a different layout, or may be matched with an op whose tensors have a
+/// different size.
 fn into_ops(drafts: &mut Drafts<'_>) {
     let causes = [ChangeKind::Attention, ChangeKind::Ops].map(|kind| drafts.find(kind)).concat();
     for at in causes {

@@ -1,4 +1,4 @@
-//! Classifies runtime calls that differ: driver allocations, loading of GPU code, waits for the GPU, and
+//! Classifies differences in runtime calls: driver allocations, loading of GPU code, waits for the GPU, and
 //! the number of streams.
 
 use crate::analysis::Analysis;
@@ -27,7 +27,7 @@ const LOADS: [&str; 7] = [
 ];
 
 /// Reports memory allocations, loaded GPU code and streams. `of_rows` contains the attribution rows
-/// that run different kernels.
+/// whose kernels differ between the sides.
 pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     if drafts.analysis.measure() == Measure::GpuTime {
         let allocations = named(drafts.analysis, &ALLOCATIONS);
@@ -53,8 +53,8 @@ fn named(analysis: &Analysis, names: &[&str]) -> PerSide<Vec<CallId>> {
     })
 }
 
-/// Reports that one side calls the driver more often to allocate or free memory: each step of that side has
-/// more of these calls than any step of the other side.
+/// Reports that one side calls the driver more often to allocate or free memory, if every step on this side
+/// makes more such calls than any step on the other side.
 fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
     let analysis = drafts.analysis;
     // For each side, the smallest and the largest number of calls in a step.
@@ -113,8 +113,8 @@ fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, calls: &PerSide<V
     }
 }
 
-/// Reports unmatched calls that wait for the GPU, unless they are made by an op that is unmatched or has
-/// different arguments. A single wait may occur by chance, so only waits that occur in every step count.
+/// Reports unmatched calls that wait for the GPU, except calls below an op that is itself unmatched or
+/// changed. A single wait may occur by chance, so only waits that occur in every step count.
 fn synchronizations(drafts: &mut Drafts<'_>) {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();
@@ -152,8 +152,8 @@ fn synchronizations(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports a different number of streams. Rows with different kernels are ignored, because a library may
-/// run different kernels on different streams.
+/// Reports that the two sides use different numbers of streams. Rows whose kernels differ between the sides
+/// are ignored, because a library may run different kernels on different streams.
 fn streams(drafts: &mut Drafts<'_>, of_rows: &[(usize, usize)]) {
     let analysis = drafts.analysis;
     let is_same = |at: &usize| of_rows.binary_search_by_key(at, |of_row| of_row.0).is_err();

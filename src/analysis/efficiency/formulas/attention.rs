@@ -3,10 +3,10 @@
 //!
 //! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations in the forward
 //! pass, and 2.5 times as many in the backward pass, which recomputes the scores. With a causal mask, only
-//! the pairs that the mask lets through count: `Σ min(i + 1, keys)` if the mask starts at the top left, and
-//! `Σ min(keys − queries + i + 1, keys)` if it starts at the bottom right. The operations of the softmax are
-//! ignored, as usual. Grouped heads need no special case: the number of products depends on the number of
-//! query heads, and the number of bytes depends on the size of the stored keys.
+//! the pairs that the mask permits count. Their number is `Σ min(i + 1, keys)` if the mask starts at the
+//! top left, and `Σ min(keys − queries + i + 1, keys)` if it starts at the bottom right. The operations of
+//! the softmax are ignored. Grouped heads need no special case: the number of operations depends on the
+//! number of query heads, and the number of bytes depends on the size of the stored keys.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};
@@ -48,8 +48,8 @@ pub(in crate::analysis::efficiency) struct Attention {
     corner: Corner,
     /// An added mask or bias, which the kernel reads.
     bias: Option<usize>,
-    /// For packed sequences, the positions of the arguments that contain the offsets of the sequences and
-    /// the length of the longest sequence, for queries and for keys.
+    /// For packed sequences: which arguments contain the sequence offsets and the maximum sequence length,
+    /// for queries and for keys.
     packed: Option<Packed>,
 }
 

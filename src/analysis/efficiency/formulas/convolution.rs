@@ -149,8 +149,8 @@ impl ConvolutionBackward {
 
     fn mask(&self, inputs: &Inputs) -> Option<[bool; 3]> {
         let recorded = self.mask.map_or("", |at| inputs.concrete(at));
-        // Traces from before 2023 record no scalar values, so the gradients of input and weight are assumed
-        // to be requested, as they are in every layer except the first.
+        // Traces from before 2023 record no scalar values. For these traces, the gradients of input and
+        // weight are assumed to be requested, which is true for every layer except the first.
         if recorded.is_empty() {
             return Some([true, true, false]);
         }
@@ -182,8 +182,8 @@ fn flag_of(text: &str) -> Option<bool> {
     }
 }
 
-/// Number of operations for each element to which the weight is applied, which is twice the product of all
-/// weight dimensions except the first.
+/// Number of operations for each element to which the weight is applied. The number is twice the product of
+/// all weight dimensions except the first.
 fn per_element(weight: &Tensor) -> Option<f64> {
     Some(2.0 * product(weight.dims.get(1..)?))
 }

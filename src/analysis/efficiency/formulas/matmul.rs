@@ -1,4 +1,5 @@
-//! A matrix product takes `2·B·M·N·K` operations, plus `B·M·N` if an addend is added.
+//! A matrix product takes `2·B·M·N·K` operations, plus `B·M·N` if another tensor is added to the
+//! product.
 //!
 //! Source: each of the `B·M·N` elements of the result is a sum of `K` products.
 

@@ -108,7 +108,7 @@ impl Formula {
         }
     }
 
-    /// Whether the types of the tensors may be recorded only in kernel names.
+    /// Whether the op takes lists of tensors, whose types may be recorded only in kernel names.
     pub(super) fn takes_lists(&self) -> bool {
         matches!(self, Formula::Lists(_))
     }

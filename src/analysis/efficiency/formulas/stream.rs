@@ -72,7 +72,7 @@ impl Stream {
             let row = product(table.dims.get(1..).unwrap_or_default());
             Some(inputs.tensor(index)?.elements() * row * bytes_of(table)?)
         });
-        // Statistics are stored in 32 bits, or in the input type if it is wider.
+        // Statistics are stored in 32 bits, or in the input type if the input type is wider.
         let wide = counted.dtype.map_or(4.0, |dtype| f64::from(dtype.bytes).max(4.0));
         let saved = Some(self.statistics_saved * statistics * wide);
         let bytes = sum(moved.chain(made).chain(typed).chain(rows).chain([saved]));

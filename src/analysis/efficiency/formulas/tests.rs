@@ -302,8 +302,8 @@ fn a_compiled_kernel_has_the_ops_in_its_name_and_the_tensors_in_its_arguments() 
     let found =
         figures(demand("triton_poi_fused_add_silu_0", "[[4, 8], [4, 8], []]", types, "", ""));
     assert_eq!(found, (5.0 * 32.0, 4.0 * 64.0));
-    // The last tensor is the result of a product with a different shape, so it is an input, and the first
-    // tensor is changed in place.
+    // The last tensor has two dimensions, so it is the result of a matrix product and thus an input. The
+    // first tensor is changed in place.
     let found = figures(demand(
         "triton_poi_fused__unsafe_view_mul_1",
         "[[2, 2, 8], [4, 8], []]",

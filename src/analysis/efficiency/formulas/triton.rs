@@ -4,9 +4,10 @@
 //! Every tensor is read or written once. Inductor passes tensors changed in place first, then inputs, then
 //! new tensors. The trace does not record which tensors are inputs and which are results, but one case can
 //! be recognized. If the kernel name contains `unsafe_view`, the kernel reads the two-dimensional result of
-//! a product with a different shape. If the last tensor of such a kernel has two dimensions, this tensor is
-//! the result of the product, and thus an input. The kernel then creates no new tensor: it reads the first
-//! tensor and changes it in place. In all other cases, the number of bytes is a lower bound.
+//! a matrix product and views this result with a different shape. If the last tensor of such a kernel has
+//! two dimensions, this tensor is the result of the product, and thus an input. The kernel then creates no
+//! new tensor: it reads the first tensor and changes it in place. In all other cases, the number of bytes
+//! is a lower bound.
 //!
 //! A kernel that uses only part of a tensor, such as part of an embedding table, still receives the whole
 //! tensor as an argument. For such a kernel, the number of elements counted per tensor is limited by the
@@ -68,8 +69,8 @@ impl Triton {
     }
 }
 
-/// Maximum number of elements that the kernel uses from one tensor; `None` if it uses all elements, or if the
-/// launch size is not recorded.
+/// Maximum number of elements that the kernel uses from one tensor; `None` if the kernel uses all elements,
+/// or if the launch size is not recorded.
 fn most_of_one(name: &str, inputs: &Inputs) -> Option<f64> {
     let has = |words: &[&str]| name.split('_').any(|word| words.contains(&word));
     let launched = launched(inputs).filter(|_| has(&PARTIAL))?;

@@ -63,8 +63,8 @@ impl Curves {
     }
 }
 
-/// The bytes that the allocator has reserved after an event. `None` for the host, whose reserved bytes are not
-/// recorded.
+/// Number of bytes that the allocator has reserved on the device after an event. `None` for the host, whose reserved
+/// bytes are not recorded.
 fn reserved(event: &MemoryEvent) -> Option<i64> {
     event.reserved.filter(|_| !event.device.is_host())
 }

@@ -30,7 +30,8 @@ pub(super) struct Device {
     pub(super) curves: Curves,
     pub(super) totals: Vec<Figures>,
     pub(super) live: Vec<Live>,
-    /// A remark about memory that the figures exclude; empty if the figures include all memory.
+    /// A remark that says which memory is missing from the figures; empty if the figures include
+    /// all memory.
     pub(super) remark: &'static str,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct Figures {
     pub(super) style: &'static str,
 }
 
-/// The memory that is live when one side is at its peak.
+/// What the live memory consists of when one side is at its peak.
 pub(super) struct Live {
     pub(super) title: String,
     pub(super) remark: String,

@@ -40,8 +40,8 @@ function uidsOf(steps) {
   return Int32Array.from(steps, (step) => (step ? (last += step) : -1));
 }
 
-// For each node, the start and launch time of a side's GPU event in units of 0.1 µs; the launch time is -1 if
-// unknown.
+// For each node, the start time and the launch time of the GPU event on one side, in units of 0.1 µs; the launch time
+// is -1 if unknown.
 const gpuTimes = [null, null];
 function gpuTimesOf(side) {
   if (gpuTimes[side - 1]) return gpuTimes[side - 1];
@@ -100,8 +100,8 @@ function addIdle(t, entries) {
   }
 }
 
-// Whether an unmatched call was replaced by different calls. A call was replaced if the call's nearest matched ancestor
-// contains unmatched work on both sides.
+// Whether an unmatched call was replaced by different calls. This is assumed if the nearest matched ancestor of the
+// call contains unmatched work on both sides.
 function isReplaced(at) {
   if (tree.relation[at] === "x") return true;
   let above = at;

@@ -5,7 +5,8 @@ const MEMBERS_SHOWN = 30;
 const KERNELS_SHOWN = 12;
 const ARGUMENTS = ["shapes", "concrete inputs", "strides", "types"];
 
-// A comparison over all rows in a group, followed by the individual rows.
+// The details of a group: a comparison of the sides over all rows of the group, followed by the
+// individual rows.
 function groupDetail(group) {
   const cell = element("td", { colspan: HEADS.length });
   if (group.members.length === 1) {
@@ -54,7 +55,8 @@ function aggregateSide(members, side) {
     rest > 0 ? element("p", { class: "dim" }, `${rest} more ${rest === 1 ? "name" : "names"}`) : "");
 }
 
-// A count over all steps, divided by the number of steps unless totals are shown.
+// Formats a count over all steps; the count is divided by the number of steps unless totals are
+// shown.
 function countShown(count, side) {
   const shown = scaled(count, side);
   return Number.isInteger(shown) ? String(shown) : shown.toFixed(1);
@@ -67,8 +69,8 @@ function smallTable(titles, lines) {
     element("thead", {}, head), element("tbody", {}, ...lines.map((line) => element("tr", {}, ...cells(line))))));
 }
 
-// Kernels grouped by name, longest total time first. For each kernel, a row contains only the mean time of its
-// launches, so the median is computed as if each launch took the mean time of its row.
+// Kernels grouped by name, longest total time first. A row contains only the total time and the number of launches of
+// each kernel, so the median is computed as if each launch took the mean time of the row.
 function kernelsOf(members, side) {
   const known = new Map();
   for (const row of members) {
@@ -135,7 +137,7 @@ function shapeTable(members) {
   return smallTable(["shapes", "rows", ...page.names.map((side) => `${side}, ${unitWords()}`), `difference, ${unitWords()}`], lines);
 }
 
-// The ops at which the traces diverge below the rows, as [name, count].
+// The ops below the rows at which the traces diverge, as [name, count].
 function lowering(members) {
   const known = new Map();
   for (const row of members) {

@@ -1,7 +1,7 @@
 // Draws the merged tree as icicles: calls with the same stack of names form one frame, and the width of a frame
-// represents the frame's time. The two-sided view shows the baseline above the candidate, with frames in the same
-// order and to the same scale; the differential view is a single icicle. A frame is merged with its only child if the
-// child has the same time, because the stack does not branch there.
+// represents the frame's time. The two-sided view shows the baseline above the candidate, with frames in the same order
+// and to the same scale; the differential view is a single icicle. If the only child of a frame has the same time as
+// the frame, the stack does not branch there, and the two are drawn as one frame.
 
 const FRAME_HEIGHT = 18;
 const GAP = 30;
@@ -14,7 +14,7 @@ const IDLE = "(idle)";
 const flameView = document.getElementById("flame-view");
 const flameInfo = document.getElementById("flame-info");
 
-// The view that the page state selects. The state is read once per drawing.
+// The view of the flame graph as selected by the page state. The state is read once per drawing.
 let flame = readFlame();
 function readFlame() {
   const known = VIEWS.some(([value]) => value === state.get("view"));
@@ -29,10 +29,10 @@ function view() {
   return flame.view;
 }
 
-// A frame. `nodes` contains pairs of [node, node whose own time counts]. In the view from the thread down, both nodes
-// of a pair are the same node, and the time of all nodes below it counts as well. In the view from the kernels up,
-// each deeper frame moves the first node of every pair one call closer to the thread. The root frame contains all
-// nodes.
+// A frame. `nodes` contains pairs of [node, node whose own time counts]. In the top-down view, both nodes of a pair are
+// the same, and the time of the frame includes all nodes below them. In the view from the kernels up, the second node
+// of a pair is always the node with the time; the first node is one call closer to the thread with each level of
+// frames. The root frame contains all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -135,7 +135,8 @@ function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
 
-// The frame that represents a node's stack. In the bottom-up view, it is the frame with the name of the node.
+// The frame that represents a node's stack. In the view from the kernels up, it is the frame directly below the root
+// that has the name of the node.
 function frameAt(node) {
   let frame = rootFrame();
   if (flame.up) return below(frame).find((one) => one.key === keyOf(node)) || frame;
@@ -228,8 +229,8 @@ function placeBelow(frame, left, whole, side) {
 }
 
 // The frame's share of its parent's change: the frame's difference divided by the sum of the absolute differences of
-// all siblings. The color depends on this share, so a path of strongly colored frames leads from the top to the
-// frames that slowed down the most, even if every frame slowed down.
+// all siblings. The color depends on this share. Even if every frame slowed down, strongly colored frames therefore
+// form a path to the frames that slowed down the most.
 function frameChange(frame) {
   const own = difference(frame.time1, frame.time2);
   const above = frame.parent;
@@ -277,7 +278,8 @@ function sandwich() {
   const nodes = [];
   const fits = flame.layers ? (at) => keyOf(at) === key : (at) => tree.name[at] === number;
   const number = page.texts.indexOf(key);
-  // If calls to the selected op are nested, only the outermost call is counted.
+  // If a call to the selected op is nested in another call to this op, only the outer call is
+  // counted.
   for (let at = 0; at < tree.size; at++) {
     if (!fits(at)) continue;
     nodes.push([at, at]);
@@ -290,7 +292,7 @@ function sandwich() {
   return [{ top: callers, title: `Callers of ${shortName(key)}, ${word}`, side, up: true }, { top: callees, title: `Callees of ${shortName(key)}, ${word}`, side }];
 }
 
-// The op with the largest difference, among outermost ops.
+// The outermost op with the largest difference.
 let biggest = null;
 function biggestOp() {
   return (biggest ??= findBiggestOp());

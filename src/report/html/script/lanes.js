@@ -83,17 +83,17 @@ function kernelLane({ side, events, from, length, rows: count }, longest) {
     events.length ? element("details", {}, element("summary", {}, "kernels, longest first"), list, more > 0 ? element("p", { class: "dim" }, `${more} more`) : "") : "");
 }
 
-// The style that shows whether an event is longer or shorter than its counterpart; `replaced` if it
-// has no counterpart.
+// The style of an event: it shows whether the event is longer or shorter than its counterpart;
+// `replaced` for an event without a counterpart.
 function laneStyle(node) {
   if ("12".includes(tree.relation[node])) return "replaced";
   return changeOf(tree.own1[node], tree.own2[node], false).style;
 }
 
 const CONFIDENCES = {
-  firm: ["firm match", "Both sides have the same number of such calls here, in the same order."],
+  firm: ["firm match", "Both sides have the same number of calls with this name or content at this position, in the same order."],
   likely: ["likely match", "This is the best match found, but other matches are possible."],
-  interchangeable: ["interchangeable match", "One side has more calls with exactly this content here, and nothing in the traces shows which call is the counterpart."],
+  interchangeable: ["interchangeable match", "One side has more calls with exactly this content at this position, and nothing in the traces shows which of them is the counterpart."],
 };
 
 // Returns `firm`, `likely` or `interchangeable`; for a call without a counterpart, an empty string.

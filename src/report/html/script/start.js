@@ -4,7 +4,7 @@
 const panels = [...document.querySelectorAll(".panel")];
 const links = [...document.querySelectorAll("nav a")];
 
-// The drawing function of each panel. When a panel is shown, it is redrawn if its content has changed.
+// The function that draws each panel. It is called when the panel is shown and its content has changed.
 const DRAWINGS = {
   differences: () => { groupsShown = PAGE_OF_GROUPS; drawFilters(); drawRows(); },
   tree: () => { drawTreeControls(); drawTree(); },

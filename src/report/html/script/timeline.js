@@ -1,5 +1,5 @@
-// Draws one step on both sides as lanes on a canvas; both sides are aligned at the start of the step.
-// Everything that can be reached with a pointer can also be reached with the keyboard, and appears in a list.
+// Draws one step on both sides as lanes on a canvas; both sides are aligned at the start of the step. All calls can be
+// reached with the pointer and with the keyboard, and a list shows the visible calls.
 
 const SLICE_HEIGHT = 13;
 const LANE_HEAD = 15;
@@ -153,7 +153,8 @@ function drawAxis({ pen, width, from, to, colours, x }) {
   }
 }
 
-// Formats a time in a unit that suits the time itself or the distance between two axis marks.
+// Formats a time. The unit suits the distance between two axis marks if `step` is given, otherwise
+// the time itself.
 function span(ns, step) {
   const size = Math.abs(step ?? ns);
   const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];
@@ -198,7 +199,7 @@ function sideText(side, room = Infinity) {
   return room < 500 ? `${name}, ${span(timeline.end[side - 1])}` : `${name}, host ${span(timeline.host[side - 1])}, done after ${span(timeline.end[side - 1])}`;
 }
 
-// Marks, on each side, the time at which the host finished the step; GPU work to the right of the mark runs after
+// Draws a mark on each side at the time when the host finished the step; GPU work to the right of the mark ran after
 // that time.
 function drawEnds({ pen, colours, x }) {
   timeline.lanes.forEach((lane, at) => {
@@ -408,7 +409,8 @@ function stepSlice(key) {
     ArrowUp: here > 0 ? nearest(rows[here - 1]) : undefined,
     ArrowDown: here + 1 < rows.length ? nearest(rows[here + 1]) : undefined }[key];
   if (next === undefined) return;
-  // The state contains the node of a matched pair, so the slice on the chosen side is moved to the front of the pair.
+  // The page state identifies a slice only by its node, which both slices of a matched pair share. The slice on the
+  // chosen side is therefore moved to the front of the pair.
   const node = timeline.slices.node[next];
   timeline.byNode.set(node, [next, ...timeline.byNode.get(node).filter((other) => other !== next)]);
   chooseSlice(next);
@@ -449,7 +451,7 @@ function timelineKey(event) {
 
 // ---- causes and controls
 
-// The node that represents a cause: its GPU event if both sides have the event, otherwise its call.
+// The node to select for a cause: its GPU event if both sides have this event, otherwise its call.
 function causeNode({ node, event }) {
   return (timeline.byNode.get(event) || []).length > 1 ? event : node;
 }

@@ -1,9 +1,10 @@
-// Draws a small picture of the whole step below the timeline, and marks the visible range in the picture.
+// Draws an overview of the whole step below the timeline, and marks the visible range in the overview.
 
 const MAP_HEIGHT = 34;
 let mapPicture = null;
 
-// The picture of all GPU events in the step on both sides, cached until the width or the colors change.
+// The overview as an image: all GPU events in the step on both sides. The image is cached until the width or the colors
+// change.
 function pictureOfMap(width, colours) {
   const key = width + colours.card + devicePixelRatio;
   if (mapPicture?.key === key) return mapPicture.canvas;
@@ -41,7 +42,7 @@ function drawMap({ width, from, to, colours }) {
   pen.strokeRect(Math.max(left, 1), 1, Math.min(right, width - 1) - Math.max(left, 1), MAP_HEIGHT - 2);
 }
 
-// A click or drag in the small picture moves the visible range to the pointer.
+// A click or drag in the overview moves the visible range to the pointer.
 let isOnMap = false;
 function mapPointer(event) {
   if (event.type === "pointerdown") {

@@ -33,7 +33,7 @@ function nodeTags(at) {
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
 
-// For a captured call, the graph launch that it is below and the first uid of the captured calls below that launch;
+// For a captured call, the first uid among the captured calls below the same graph launch, and the uid of this launch;
 // undefined for any other call. Captured calls below one launch have consecutive uids.
 function capturedRange(side, uid) {
   return page.captured[side - 1].findLast(([first]) => uid >= first);
@@ -44,8 +44,8 @@ function isCaptured(at) {
   return [1, 2].some((side) => capturedRange(side, tree["uid" + side][at]));
 }
 
-// The uid as shown on the command line: the launch's position, then the position in the capture
-// file.
+// The uid of a call as the command line shows it. For a captured call, this is the position of the
+// graph launch, then the call's position in the capture file.
 function uidText(side, uid) {
   const range = capturedRange(side, uid);
   return range ? `${range[1]}:${uid - range[0]}` : String(uid);
@@ -99,7 +99,7 @@ function branch(at) {
   return element("div", { class: "branch", role: "presentation" }, line, below);
 }
 
-// Every level is indented, deep levels by a smaller amount, so that chains of a hundred frames stay on the page.
+// Every level is indented, but deep levels by a smaller amount, so that chains of a hundred frames fit on the page.
 const STEEP = 14;
 function indentOf(depth) {
   return Math.min(depth, STEEP) * 0.8 + Math.min(Math.max(depth - STEEP, 0), 60) * 0.12;
@@ -115,7 +115,7 @@ function label(at, opens) {
   return box;
 }
 
-// The call that receives the focus becomes the selected call.
+// Selects a call, which happens when its line receives the focus.
 function select(at) {
   setState({ node: idOf(at) });
   drawCrumbs(at);

@@ -1,5 +1,5 @@
-//! Chooses as many calls of a step as fit on a page: half are the longest calls overall, and half are the longest calls
-//! near the causes. The two calls of a matched node are kept or dropped together.
+//! Chooses the calls of a step that fit on a page: half are the longest calls overall, and half are the longest of the
+//! remaining calls near the causes. The two calls of a matched node are kept or dropped together.
 
 use super::Slice;
 use super::places::CausePlace;
@@ -41,7 +41,7 @@ pub(super) fn choose(
         let of_kind = if is_gpu { &mut gpu } else { &mut host };
         of_kind.offer(id, longest, is_any_near);
     };
-    // Matched nodes whose candidate call has not been processed yet.
+    // For each node, whether its candidate call is still to be processed.
     let mut is_left = vec![false; merged.len()];
     for &call in &calls.candidate {
         is_left[merged.of(Side::Candidate, call).index()] = true;
@@ -86,8 +86,7 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
 struct Longest {
     /// The longest nodes overall, by time and id. The flag is true if the node is near a cause.
     of_all: First<(Reverse<Nanos>, MergedId, bool)>,
-    /// The best of the nodes that `of_all` does not contain: nodes near a cause, longest first, then other nodes,
-    /// longest first.
+    /// Nodes that are not in `of_all`: nodes near a cause, longest first, then other nodes, longest first.
     of_rest: First<(bool, Reverse<Nanos>, MergedId)>,
 }
 
@@ -119,7 +118,7 @@ impl<K: Ord> First<K> {
         First { room, keys: BinaryHeap::with_capacity(room) }
     }
 
-    /// Offers a key. If there is no room, the largest key, which may be the new key, is dropped and returned.
+    /// Offers a key. If there are then too many keys, drops and returns the largest key, which may be the new key.
     fn offer(&mut self, key: K) -> Option<K> {
         if self.keys.len() < self.room {
             self.keys.push(key);

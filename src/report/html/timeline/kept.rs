@@ -11,8 +11,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 const PASSED_ON: i64 = 95;
 
 /// The calls that ran in the step on each side, in order. A call that spends nearly all its time in one child is
-/// omitted, because drawing it in addition to the child would add no information. The nodes of `causes` are always
-/// kept.
+/// omitted, because it would look almost the same as the child. The nodes of `causes` are always kept.
 pub(super) fn calls(
     analysis: &Analysis,
     shown: &Shown,
@@ -39,8 +38,8 @@ fn drop_passing(analysis: &Analysis, calls: &mut PerSide<Vec<CallId>>, causes: &
     }
 }
 
-/// For each call in `calls` (which is in preorder), whether the call is a host call that spends nearly all its time
-/// in one child that is also in `calls`.
+/// For each call in `calls`, whether it is a host call that spends nearly all its time in one child that is also in
+/// `calls`. The list must be in preorder.
 fn passing(tree: &CallTree, calls: &[CallId]) -> Vec<bool> {
     let mut passes = vec![false; calls.len()];
     // Indices of the calls that have not ended yet; each call is nested in the previous call.

@@ -7,8 +7,8 @@
 //! H100    main thread   ├ Conv2d_0 ──┤├ Linear_0 ─┤
 //!         GPU 0 str. 7     ├ cudnn ─┤     ├ sm90 ─┤
 //! ```
-//! Times are in nanoseconds, measured on each side from the start of the step on that side. The size of the timeline
-//! is limited for every trace: it shows only the longest calls in the step and the longest calls near the largest
+//! Times are in nanoseconds, measured on each side from the start of the step on that side. The timeline has a limited
+//! size, however large the trace is: it shows only the longest calls in the step and the longest calls near the largest
 //! causes.
 
 mod choice;
@@ -30,8 +30,8 @@ use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
 
-/// The letter for a GPU event that runs in the step but was launched outside of the step; it
-/// replaces the letter of the event's relation.
+/// The letter for a GPU event that runs in the step but was launched outside of it. It is used in
+/// place of the letter of the event's relation.
 const OUTSIDE: char = 'o';
 
 /// The timeline data that the script draws.
@@ -88,7 +88,7 @@ struct Slice {
     start: Nanos,
     time: Nanos,
     is_gpu: bool,
-    /// Whether the call was made or launched in the step.
+    /// Whether the host call was made, or the GPU event was launched, in the step.
     is_inside: bool,
 }
 

@@ -54,24 +54,25 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     places
 }
 
-/// Which time measures a cause: the kind of idle time (`None` for GPU work), and whether the time of the nodes below
-/// the cause's node is included.
+/// Returns the time by which a cause is measured: the kind of idle time (`None` if the cause is not idle time), and
+/// whether the time includes the nodes below the cause's node.
 fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
     let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
-    // A cause without a node is the sum of many small causes, for which only the time of the call sites themselves is
-    // counted.
+    // A cause without a node is the sum of many small causes. For each of these, only the time of the call site itself
+    // counts.
     (kind, if cause.node.is_some() { Extent::Below } else { Extent::Own })
 }
 
-/// Whether the time of the cause's node includes the nodes below it.
+/// Whether the time of a cause's node includes the time of the nodes below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Extent {
     Own,
     Below,
 }
 
-/// For each node, the time difference (candidate − baseline), with or without the nodes below the node. The time is
-/// one kind of idle time, or attributed time, or, in host-only traces, the sum of idle and attributed time.
+/// For each node, the time difference (candidate − baseline), with or without the nodes below the node. Depending on
+/// `kind`, the time is one kind of idle time or attributed time; in host-only traces, it is the sum of idle and
+/// attributed time.
 fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let mut differences: Vec<i64> = vec![0; merged.len()];

@@ -1,8 +1,8 @@
 //! Chooses the step that the timeline shows, and finds everything that ran in it.
 //!
-//! Only steps with a counterpart on the opposite side can be chosen. Among these steps, the chosen step is the step in
-//! which the leading causes have the largest total time difference. Ties are broken in favor of the step whose own
-//! time difference is closest to the median.
+//! Among the steps that have a counterpart on the opposite side, the step in which the leading causes have the largest
+//! total time difference is chosen. Ties are broken in favor of the step whose own time difference is closest to the
+//! median.
 
 use super::Slice;
 use crate::analysis::Analysis;
@@ -165,7 +165,7 @@ fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec
     told
 }
 
-/// For each pair of steps, how far the pair's time difference is from the median time difference of all pairs.
+/// For each pair of steps, the distance between its time difference and the median time difference of all pairs.
 fn distances(rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let differences: Vec<i64> = rows.iter().map(|(_, difference)| difference.0).collect();
     let mut sorted = differences.clone();

@@ -100,7 +100,7 @@ pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     text
 }
 
-/// Whether the difference is significant, and the noise with which the difference is compared.
+/// Says whether the difference is significant, and how large the noise is.
 pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     let counts = PerSide::from_fn(|side| analysis.runs(side).len() + 1);
     match (counts.baseline, counts.candidate) {
@@ -126,8 +126,8 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     format!("medians of {runs}, spread {a} and {b}{verdict}")
 }
 
-/// How much of the difference the changes explain, if that is known, and why the noise is unknown, such as `the
-/// changes explain +0.63 of +6.52 ms; one run per side, so the remaining difference may be noise`.
+/// Says how much of the difference the changes explain (if known) and why the noise is unknown, such as `the changes
+/// explain +0.63 of +6.52 ms; one run per side, so the remaining difference may be noise`.
 fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     let changes = analysis.changes();
     let is_other = |change: &Change| change.kind == ChangeKind::Environment;

@@ -1,5 +1,5 @@
-//! Divides the parts of the step-time difference into layers: parts caused by changes, parts that
-//! exceed the noise, and the remaining parts.
+//! Divides the step-time difference into three layers: changes in the program, unexplained parts
+//! that exceed the noise, and unexplained parts that are within the noise or were not tested.
 
 use super::super::step_figures::Figures;
 use super::{Layer, Line};
@@ -15,7 +15,8 @@ use crate::trace::Nanos;
 use crate::tree::CallKind;
 use std::cmp::Reverse;
 
-/// A relative difference in kernel time is mentioned only if it reaches this threshold.
+/// A relative difference in the time of the same kernels is mentioned only if it reaches this
+/// threshold.
 const SAME_SPEED: f64 = 0.03;
 
 /// The layers of a comparison's step-time difference.
@@ -58,9 +59,11 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The noise with which the unexplained parts of the difference are compared.
+/// The run-to-run noise. It determines whether an unexplained part of the difference exceeds the
+/// noise or is within the noise.
 struct Noise {
-    /// A part above this threshold exceeds the noise; `None` if the noise is unknown.
+    /// A part above this threshold exceeds the noise. If the noise is unknown or the step-time
+    /// difference is not significant, the value is `None`, and no part exceeds the noise.
     spread: Option<Nanos>,
     /// Titles of the layers for parts that exceed the noise and for parts within the noise.
     beyond: String,
@@ -95,7 +98,8 @@ impl Noise {
         let shown = figures.with_unit(spread_us * 1e3);
         let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
         Noise {
-            // If the step time is within noise, so is each unexplained part of the difference.
+            // If the step-time difference is not significant, no unexplained part of it counts as
+            // exceeding the noise.
             spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
             beyond: format!("Same program, different speed: beyond run-to-run noise ({shown})"),
             within: format!("Same program, different speed: within run-to-run noise ({shown})"),
@@ -125,7 +129,8 @@ fn plain(figures: Figures, cost: Nanos, sentence: String) -> Line {
 }
 
 /// Formats a line for a change, with its effect if known. The effect may differ from the attributed time: GPU time that
-/// overlaps host time costs nothing, whereas work that delays other work costs more than its own time.
+/// overlaps host time does not lengthen the step, whereas work that delays other work lengthens the step by more than
+/// its own time.
 fn of_change(
     analysis: &Analysis,
     figures: Figures,
@@ -163,8 +168,8 @@ fn takes_no_time(change: &Change, cost: Nanos) -> bool {
     is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO
 }
 
-/// The usual cause of a kind of change. Empty if kernels at a graph launch differ, because a different capture is
-/// then the more likely cause.
+/// The usual cause of a kind of change. Empty for a change in the kernels of a graph launch, because a different
+/// capture is then a more likely cause.
 fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     let node = change.nodes.first().map(|&node| analysis.diff().merged().node(node));
     let call = node.and_then(|node| node.calls().next());

@@ -8,8 +8,8 @@
 //! within noise    same program, different speed: within noise, or not tested
 //! next            what to do
 //! ```
-//! The layers add up: the effects by replay and the parts in the other two layers sum to the step-time difference. The
-//! attributed times also sum to the step-time difference.
+//! The figures add up in two ways: the effects by replay and the parts in the other two layers sum to the step-time
+//! difference, and so do the attributed times.
 
 mod headline;
 mod layers;
@@ -33,8 +33,7 @@ pub struct Narrative {
     pub inputs: String,
     /// The headline, such as `37% slower: 9.48 → 13.03 ms per step`.
     pub headline: String,
-    /// Whether the difference is significant, and the noise with which the difference is compared; or why the
-    /// significance is unknown.
+    /// Says whether the difference is significant and how large the noise is, or why the significance is unknown.
     pub confidence: String,
     /// The leading change with its cost, or a statement that no change was found.
     pub leading: String,
@@ -48,7 +47,7 @@ pub struct Narrative {
     pub other_speed: Layer,
     /// Parts of the difference that no change explains and that are within noise or were not tested.
     pub within_noise: Layer,
-    /// Whether the figures for the changes are effects by replay.
+    /// Whether the figures for the changes are effects estimated by replay, not attributed times.
     pub has_effects: bool,
     /// A sentence that says why no effects were estimated by replay; `None` if effects were estimated, or if there are
     /// no changes.
@@ -62,7 +61,8 @@ pub struct Narrative {
     figures: Figures,
 }
 
-/// A layer of the narrative: parts of the step-time difference that are equally certain.
+/// A layer of the narrative: the parts of the step-time difference that have the same degree of
+/// certainty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct Layer {
@@ -87,8 +87,8 @@ pub struct Line {
     pub shown: String,
     /// The attributed time with sign and unit, if the cost is an effect that differs from the attributed time.
     pub attributed: Option<String>,
-    /// The effect of the change on the candidate's step, which contains all other changes; `None` if this effect is
-    /// the same as the cost.
+    /// The effect of the change on a step that already contains all other changes; `None` if this effect is the same as
+    /// the cost.
     pub last: Option<String>,
     /// First call site of the change; empty if the call site is unknown or if the sentence already names the call
     /// site.

@@ -64,7 +64,7 @@ fn more_runs(analysis: &Analysis) -> Action {
     }
 }
 
-/// Suggests how to reduce the noise if runs of the same program vary by more than the difference between the sides.
+/// If the runs of one side differ by more than the two sides do, suggests how to reduce this noise.
 fn less_noise(analysis: &Analysis, figures: Figures) -> Option<Action> {
     let step = analysis.judged().step?;
     let spread = |side| analysis.run_noise(side).and_then(|noise| noise.wall);
@@ -92,7 +92,7 @@ fn diff(analysis: &Analysis) -> String {
     format!("tracetree diff {traces}{}", captures(analysis))
 }
 
-/// The options that name the captures of replayed graphs, except captures that are found without an option.
+/// The options that specify the captures of replayed graphs. Captures that are found automatically need no option.
 fn captures(analysis: &Analysis) -> String {
     let (mut options, folder) = (String::new(), format!("{CAPTURE_FOLDER}/"));
     for (side, option) in [(Side::Baseline, "--base-capture"), (Side::Candidate, "--new-capture")] {

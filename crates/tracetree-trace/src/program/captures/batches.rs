@@ -95,8 +95,8 @@ impl Batches {
 }
 
 /// Compares the batch that a graph was captured for with the batch of a replay. Engines pad a batch
-/// to the next captured size, which is less than twice the batch size, because neighboring captured
-/// sizes are less than a factor of two apart.
+/// to the next larger captured size. That size is less than twice the batch size, because
+/// neighboring captured sizes are less than a factor of two apart.
 pub(super) fn suits(captured: Option<u64>, replayed: Option<ReplayedBatch>) -> Suits {
     let (Some(size), Some(batch)) = (captured, replayed) else { return Suits::Unknown };
     if size == batch.tokens || size == batch.requests {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 const LEAST_PLACED: f64 = 0.85;
 /// Maximum number of replaced kernels, as a fraction of the replay's kernels. The number of
 /// replaced kernels is the number of unmatched launches or the number of unmatched kernels,
-/// whichever is smaller. A larger fraction shows that work was replaced rather than dropped, so a
-/// different graph was replayed.
+/// whichever is smaller. A larger fraction means that kernels were replaced rather than dropped, so
+/// the replay ran a different graph.
 const MOST_REPLACED: f64 = 0.02;
 /// If the capture records no kernel names, at least this fraction of the aligned kernels must have
 /// names that match the launching op. A lower fraction could be due to chance.
@@ -50,7 +50,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Whether two captured graphs fit a replay equally well, so that only the capture order can
+    /// Whether two captured graphs fit a replay equally well. If so, only the capture order can
     /// distinguish them.
     pub(super) fn is_as_good_as(&self, other: &Candidate) -> bool {
         self.rank() == other.rank()

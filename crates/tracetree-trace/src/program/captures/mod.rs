@@ -1,10 +1,11 @@
-//! Adds the calls recorded in capture traces below the graph launches in a tree.
+//! Adds calls below the graph launches in a tree: the calls that were recorded in capture traces.
 //!
 //! Two criteria determine which captured graph a launch replays: the batch size in the engine's
 //! annotations, and how well the captured launches align with the replayed kernels. If several
-//! graphs fit equally well, the capture order breaks the tie. If no graph fits, the most similar
-//! graph is reported together with an explanation of why it does not fit, and kernels that name a
-//! program part are placed below that part. All other kernels stay directly below the graph launch.
+//! graphs fit equally well, the capture order breaks the tie. If no graph fits, kernels that name a
+//! program part are placed below that part, and all other kernels stay directly below the graph
+//! launch. The most similar graph is then reported together with an explanation of why it does not
+//! fit.
 
 mod batches;
 mod fit;
@@ -44,8 +45,8 @@ pub struct Captures {
     /// The batch size that each capture file was recorded for, if a source outside the trace states
     /// it.
     hints: Vec<Option<u64>>,
-    /// Whether graph launches are left unchanged even if the replayed kernels name parts of the
-    /// program.
+    /// Whether graph launches are left unchanged even if the replayed kernels contain names of
+    /// program parts.
     leaves_graphs: bool,
     notes: Notes,
 }
@@ -103,8 +104,8 @@ impl Captures {
 
     /// Returns the tree with the calls of the matching captured graph added below each graph
     /// launch. Each GPU event is placed below the captured call that launched it. If no graph fits,
-    /// the program parts that the GPU events name are added instead. [`CallTree::replays`] and
-    /// [`CallTree::notes`] report for which replays a graph was found.
+    /// the program parts that are named in the GPU events are added instead. [`CallTree::replays`]
+    /// and [`CallTree::notes`] report for which replays a graph was found.
     #[must_use]
     #[doc(hidden)]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {

@@ -1,5 +1,5 @@
-//! Chooses among captured graphs that fit a replay equally well by comparing the order of the
-//! captures with the order of the replays.
+//! If several captured graphs fit a replay equally well, chooses one of them by comparing the
+//! capture order with the replay order.
 //!
 //! Engines capture a model piece by piece and replay the pieces in the same order:
 //!
@@ -86,8 +86,8 @@ fn successors(
     of_group.flat_map(next).collect()
 }
 
-/// The best captured graph and all graphs that fit equally well, which only the capture order can
-/// distinguish; empty if no graph fits.
+/// The best captured graph and all other graphs that fit equally well; empty if no graph fits. Only
+/// the capture order can distinguish these graphs.
 fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     let fits = |&at: &usize| {
         candidates[at].misfit.is_none() && candidates[at].is_as_good_as(&candidates[0])
@@ -95,8 +95,8 @@ fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     (0..candidates.len()).filter(fits)
 }
 
-/// A graph that may be chosen for one launch, the choice for the previous launch on the best path
-/// to this graph, and the number of successor transitions on that path.
+/// A graph that may be chosen for one launch, and the best path to this graph: the choice for the
+/// previous launch, and the number of successor transitions on the path.
 #[derive(Clone, Copy)]
 struct Way {
     choice: usize,

@@ -1,4 +1,5 @@
-//! Kernels of a graph replay may name parts of the program; this module adds those parts as calls.
+//! A kernel of a graph replay may contain the name of a program part; this module adds the named
+//! parts as calls.
 //!
 //! PyTorch attaches the names passed to `torch.cuda.graph_annotations.mark_kernels` during a graph
 //! capture to the kernels of the graph's replays (`export_chrome_trace(…,
@@ -59,8 +60,8 @@ impl<'n> Parts<'n> {
 }
 
 /// Synthetic capture traces for replays without a recorded capture. The synthetic traces contain
-/// the program parts that the kernels name. There is one synthetic trace for each distinct sequence
-/// of program parts.
+/// the program parts that are named in the kernels. There is one synthetic trace for each distinct
+/// sequence of program parts.
 pub(super) struct PartTraces {
     /// Number of recorded capture traces, which precede the synthetic traces in the list of
     /// sources.

@@ -22,8 +22,8 @@ pub enum CaptureSource {
     Files(Vec<PathBuf>),
     /// Traces that are already in memory.
     Traces(Vec<Arc<Trace>>),
-    /// No captures. Graph launches are left unchanged even if the replayed kernels name parts of
-    /// the program.
+    /// No captures. Graph launches are left unchanged even if the replayed kernels contain names of
+    /// program parts.
     Nowhere,
 }
 
@@ -120,8 +120,8 @@ impl Captures {
         Ok(())
     }
 
-    /// Returns the tree with captured calls and with the program parts that graph kernels name. If
-    /// the source is [`CaptureSource::Nowhere`], the tree is unchanged.
+    /// Returns the tree with captured calls and with the program parts that are named in graph
+    /// kernels. If the source is [`CaptureSource::Nowhere`], the tree is unchanged.
     ///
     /// # Errors
     /// Fails if `reading` is strict and a capture could not be used.

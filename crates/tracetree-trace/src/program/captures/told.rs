@@ -54,8 +54,7 @@ pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes
     let named = replays.iter().filter(|replay| replay.named > 0).count();
     notes.add("CAPTURE_ANNOTATED", named as u64, "pass --no-captures to ignore them", || {
         format!(
-            "{} of {} kernels of {} are attributed to the parts of the program that the kernels \
-             name",
+            "{} of {} kernels of {} are attributed to the program parts named in the kernels",
             sum(|replay| replay.named),
             sum(|replay| replay.kernels),
             launches,
@@ -97,7 +96,7 @@ pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes
     notes.add("CAPTURE_INCOMPLETE", missed as u64, "", || {
         let kernels = counted(missed as u64, "kernel");
         format!(
-            "{kernels} in replayed graphs without a captured launch; attributed to the graph launch"
+            "no captured launch matches {kernels} in replayed graphs; attributed to the graph launch"
         )
     });
     let by_order = fitting.filter(|replay| replay.equals > 0);

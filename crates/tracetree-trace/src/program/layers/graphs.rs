@@ -23,7 +23,7 @@ use std::ops::Range;
 /// this many of them.
 const FEWEST_PIECES: usize = 3;
 
-/// For each graph launch, the first and the last GPU event of the replay that are in a layer.
+/// For each graph launch, the first and the last GPU event in the layers of the replay.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
 /// Finds the stacks of layers in replayed kernel sequences. Each distinct sequence has one stack
@@ -174,7 +174,7 @@ fn is_covered_inside(tree: &CallTree, launch: CallId, covered: &[bool]) -> bool 
     tree.subtree(launch).any(|below| covered[below.index()])
 }
 
-/// The GPU events of a replay, sorted by start time, including those below captured calls.
+/// The GPU events of a replay, including the GPU events below captured calls, sorted by start time.
 fn gpu_events(tree: &CallTree, launch: CallId) -> Vec<CallId> {
     let start = |call: CallId| tree.event(call).map(|event| tree.trace().start(event));
     let below = tree.subtree(launch).filter(|&below| tree.kind(below) == CallKind::Gpu);

@@ -1,4 +1,4 @@
-//! Finds the layers of graph replays, which are repeated sections of the kernel sequence.
+//! Finds the layers of graph replays. A layer is a repeated section of a replay's kernel sequence.
 //!
 //! A captured graph has no modules, only kernels in order. Two kinds of patterns reveal the layers
 //! of a graph:
@@ -13,9 +13,9 @@
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
 //! e │ a b n c │ a b n c │ a b n c │ n s │ n s t u │ …        two runs: a b n c, then n s t u
 //! ```
-//! Anchors mark where each layer begins, so they take precedence over runs unless the graph's runs
-//! contain different kinds of layers and cover at least three quarters as many kernels as the
-//! anchored layers.
+//! Anchors mark where each layer begins, so layers found by anchors take precedence over runs. Runs
+//! take precedence over such layers only if the runs contain different kinds of layers and cover at
+//! least three quarters as many kernels as the anchored layers.
 
 use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;

@@ -207,8 +207,8 @@ impl Nesting {
         self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
 
-    /// Whether most of a group's time is in longer stacks inside the group, in which case the
-    /// members of the inner stacks are the layers.
+    /// Whether most of a group's time is in longer stacks inside the group. If so, the members of
+    /// the inner stacks are the layers.
     fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();

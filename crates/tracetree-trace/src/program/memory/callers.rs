@@ -18,7 +18,7 @@ impl<'t> Callers<'t> {
             let Some(thread) = tree.thread(root).filter(|thread| threads.contains(thread)) else {
                 continue;
             };
-            // Captured calls are skipped, because their times come from a different recording.
+            // Captured calls are skipped, because they did not run when the graph was replayed.
             let is_host = |&call: &CallId| {
                 matches!(tree.kind(call), CallKind::Frame | CallKind::Op | CallKind::Runtime)
                     && !tree.is_captured(call)

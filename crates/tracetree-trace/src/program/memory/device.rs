@@ -1,4 +1,4 @@
-//! Identifies the device whose memory is compared between the sides: the host, or a GPU with a number.
+//! Identifies the device whose memory is compared between the sides: the host, or the GPU with a given number.
 
 use crate::trace::MemoryDevice;
 use std::fmt;

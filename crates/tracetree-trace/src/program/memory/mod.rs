@@ -5,7 +5,7 @@
 //!        │          ─by (device, address)────────▶ blocks: allocated, freed
 //!        └─by thread and time────────────────────▶ innermost call of each allocation
 //! ```
-//! Only allocations are attributed to calls: most frees are triggered by Python's reference counting, so the call that
+//! Only allocations are attributed to calls. Most frees are triggered by Python's reference counting, so the call that
 //! happens to run during a free is not the reason for the free. Allocated bytes are the sizes of blocks, which
 //! allocators round up.
 

@@ -18,8 +18,8 @@ pub struct MemoryUsage {
 
 /// The allocations and frees of one device.
 ///
-/// The number of allocated bytes is `Total Allocated` if the trace records it, otherwise the sum of `Bytes`
-/// since the first event. This sum excludes bytes that were live before the first event.
+/// The number of allocated bytes is `Total Allocated` if the trace records it, otherwise the sum of `Bytes` since the
+/// first event. The sum of `Bytes` excludes bytes that were live before the first event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct DeviceUsage {
@@ -50,7 +50,7 @@ pub struct Block {
     pub bytes: i64,
     /// The innermost call on the allocating thread at the time of the allocation.
     pub call: Option<CallId>,
-    /// Whether the block was freed before the outermost op that encloses its allocation ended.
+    /// Whether the block was freed before the end of the outermost op that encloses its allocation.
     pub is_temporary: bool,
 }
 
@@ -157,7 +157,8 @@ impl DeviceUsage {
         self.has_totals && !is_host
     }
 
-    /// Whether all events have an address, which is needed to match frees with allocations.
+    /// Whether all events have an address. Without addresses, frees cannot be matched with
+    /// allocations.
     pub fn has_addresses(&self) -> bool {
         self.has_addresses
     }

@@ -102,7 +102,8 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// How often each name that identifies an engine occurs, by name and weight.
+/// How often each name occurs that identifies an engine. The key is the name and its weight as
+/// evidence.
 type Votes = BTreeMap<(String, usize), usize>;
 
 fn weight(votes: &Votes) -> usize {

@@ -20,13 +20,14 @@ const WRAPPERS: [&str; 6] = [
 ];
 
 /// The modules of one class count as a network if the work that they launch takes more than
-/// 1/`ROOT_SHARE` of all GPU time. If the model runs as a replayed graph, a sampler may be the only
-/// module in the trace.
+/// 1/`ROOT_SHARE` of all GPU time. Without this limit, a sampler would count as a network if the
+/// model runs as a replayed graph and the sampler is the only module in the trace.
 const ROOT_SHARE: i64 = 10;
 
-/// A module with at least this many module calls below it counts as a network even if the work that
-/// it launched takes less GPU time. In training, forward passes may take only a small part of the
-/// time, and during a capture, no kernels run.
+/// In a trace without graph replays, the modules of one class may also count as a network if they
+/// take less than 1/`ROOT_SHARE` of all GPU time: in training, where forward passes may take only a
+/// small part of the time, or if they take no time, because no kernels run during a capture. One of
+/// these modules must then have at least this many module calls below it.
 const MANY_MODULES: usize = 8;
 
 /// Folders in which libraries keep one file per model, and the prefixes of the file names.
@@ -109,8 +110,7 @@ impl<'t> Network<'t> {
     }
 }
 
-/// Whether the trace contains training, which is recognized by backward ops that name the thread of
-/// their forward op.
+/// Whether the trace contains training: whether a backward op names the thread of its forward op.
 fn is_training(tree: &CallTree) -> bool {
     tree.trace().sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0)
 }

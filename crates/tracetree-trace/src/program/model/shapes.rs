@@ -112,7 +112,7 @@ impl Found {
     }
 }
 
-/// GPU time below an op in ns, or the op's host duration if the trace has no GPU events.
+/// GPU time in ns below an op, or the op's host duration if the trace has no GPU events.
 fn time(tree: &CallTree, call: CallId, measure: Measure) -> i64 {
     match measure {
         Measure::GpuTime => gpu_time(tree, call),

@@ -294,9 +294,9 @@ impl Signs {
         Some(self.found(what, signs))
     }
 
-    /// Whether the recognized operations indicate an encoder rather than a decoder. The numbers of
-    /// encoder and decoder operations are compared, because an encoder may also contain a decoder
-    /// operation such as a rotary embedding, whereas a decoder has no encoder modules.
+    /// Whether the recognized operations indicate an encoder rather than a decoder. An encoder may
+    /// also contain a decoder operation such as a rotary embedding, whereas a decoder has no
+    /// encoder modules. The numbers of encoder and decoder operations are therefore compared.
     fn tells_encoder(&self) -> bool {
         let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
         calls(Sign::Encoder) > calls(Sign::Causal)

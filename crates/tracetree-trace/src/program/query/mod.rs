@@ -117,7 +117,7 @@ impl Query {
         self.parts.last().expect("a query has at least one part").word
     }
 
-    /// The kinds of calls that the parts of the query name.
+    /// For each part of the query, the kind of call that the part selects.
     pub fn words(&self) -> impl Iterator<Item = Word> + '_ {
         self.parts.iter().map(|part| part.word)
     }

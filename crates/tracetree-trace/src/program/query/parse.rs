@@ -20,7 +20,7 @@ impl FromStr for Query {
                 Some(after) => after.trim_start(),
                 None if after.is_empty() => break,
                 None => {
-                    let message = format!("expected `/` or the end, found `{after}`");
+                    let message = format!("expected `/` or the end of the query, found `{after}`");
                     return Err(malformed(text, message));
                 }
             };

@@ -38,8 +38,8 @@ pub(super) fn deadline() -> Duration {
 }
 
 /// Repeats requests until the deadline, without a limit on the number of attempts. The length of
-/// each pause is random, from a fixed minimum to three times the previous pause, so that many
-/// workers do not repeat their requests at the same moment.
+/// each pause is random: between a fixed minimum and three times the previous pause. Random pauses
+/// keep many workers from repeating their requests at the same moment.
 pub(super) fn patient() -> RetryConfig {
     let backoff = BackoffConfig {
         init_backoff: Duration::from_millis(100),
@@ -99,7 +99,8 @@ impl HttpService for Client {
                 Ok(answer) => {
                     self.has_answered.store(true, Ordering::Relaxed);
                     // object_store does not repeat a request if the error response is truncated (for example, the
-                    // response that an object does not exist). So error responses are read completely here.
+                    // response that an object does not exist). Error responses are therefore read completely in this
+                    // function.
                     let is_whole = is_listing || !answer.status().is_success();
                     if is_whole { whole(answer).await } else { Ok(answer) }
                 }

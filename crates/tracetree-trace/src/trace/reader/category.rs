@@ -57,8 +57,8 @@ pub(super) fn from_process(name: &str) -> Option<Category> {
     })
 }
 
-/// The category of an event without `cat`, determined from its `pid`. The profiler that is used if
-/// PyTorch was built without Kineto does not name processes.
+/// The category of an event without `cat`, determined from its `pid`. If PyTorch was built without
+/// Kineto, its profiler does not name processes.
 pub(super) fn from_pid(pid: &str) -> Option<Category> {
     match pid {
         "CPU functions" => Some(Category::CpuOp),

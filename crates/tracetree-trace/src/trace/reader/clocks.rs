@@ -28,13 +28,13 @@ const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 /// Only GPU events with at least this duration may be considered too long.
 const LONG: Nanos = Nanos(100_000_000);
 
-/// A GPU event is considered too long only if the ratio of its duration to the time from its start
-/// to the end of the next event exceeds this factor.
+/// A GPU event is considered too long only if its duration exceeds this factor times the time from
+/// its start to the end of the next event.
 const OVERLONG_FACTOR: i64 = 100;
 
 /// Events at time 0 are considered wrong only if the earliest start after time 0 is at least this
-/// late. That start must also exceed [`FAR_FACTOR`] times the span between the earliest and the
-/// latest start after time 0.
+/// late. The earliest start after time 0 must also exceed [`FAR_FACTOR`] times the span between the
+/// earliest and the latest start after time 0.
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 
@@ -130,8 +130,8 @@ fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) 
 mod tests {
     use crate::trace::{EventId, Nanos, ReadOptions, Trace};
 
-    /// Whether the duration of a kernel is dropped if the kernel takes `milliseconds` ms, and a
-    /// second kernel, which takes 1 ms, starts on the same stream 1 ms after the first kernel.
+    /// Whether a kernel's duration of `milliseconds` ms is set to 0 if a second kernel starts on
+    /// the same stream 1 ms after the start of the first kernel. The second kernel takes 1 ms.
     fn dropped(name: &str, milliseconds: f64) -> bool {
         let kernel = |name: &str, start: f64, duration: f64| {
             format!(

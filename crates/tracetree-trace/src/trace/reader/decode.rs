@@ -3,9 +3,9 @@
 //! only damage that affects the meaning of a string.
 //!
 //! Profilers on Windows wrote paths without escaping their backslashes: `torch\cuda\__init__.py` is
-//! not JSON, and `C:\new\temp.py` is JSON with a different meaning. So if a string has an escape
-//! that JSON does not define, or is a path in the name of a Python frame, all backslashes in that
-//! string are literal.
+//! not JSON, and `C:\new\temp.py` is JSON with a different meaning. All backslashes in a string are
+//! therefore literal in two cases: if the string contains an escape that JSON does not define, and
+//! if the string is the name of a Python frame and appears to contain a Windows path.
 
 use super::oddity::Oddity;
 use std::borrow::Cow;
@@ -159,8 +159,9 @@ pub(super) fn has_unknown_escape(raw: &[u8]) -> bool {
     })
 }
 
-/// Whether a valid escape is more likely a path separator, as in `C:\new\temp.py(7): f` or in
-/// `torch\nn\modules.py(7): f`, where no blank or quote precedes the `.py(`.
+/// Whether the backslashes in a frame name are probably path separators although they form valid
+/// escapes, as in `C:\new\temp.py(7): f` and `torch\nn\modules.py(7): f`. The path must contain no
+/// escaped quote and no escaped backslash, and no blank unless the path begins with a drive letter.
 fn is_windows_path(raw: &[u8]) -> bool {
     let Some(end) = find(raw, b".py(") else {
         return false;
@@ -185,7 +186,7 @@ fn escapes(raw: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Position of the quote that closes the string whose content starts at `start`, even if the string
-/// is damaged. If no quote closes the string, this is the end of the text.
+/// is damaged. If no quote closes the string, returns the end of the text.
 pub(super) fn string_end(text: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(&byte) = text.get(at) {

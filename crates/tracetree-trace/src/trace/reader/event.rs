@@ -245,8 +245,8 @@ impl<'a> Fields<'a> {
         self.wrong_types += u32::from(!is_right);
     }
 
-    /// Whether the arguments that follow are skipped, because a trace stores no arguments of Python
-    /// frames.
+    /// Whether the arguments that follow are skipped: true for Python frames, whose arguments a
+    /// trace does not store.
     #[inline]
     pub(super) fn skips_args(&self) -> bool {
         self.category == Value::Text(b"python_function")

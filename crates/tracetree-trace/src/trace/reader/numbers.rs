@@ -1,7 +1,7 @@
 //! Parses the decimal numbers in a trace into exact integers: times in nanoseconds, ids, sizes.
 //!
-//! No value passes through a double: beyond 2^42 µs, one `ts` value in two hundred would be off by
-//! a nanosecond, and a single nanosecond can break the strict nesting of calls.
+//! No value is converted to a double. In a double, one of 200 `ts` values beyond 2^42 µs would be
+//! off by a nanosecond, and a single nanosecond can break the strict nesting of calls.
 
 use super::words::{self, WORD};
 use crate::trace::time::Nanos;
@@ -175,7 +175,8 @@ fn scaled(text: &[u8], places: i64) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// The first `kept` digits as a number (missing digits count as 0), rounded by the next digit.
+/// The first `kept` digits as a number (missing digits count as 0), rounded up if the next digit is
+/// at least 5.
 fn leading_digits<'a>(digits: impl Iterator<Item = &'a u8>, kept: i64) -> i64 {
     let mut value = 0i64;
     let mut taken = 0i64;

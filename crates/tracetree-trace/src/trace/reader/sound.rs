@@ -3,7 +3,7 @@
 //! This module checks an event a second time if the event was read with the index. The check covers
 //! the whole event, including strings and numbers that the trace does not store. Damage in strings
 //! that the trace does not store can be the only evidence of lost events: if a hole in the file
-//! starts in one such string and ends in another, all events in between are lost.
+//! starts in one string and ends in another, all events between the two strings are lost.
 
 use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};

@@ -2,8 +2,8 @@
 //!
 //! In most cases, the raw bytes are already the decoded string, so they are looked up directly. Raw
 //! bytes with escapes, damage, or non-ASCII characters are decoded only the first time. A table of
-//! aliases maps each raw form to its decoded string and to the damage found in it, so a repeated
-//! string costs one look-up and its damage is still counted every time.
+//! aliases maps each raw form to its decoded string and to the damage in the raw form. A repeated
+//! string therefore needs only one lookup, and its damage is still counted every time.
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};

@@ -2,9 +2,9 @@
 //! produced.
 //!
 //! The launches have a single order, which is the capture order. The GPU events have a separate
-//! order for each stream. So a search state consists of the number of used launches and the number
-//! of used events per stream. Each move of the search uses one launch, one event, or a matching
-//! pair:
+//! order for each stream. A search state therefore consists of the number of used launches and the
+//! number of used events per stream. Each move of the search uses one launch, one event, or a
+//! matching pair:
 //!
 //! ```text
 //! launches  a b c d e          state (2; 1, 1): a and b are used, and one event of each stream
@@ -12,9 +12,9 @@
 //! stream 2    B   D
 //! ```
 //!
-//! All launches of an op go to one stream, so within an op, matching a pair on a different stream
-//! than the previous pair has a cost. To apply this cost, a state inside an op records the stream
-//! of its last pair.
+//! All launches of an op go to one stream, so a pair of the same op on a different stream than the
+//! previous pair has a cost. To apply this cost, a state inside an op records the stream of its
+//! last pair.
 //!
 //! Of the states that have used the same total number of launches and events, only the best few
 //! hundred are kept, and states whose score is far below the best score are dropped. With a single
@@ -162,7 +162,7 @@ impl Search<'_, '_> {
         (reached[last].score, self.trace_back(&reached))
     }
 
-    /// The best states of a front, best first; only these states are kept.
+    /// The best states of a front, best first. All other states of the front are dropped.
     fn fittest(&self, front: Front) -> Vec<(Used, Reached)> {
         let mut states: Vec<(Used, Reached)> = front.into_iter().collect();
         states.sort_unstable_by_key(|&(used, how)| (std::cmp::Reverse(how.score), used));

@@ -33,12 +33,12 @@ const SHORTEST_WORD: usize = 3;
 /// Score if the launch and the kernel have the same grid and block; if either differs, this score
 /// is subtracted instead.
 const GRID: Score = 24;
-/// Score of a launch and a kernel if the previous alignment matched all launches with the launch's
+/// Score of a launch and a kernel if the previous alignment matched all launches with the same
 /// context to that kernel.
 const LEARNED: Score = 80;
-/// Score of a launch and a kernel if the previous alignment matched no launch with the launch's
-/// context to that kernel. If the previous alignment matched only some of these launches to the
-/// kernel, the score is interpolated.
+/// Score of a launch and a kernel if the previous alignment matched no launch with the same context
+/// to that kernel. If the previous alignment matched only some of the launches with the same
+/// context to that kernel, the score is interpolated.
 const NOT_LEARNED: Score = -24;
 
 /// Kinds of GPU work, each with the words in op names and the substrings of kernel names that
@@ -72,7 +72,7 @@ const WORK: [(&[&str], &[&str]); 17] = [
     (&["cache", "kv"], &["cache", "kv_buffer"]),
 ];
 
-/// The evidence for which launch produced which kernel.
+/// The evidence that shows which launch produced which kernel.
 pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
     /// For each context and kernel, the score of their words, computed only once.

@@ -200,14 +200,14 @@ impl StoredTree {
     }
 }
 
-/// The parent and the end of the subtree of each call.
+/// For each call, its parent and the end of its subtree.
 struct Nesting {
     parents: Vec<u32>,
     ends: Vec<u32>,
 }
 
-/// Start and duration of each call. A frame without times gets the times of the host calls below
-/// it.
+/// Start and duration of each call. A frame without times gets the time span of the host calls
+/// below it.
 fn times(calls: &Nesting, kinds: &[u8], starts: &[i64], durations: &[i64]) -> Vec<(i64, i64)> {
     let is_host = |call: usize| {
         kinds[call] < THREAD && CallKind::of(KINDS[usize::from(kinds[call])]) != CallKind::Gpu

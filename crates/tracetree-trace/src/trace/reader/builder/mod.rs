@@ -46,8 +46,8 @@ struct Spot {
     place: Place,
 }
 
-/// Number of events for which columns reserve space at the start. Small columns are copied while
-/// they grow, whereas large columns only get additional pages.
+/// Number of events for which columns reserve space at the start. A small column is copied each
+/// time it grows, whereas a large column grows by additional memory pages.
 const FIRST_EVENTS: usize = 128 * 1024;
 
 impl Builder {

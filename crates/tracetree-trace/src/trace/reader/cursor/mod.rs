@@ -115,9 +115,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the next value of an object or list.
-    // This function is always inlined: a `Value` that is returned through memory is read in chunks
-    // of a different size than it was written in. The resulting stall took 40% of the time for
-    // reading an event.
+    // This function is always inlined. Without inlining, a `Value` is returned through memory, and
+    // is read in chunks of a different size than the chunks in which it was written. The resulting
+    // stall took 40% of the time for reading an event.
     #[inline(always)]
     pub(super) fn value(&mut self) -> Result<Value<'a>, Stop> {
         let &[start, next] = self.next_two()?;

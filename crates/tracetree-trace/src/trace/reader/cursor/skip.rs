@@ -2,8 +2,8 @@
 
 use super::{Cursor, Stop};
 
-/// Maximum nesting depth. Values nested more deeply, as in a gigabyte of `[`, are rejected at this
-/// depth.
+/// Maximum nesting depth. Values that are nested more deeply, such as a gigabyte of `[`, are
+/// rejected.
 const MAX_DEPTH: u32 = 512;
 
 impl Cursor<'_> {

@@ -67,8 +67,8 @@ pub(super) struct Document {
     known: Known,
     state: State,
     frame: Frame,
-    /// Whether the list of events was closed and then continued, so a bracket may be missing at its
-    /// end.
+    /// Whether more events followed after the list of events was closed. If so, the closing bracket
+    /// at the actual end of the list may be missing.
     was_closed: bool,
     has_trace_events: bool,
     /// The token that was read last in the top-level object.
@@ -153,12 +153,12 @@ impl Document {
         self.events_value.as_deref()
     }
 
-    /// Reads the events at the beginning of `text` that resemble earlier events, without an index.
+    /// Without an index, reads the events at the beginning of `text` that resemble earlier events.
     /// Returns the number of bytes read; the text starts at offset `base` of the file.
     pub(super) fn skim(&mut self, text: &[u8], base: u64) -> usize {
         let mut used = 0;
-        // The text between the last two events, up to the opening brace of the second event. This
-        // text is remembered because it usually repeats.
+        // The text between the last two events, up to the opening brace of the second event. The
+        // text is remembered because the same text usually occurs between the next events.
         let mut gap = &text[..0];
         while let State::Elements(after) = self.state
             && self.known.is_useful()
@@ -284,7 +284,7 @@ impl Document {
         self.state = State::Members;
     }
 
-    /// Whether the file may end after the events, because no enclosing bracket is open.
+    /// Whether the file may end after the events. This is the case if no enclosing bracket is open.
     pub(super) fn may_end(&self) -> bool {
         let is_open = self.was_closed || self.frame == Frame::Lines;
         is_open && matches!(self.state, State::Elements(_))

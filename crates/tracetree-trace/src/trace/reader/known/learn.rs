@@ -143,7 +143,7 @@ impl Lesson<'_, '_> {
     }
 }
 
-/// Whether a value rarely changes between events, so it is treated as part of a step.
+/// Whether a value changes so rarely between events that it is treated as part of a step.
 fn is_same_in_all(slot: Slot, key: &[u8]) -> bool {
     matches!(
         slot,

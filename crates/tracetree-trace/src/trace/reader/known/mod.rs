@@ -177,7 +177,8 @@ impl Known {
         Some(end)
     }
 
-    /// Finds the step with which `text` starts, after the value that follows `step`.
+    /// Returns the step with which `text` starts. `text` begins after the value that follows
+    /// `step`.
     #[inline]
     fn next(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let likeliest = *self.steps[step].after.first()?;
@@ -242,8 +243,8 @@ impl Kind {
 impl Step {
     /// Whether `text` starts with this step, followed by a non-empty value. Empty values are part
     /// of a step, so no text starts with two different steps.
-    // This function is always inlined, because a function call for each step would make reading
-    // take 2% more instructions.
+    // This function is always inlined, because a function call for each step would increase the
+    // number of instructions for reading by 2%.
     #[inline(always)]
     fn starts(&self, text: &[u8]) -> bool {
         let Some((start, value)) = text.split_at_checked(self.text.len()) else { return false };

@@ -69,10 +69,12 @@ fn an_event_with_a_known_shape_is_recognized() {
 #[test]
 fn keys_known_from_another_position_are_not_confused() {
     let mut taught = taught();
-    // This `External id` is in the arguments of a Python frame, which are ignored.
+    // The `External id` of this event is ignored, because the event is a Python frame, whose
+    // arguments are ignored.
     let frame = EVENTS[2].replace("[7]", "[8, 9]");
     assert_eq!(known(&mut taught, &frame), with_index(&frame));
-    // The key `External id` is an argument only inside `args`, and here the key is outside.
+    // The key `External id` is an argument only inside `args`, but in this event the key is outside
+    // of `args`.
     let outside = r#"{"name": "x", "args": {}, "External id": 9}, {"#;
     learn(&mut taught, outside);
     assert_eq!(known(&mut taught, outside), with_index(outside));

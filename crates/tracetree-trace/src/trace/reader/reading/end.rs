@@ -40,7 +40,7 @@ impl Reading<'_, '_> {
     fn note_truncation(&mut self, notes: &mut Notes) -> Result<()> {
         let total = self.document.builder.total_events();
         let kept = self.block.base();
-        let why = self.feed.source().damage().unwrap_or("the file ends in the middle").to_owned();
+        let why = self.feed.source().damage().unwrap_or("the file is cut off").to_owned();
         if self.strict {
             return Err(self
                 .error(ErrorKind::Malformed, why)

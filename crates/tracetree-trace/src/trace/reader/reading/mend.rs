@@ -87,8 +87,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Whether the next text is a key of the trace's top-level object rather than an event, which
-    /// means that the list of events was not closed.
+    /// Whether the next text is a key of the trace's top-level object rather than an event. If so,
+    /// the list of events was not closed.
     fn is_header(&mut self) -> Result<bool> {
         loop {
             match repair::starts_header(self.block.content()) {

@@ -27,8 +27,8 @@ struct Reading<'scope, 'a> {
     block: Block,
     document: Document,
     strict: bool,
-    /// Whether the text after the events is no longer read, because that text is damaged or is a
-    /// second document.
+    /// Whether the remaining text is left unread: true if the text after the events is damaged or
+    /// is a second document.
     gave_up: bool,
 }
 
@@ -138,7 +138,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Whether an element may be incomplete only because more text must be read.
+    /// Whether an element may be incomplete only because a part of its text has not been read yet.
     fn may_go_on(&self) -> bool {
         let content = self.block.content();
         let is_event = matches!(self.document.state(), State::Elements(_));

@@ -97,8 +97,8 @@ fn before(text: &[u8], at: usize) -> usize {
     text[..at].trim_ascii_end().len().saturating_sub(1)
 }
 
-/// Whether an event starts inside the element, which means that the element was not closed and
-/// therefore contains the next events.
+/// Whether an event starts inside the element. If so, the element was not closed and therefore
+/// contains the next events.
 pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
@@ -139,8 +139,8 @@ fn object_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether `text` begins with a key of the trace's top-level object, which means that the list of
-/// events was not closed. Returns `None` if `text` ends too early to decide.
+/// Whether `text` begins with a key of the trace's top-level object. If so, the list of events was
+/// not closed. Returns `None` if `text` ends too early to decide.
 pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }

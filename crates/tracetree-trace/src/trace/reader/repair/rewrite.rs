@@ -166,8 +166,8 @@ fn next_key(text: &[u8]) -> Option<&[u8]> {
     member_key(&text[1..]).flatten()
 }
 
-/// Whether the `}` at the start of `text` ends an event, because another event or the end of the
-/// list follows it.
+/// Whether the `}` at the start of `text` ends an event: true if another event, the end of the
+/// list, or the end of `text` follows the `}`.
 fn event_ends(text: &[u8]) -> bool {
     let rest = text[1..].trim_ascii_start();
     match rest.first() {

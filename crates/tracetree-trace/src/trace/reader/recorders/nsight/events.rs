@@ -287,7 +287,7 @@ impl Reading<'_> {
     }
 
     /// Adds a graph that was recorded as a whole. If the graph's kernels were also recorded, only
-    /// the kernels count.
+    /// the kernels are added.
     fn add_graph(&mut self, row: &Row<'_>) -> Result<()> {
         let process = self.process(row, 5)?;
         let correlation = self.correlation(row, process, 4)?;

@@ -84,14 +84,13 @@ impl<'a> Database<'a> {
             let message = format!("the text encoding {encoding} is not UTF-8");
             return refuse(56, message, "export the report again");
         }
-        // The number of pages is valid only if the last program that wrote the file supports this
-        // field.
+        // The number of pages in the header is valid only if the program that last wrote the file
+        // also updated this number.
         let pages = big_endian(&bytes[28..32]) as u64;
         let is_valid = bytes[24..28] == bytes[92..96];
         let there = (bytes.len() / page_size) as u64;
         if is_valid && there < pages {
-            let message =
-                format!("the file ends in the middle: {there} of {pages} pages are present");
+            let message = format!("the file is cut off: {there} of {pages} pages are present");
             return refuse(bytes.len() as u64, message, AGAIN);
         }
         let is_used = vec![false; there as usize];

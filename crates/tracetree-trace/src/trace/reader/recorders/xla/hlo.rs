@@ -1,7 +1,7 @@
 //! Reads the name stack and the inputs of each op from a compiled program in `/host:metadata`.
 //!
 //! A fusion often has no name stack of its own. A fusion without a name stack gets the name stack
-//! of an instruction inside the fusion: the name stack of the root or, if the root has none, of the
+//! of its root instruction. If the root instruction has none, the fusion gets the name stack of its
 //! last instruction that has a name stack.
 
 use super::wire::{Broken, Message, Read};

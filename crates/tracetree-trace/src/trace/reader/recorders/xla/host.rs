@@ -27,7 +27,7 @@ pub(super) struct Facts<'a> {
 const LONGEST: usize = 4096;
 
 impl<'a> Facts<'a> {
-    /// Returns these facts, updated with the facts in `stats`.
+    /// Returns `self`, updated with the facts in `stats`.
     pub(super) fn with(self, stats: &[(&'a str, Stat<'a>)]) -> Facts<'a> {
         let mut facts = self;
         for (name, stat) in stats {

@@ -1,5 +1,5 @@
-//! Derives the program and scope calls that enclose ops from the order in which a thread ran the
-//! ops.
+//! From the order in which a thread ran the ops, derives the program and scope calls that enclose
+//! the ops.
 //!
 //! ```text
 //! jit_step/jvp/layer_0/dot  ├─┤                    jit_step
