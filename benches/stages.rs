@@ -27,7 +27,7 @@ fn main() {
     divan::main();
 }
 
-/// Positions in [`PAIRS`] of all pairs whose files exist.
+/// Indices, in [`PAIRS`], of the pairs whose files exist.
 fn pairs() -> impl Iterator<Item = usize> {
     (0..PAIRS.len()).filter(|&at| paths(at).is_some_and(|paths| paths.baseline.exists()))
 }

@@ -7,8 +7,9 @@
 //! The traces are generated in memory, with up to MOST_EVENTS events. The traces contain training steps with modules,
 //! ops, launches and kernels. Each trace is aligned with four candidates: an identical trace (shifted in time), a trace
 //! in which every tenth op is renamed, a trace in which all names differ, and a trace in which all names and shapes
-//! differ. In the last trace, only the launches are similar. All times are CPU times. Each alignment time is the
-//! minimum over three rounds; each reading time is the minimum over the four candidates.
+//! differ. In the last of these traces, only the names of the launches are the same as in the baseline. All times are
+//! CPU times. Each alignment time is the minimum over three rounds; each reading time is the minimum over the four
+//! candidates.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -39,7 +40,7 @@ const OPS: [(&str, usize); 8] = [
 const LAYERS: usize = 24;
 const ROUNDS: usize = 3;
 
-/// The way in which the candidate differs from the baseline.
+/// How the candidate differs from the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Nothing,

@@ -5,15 +5,16 @@
 //!     [--wrong N] [--below SHARE] [--write FOLDER]
 //! ```
 //! Each trace is compared with copies that are changed in known ways (ops dropped, wrapped, renamed, …). If the trace
-//! has Python frames, each comparison is repeated without them. The changes in `Change::hard` come last. Tests require
-//! no minimum score for the changes in `Change::hard`, except for `MoreLayersDrop` with Python frames.
+//! has Python frames, each comparison is repeated without them. The changes in `Change::hard` come last. For these
+//! changes, tests require no minimum score; the only exception is `MoreLayersDrop` with Python frames.
 //!
 //! The first columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
-//! host calls. If the change compiles calls or replaces them with multi-tensor ops, the library assigns baseline GPU
-//! events to the regions that replaced them; the next column shows the precision and recall of this assignment. The
-//! next column shows the fraction of true matches that the UID map contains exactly. This fraction is for calls on the
-//! GPU path or, if the GPU path is empty, for all host calls. The last columns show the fraction of matches that are
-//! firm, and the number of firm matches that are wrong.
+//! host calls. Some changes replace calls with compiled regions or multi-tensor ops. In this case, the library assigns
+//! the GPU events of the replaced calls to the new regions or ops, and the next column shows the precision and recall
+//! of this assignment. The next column shows the fraction of true matches that are in the UID map, if events that
+//! cannot be distinguished do not count as equal. This fraction is for calls on the GPU path or, if the GPU path is
+//! empty, for all host calls. The last columns show the fraction of matches that are firm, and the number of firm
+//! matches that are wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.

@@ -48,9 +48,9 @@ fn list(analysis: &Analysis, out: &mut dyn Write) -> Result<()> {
 fn table(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "{:<58} {:<17} rank others changes unexplained", "pair", "kind")?;
     for pair in KNOWN {
-        // The expected words describe only the change from the baseline to the candidate. If the sides are swapped, the
-        // sentence describes the opposite change in different words. In this case, only the kind of the change is
-        // checked.
+        // The expected words describe only the change from the baseline to the candidate. If the sides are swapped,
+        // only the kind of the change is checked, because the sentence then describes the opposite change in different
+        // words.
         let both =
             [(pair.baseline, pair.candidate, pair.words), (pair.candidate, pair.baseline, "")];
         for (one, two, words) in both {

@@ -1,4 +1,4 @@
-//! Prints the ops and kernels of each convolution in two traces, and the times of these ops and kernels.
+//! Prints, for each convolution in two traces, the ops and kernels that it runs, and their times.
 //!
 //! ```text
 //! cargo run --example convolution_lowering [-- BASELINE CANDIDATE]

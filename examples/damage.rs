@@ -67,11 +67,9 @@ fn run(request: &Request) -> Result<usize, Error> {
     let mut samples = Vec::new();
     for path in &request.traces {
         let sample = Sample::new(unpacked(Path::new(path))?);
-        samples.push(
-            sample.ok_or_else(|| {
-                Error::other(format!("{path}: not an undamaged trace with events"))
-            })?,
-        );
+        samples.push(sample.ok_or_else(|| {
+            Error::other(format!("{path}: must be an undamaged trace that contains events"))
+        })?);
     }
     let mut counts = [[0usize; Outcome::ALL.len()]; Kind::ALL.len()];
     let mut shown = 0;

@@ -90,7 +90,7 @@ fn points(diff: &TraceDiff, out: &mut impl Write) -> std::io::Result<()> {
     }
     let mut kinds: Vec<(usize, String)> = kinds.into_iter().map(|(k, n)| (n, k)).collect();
     kinds.sort_by_key(|(count, kind)| (std::cmp::Reverse(*count), kind.clone()));
-    writeln!(out, "\nPoints of difference with GPU work")?;
+    writeln!(out, "\nCall sites with different GPU work")?;
     for (count, kind) in kinds.iter().take(TOP) {
         writeln!(out, "{count:>6} x {kind}")?;
     }

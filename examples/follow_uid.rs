@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run --example follow_uid [-- BASELINE CANDIDATE UID]
 //! ```
-//! UID is the position of an event in the baseline's `traceEvents`, counted from 0. The columns `uid1` in
+//! A UID is the position of an event in the baseline's `traceEvents`, counted from 0. The columns `uid1` in
 //! `diff_stats.csv` and `gpu_op_uid` in `diff_stats_kernels.csv` contain UIDs. Without arguments, the example follows
 //! the longest matched kernel in the ResNet pair in `examples/traces`.
 

@@ -4,8 +4,8 @@
 //! ```text
 //! cargo run --example make_traces [-- ROOT]
 //! ```
-//! The files are written below ROOT (default `.`). A given version of the generator always writes
-//! the same bytes.
+//! The files are written to subfolders of ROOT (default `.`). A given version of the generator always writes the same
+//! bytes.
 
 #[path = "../tests/support/mod.rs"]
 mod support;

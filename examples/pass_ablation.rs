@@ -4,13 +4,12 @@
 //! cargo run --release --example pass_ablation -- TRACE… [--seed N] [--only TEXT] [--without PASS,PASS,…]
 //! ```
 //! Each trace is changed in every known way, as in `alignment_quality`. The alignment then runs once with all passes,
-//! and once more for each pass, without this pass. The score of a changed trace is its lowest precision or recall. Each
-//! row of the table represents a skipped pass. The columns show how many scores fall or rise by more than 0.001, the
-//! sums of these losses and gains, and the change with the largest loss.
+//! and then once for each pass, with only that pass skipped. The score of a changed trace is its lowest precision or
+//! recall. Each row of the table represents a skipped pass. The columns show how many scores fall or rise by more than
+//! 0.001, the sums of these losses and gains, and the change with the largest loss.
 //!
 //! When a pass is skipped, a later pass often makes the same matches. With `--without`, the first row shows the losses
-//! when all given passes are skipped. Each further row shows the losses when one more pass is skipped in addition to
-//! the given passes.
+//! when all given passes are skipped. Each further row shows the additional losses when one other pass is also skipped.
 
 #[path = "../tests/support/mod.rs"]
 mod support;
@@ -30,7 +29,7 @@ const USAGE: &str = "usage: pass_ablation TRACE… [--seed N] [--only TEXT] [--w
 /// The smallest difference between two scores that counts as a loss or gain.
 const VISIBLE: f64 = 0.001;
 
-/// Passes on which all other passes depend.
+/// Passes that all other passes depend on.
 const BASIS: [Pass; 2] = [Pass::Pinned, Pass::Threads];
 
 /// The losses and gains in the scores if one pass is skipped.

@@ -5,9 +5,9 @@
 //! cargo run --release --example read_cost -- TRACE.json.gz
 //! ```
 //!
-//! Times are CPU times of all threads: the minimum over several rounds in which reading and inflating alternate. If a
-//! core is free, the reader inflates on a second thread, which adds CPU time. Memory is the peak during the first read,
-//! minus the 2 to 3 MB that the program itself uses.
+//! Times are CPU times of all threads. In each of several rounds, the file is read and inflated; the minimum over the
+//! rounds is printed. If a core is free, the reader inflates on a second thread, which adds CPU time. Memory is the
+//! peak during the first read, minus the 2 to 3 MB that the program itself uses.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 
@@ -89,7 +89,7 @@ fn inflate_all(packed: &[u8]) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Length of a gzip header that has no optional field except a file name.
+/// Length of a gzip header. The file name is the only optional field that is supported.
 fn header_length(packed: &[u8]) -> usize {
     let has_name = packed.get(3).is_some_and(|flags| flags & 8 != 0);
     let name = packed.iter().skip(10).position(|&b| b == 0).map_or(0, |length| length + 1);

@@ -235,9 +235,10 @@ fn pair(one: &Path, two: &Path, out: &mut dyn Write) -> Result<()> {
     Ok(())
 }
 
-/// Recordings of programs into which a known delay was injected. Recordings without Python stacks contain no call for a
-/// sleep on the host. The effect of a sleep is therefore computed as the effect of the host time before the first op of
-/// each step. The effect of any other change is computed as the effect of the calls that have no counterpart.
+/// Prints the computed effects of known delays that were injected into programs. Recordings without Python stacks
+/// contain no call for a sleep on the host. The effect of a sleep is therefore computed as the effect of the host time
+/// before the first op of each step. The effect of any other change is computed as the effect of the calls that have no
+/// counterpart.
 fn known(out: &mut dyn Write) -> Result<()> {
     writeln!(out, "\nKnown changes (ms per step): recorded difference, effect, injected delay")?;
     for (program, injected) in [
@@ -282,7 +283,7 @@ fn is_alone(analysis: &Analysis, side: Side, point: Point) -> bool {
     }
 }
 
-/// The point at which the first call in each step starts.
+/// The start of the first call in each step.
 fn first_ops(replays: &Replays, side: Side) -> BTreeSet<Point> {
     let items = &replays.recorded(side).items;
     let is_first = |at: usize| at == 0 || matches!(items[at - 1].point, Point::Step(_));

@@ -93,7 +93,7 @@ fn measured<T>(costs: &mut Vec<Cost>, work: impl FnOnce() -> T) -> T {
 fn print_table(rounds: &[Round]) {
     let (events, bytes) = (rounds[0].events, rounds[0].bytes as f64);
     println!("events: {events}, unpacked: {:.1} MB, rounds: {}\n", bytes / 1e6, rounds.len());
-    println!("| stage | wall ms | processor ms | MB/s | peak MB | peak bytes per byte |");
+    println!("| stage | wall ms | processor ms | MB/s | peak MB | peak bytes per trace byte |");
     println!("|---|---|---|---|---|---|");
     let mut total = (0.0, 0.0, 0.0f64);
     for (stage, name) in STAGES.iter().enumerate() {

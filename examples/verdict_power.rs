@@ -25,7 +25,7 @@ use tracetree::trace::Trace;
 use tracetree::tree::CallTree;
 use tracetree::{PerSide, Result, Side};
 
-/// The numbers of steps per side for which verdicts are tested.
+/// Verdicts are tested with each of these numbers of steps per side.
 const STEPS: [usize; 4] = [2, 3, 5, 6];
 
 /// Factors by which a call site is slowed down. The largest factor is needed for noisy call sites.
@@ -154,7 +154,7 @@ fn question(times: &[f64], sides: &PerSide<Vec<usize>>) -> Question {
     Question { samples, ..Question::default() }
 }
 
-/// A count, and the total number of cases of which it is a part.
+/// The number of cases with a certain result, and the total number of cases.
 #[derive(Default, Clone, Copy)]
 struct Share {
     of_all: usize,
@@ -186,7 +186,7 @@ struct Counts {
 
 impl Counts {
     fn of(recording: &Recording, steps: usize) -> Option<Counts> {
-        // If two or three steps are drawn from three steps, often all draws give the same step, and there is no noise.
+        // If two or three steps are drawn from three steps, all draws are often the same step, so there is no noise.
         let is_divisible = recording.steps >= 2 * steps || steps > 3;
         if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
             return None;

@@ -70,10 +70,10 @@
 //!
 //! The module [`snapshot`] reads and compares PyTorch memory snapshots, which are not traces.
 //!
-//! Other crates build on this one: `tracetree-gate` checks runs against a baseline, `tracetree-fleet` compares the
-//! traces of many ranks, `tracetree-model` compares predictions of a performance model with a measured profile, and
-//! `tracetree-cli` is the command. Items that only these crates use are hidden from this documentation, and may change
-//! at any time.
+//! Other crates build on this one: `tracetree-gate` checks runs against a baseline, `tracetree-fleet`
+//! compares the traces of many ranks, `tracetree-model` compares predictions of a performance model with a
+//! measured profile, and `tracetree-cli` is the command-line tool. Items that only these crates use are
+//! hidden from this documentation, and may change at any time.
 //!
 //! # Features
 //!

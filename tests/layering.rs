@@ -244,7 +244,7 @@ const DOORS: [(&str, &[&str]); 42] = [
     ("zstd", &["trace"]),
 ];
 
-/// The names, as spelled in Rust code, of all dependencies of the library and of the crates that use the library.
+/// All dependencies of the library and of the crates that use the library, with their names as spelled in Rust code.
 fn dependencies() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let crates = CRATES.iter().chain(&["trace"]);
@@ -324,8 +324,8 @@ fn the_python_package_depends_only_on_the_library() {
     }
 }
 
-/// Describes the groups of files that use each other in a cycle: one line for each pair of files, which lists the names
-/// that the first file uses from the second file.
+/// Describes the groups of files that use each other in a cycle. For each pair of files, one line lists the names that
+/// the first file uses from the second file.
 fn circles(ties: &Ties) -> Vec<String> {
     let graph: DiGraphMap<&str, ()> = ties.keys().map(|(from, to)| (&**from, &**to)).collect();
     let several = tarjan_scc(&graph).into_iter().filter(|files| files.len() > 1);

@@ -13,7 +13,7 @@ use std::path::Path;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
     Everywhere,
-    /// The phrase is banned everywhere except in comments, where the word may be an identifier.
+    /// The phrase is banned everywhere except in comments, where its words may be identifiers.
     OnScreen,
 }
 

@@ -1,4 +1,4 @@
-"""Records the training of a small transformer on the CPU, each time with one or two common changes.
+"""Records training runs of a small transformer on the CPU: a baseline, and runs with one or two common changes each.
 
     python record_cpu.py FOLDER               # all variants, each in a process of its own
     python record_cpu.py FOLDER clip          # one: FOLDER/cpu_clip.pt.trace.json.gz

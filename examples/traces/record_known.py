@@ -1,4 +1,4 @@
-"""Records the training of a small transformer on an NVIDIA GPU, each time with a change of known duration.
+"""Records training runs of a small transformer on an NVIDIA GPU: baselines, and runs with one change of known duration.
 
     python record_known.py FOLDER                # all, each in a process of its own
     python record_known.py FOLDER host sleep     # one: FOLDER/host_sleep.pt.trace.json.gz
@@ -31,7 +31,7 @@ STEPS = 4
 
 
 def cycles_of(milliseconds):
-    """Returns the number of cycles for which `torch.cuda._sleep` must spin to take `milliseconds`."""
+    """Returns how many cycles `torch.cuda._sleep` must spin in order to take `milliseconds`."""
     cycles = 10_000_000
     torch.cuda._sleep(cycles)
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))

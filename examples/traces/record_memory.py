@@ -1,4 +1,4 @@
-"""Records the memory that the training of a small transformer uses on an NVIDIA GPU, each time with one change.
+"""Records the memory use of training runs on an NVIDIA GPU: a baseline, and runs with one change each.
 
     python record_memory.py FOLDER             # all, each in a process of its own
     python record_memory.py FOLDER leak        # one: FOLDER/memory_leak.pt.trace.json.gz and .pickle.gz

@@ -1,4 +1,4 @@
-"""Records steps of four different small models on the CPU, each time with one common change.
+"""Records steps of four small models on the CPU: for each model, a baseline, and runs with one common change each.
 
     python record_models.py FOLDER                # all variants, each in a process of its own
     python record_models.py FOLDER unet silu      # one: FOLDER/unet_silu.pt.trace.json.gz

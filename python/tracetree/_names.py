@@ -22,7 +22,10 @@ SHOWN = 40
 
 
 def kind(value: object) -> str:
-    """The value and its type, for messages: ``'2%' (str)``."""
+    """The value and its type, for messages: ``'2%' (str)`` or ``a dict (1 item)``."""
+    for sized in (dict, list, tuple, set):
+        if isinstance(value, sized):
+            return f"a {sized.__name__} ({shortened(value)})"
     return f"{shortened(value)} ({type(value).__name__})"
 
 

@@ -95,7 +95,8 @@ impl Analysis {
         self.cached.wall.get_or_init(|| Wall::of(self))
     }
 
-    /// The causes of the wall-time difference. The costs of the causes add up to this difference.
+    /// The causes of the wall-time difference. The costs of all causes add up to the wall-time
+    /// difference.
     pub fn causes(&self) -> &Causes {
         self.cached.causes.get_or_init(|| Causes::of(self))
     }

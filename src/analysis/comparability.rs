@@ -67,8 +67,8 @@ impl Comparability {
 
     /// Whether both traces are complete and, as far as the traces show, record the same work: the same
     /// architecture, model, shapes, types, tokens and world size. A different number of steps does not
-    /// matter. A different device, version, recording option, rank or backend is reported, but does not make
-    /// the traces incomparable.
+    /// matter. Traces with a different device, version, recording option, rank or backend are still
+    /// comparable.
     #[doc(hidden)]
     pub fn is_comparable(&self) -> bool {
         self.obstacles().next().is_none()

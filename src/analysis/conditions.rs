@@ -5,7 +5,7 @@ use super::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{Distributed, Header, Notes, Recorder};
 
-/// Explains how to record the data that a trace lacks, for the profiler that wrote the trace.
+/// Explains how to record the data that a trace lacks with the profiler that wrote the trace.
 pub(super) struct Remedies {
     /// How to record the ops that launched a graph's kernels.
     pub(super) graphs: &'static str,

@@ -51,7 +51,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use verdict::Thresholds;
 
-/// Stands for the calls that a region replaced in the name of a row.
+/// In the name of a row, stands for the calls that a region replaced.
 const REPLACED: &str = "(replaced calls)";
 
 /// The attribution of a comparison: rows at the lowest common ops, and the totals to which the rows add up.
@@ -70,7 +70,7 @@ pub struct Analysis {
     notes: Notes,
     /// The runs on each side, excluding the median run.
     runs: PerSide<Vec<Run>>,
-    /// Whether each baseline step is compared; `None` if all matched steps are compared.
+    /// For each baseline step, whether the step is compared; `None` if all matched steps are compared.
     chosen_steps: Option<Vec<bool>>,
     cached: Cached,
 }
@@ -188,7 +188,7 @@ impl Analysis {
         &self.options.thresholds
     }
 
-    /// The options with which the time was attributed.
+    /// The options that were used to attribute the time.
     #[doc(hidden)]
     pub fn options(&self) -> &AnalysisOptions {
         &self.options

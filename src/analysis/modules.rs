@@ -16,7 +16,7 @@ use crate::trace::CUT_MODULE;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Class of the module in which `torch.compile` wraps a compiled module.
+/// Class of the wrapper that `torch.compile` puts around a compiled module.
 const WRAPPER: &str = "OptimizedModule";
 
 /// Names of the matrix products that compilers call unchanged.
@@ -40,8 +40,8 @@ pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     }
     let compiled = Compiled::of(analysis);
     let replaced = PerSide::from_fn(|side| count(&compiled.replaced(analysis, side)));
-    // For the classes in `windows`, the two recordings contain different layers. Different instance counts of
-    // these classes therefore do not mean that the models differ.
+    // `windows` lists the module classes for which the two recordings contain different layers. Different
+    // instance counts of these classes therefore do not mean that the models differ.
     let windows = analysis.diff().windows();
     let names: BTreeSet<&str> =
         Side::BOTH.iter().flat_map(|&side| classes[side].keys()).copied().collect();
@@ -79,7 +79,7 @@ fn count<'t>(instances: &BTreeSet<&'t str>) -> BTreeMap<&'t str, usize> {
 struct Compiled {
     /// Whether the regions on each side do the work of the calls that they replaced on the other side.
     stands_for: PerSide<bool>,
-    /// Whether each side has any region, with or without replaced calls.
+    /// For each side, whether it has at least one region, with or without replaced calls.
     has_regions: PerSide<bool>,
 }
 
@@ -168,8 +168,8 @@ impl Products {
 
     /// Whether both sides have a similar number of products, have at least half of the shapes in common, and
     /// use the common shapes about equally often. Half of the shapes is enough, because only the shapes of
-    /// weights are independent of the batch. The number of uses is compared because it is all that an
-    /// additional layer in the model would change.
+    /// weights are independent of the batch. The number of uses is compared because an additional layer in
+    /// the model would change nothing else.
     fn are_like(&self, other: &Products) -> bool {
         let (less, more) = (self.count.min(other.count), self.count.max(other.count));
         let fewest = self.shapes.len().min(other.shapes.len());

@@ -60,8 +60,8 @@ pub struct Few {
 /// Minimum distance of an outlier from the median, in median absolute deviations.
 const STANDS_OUT: f64 = 5.0;
 
-/// Minimum distance of an outlier from the median, as a share of the distance of the sample that is furthest
-/// from the median.
+/// Minimum distance of an outlier from the median, as a share of the largest distance of any sample from the
+/// median.
 const OF_FURTHEST: f64 = 0.2;
 
 impl Few {
@@ -112,8 +112,8 @@ impl Few {
     }
 }
 
-/// Maximum number of samples per side from which differences are computed. If a side has more samples, this
-/// many are chosen from them at even intervals of rank.
+/// Maximum number of samples per side from which differences are computed. If a side has more samples, they
+/// are sorted, and this many samples are chosen at equal intervals.
 const MOST_DIFFERENCES: usize = 1_000;
 
 /// The median of all differences between a candidate sample and a baseline sample (Hodges and

@@ -1,5 +1,5 @@
-//! The part of an analysis that depends on only one trace. It can be computed while the two traces are being
-//! aligned.
+//! The part of an analysis that depends on only one trace, so it can be computed while the two traces are
+//! being aligned.
 
 use super::AnalysisOptions;
 use super::efficiency::TraceEfficiency;

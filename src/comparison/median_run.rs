@@ -11,7 +11,7 @@ use crate::program::{Measure, Program};
 use crate::side::{PerSide, Side};
 
 /// Maximum total number of events per side to keep in memory until the runs are compared. A run that would
-/// exceed the maximum is discarded and read a second time.
+/// exceed the maximum is discarded, and read again later.
 const KEPT_EVENTS: usize = 2_000_000;
 
 /// The index of the median run among `runs` runs sorted by step time.

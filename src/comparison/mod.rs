@@ -210,7 +210,7 @@ impl ComparisonOptions {
         self
     }
 
-    /// Stops with an error of kind [`ErrorKind::Cancelled`] once `cancel` is requested. The request is
+    /// Stops with an error of kind [`ErrorKind::Cancelled`] once `cancel` is requested. Cancellation is
     /// checked while reading and between stages.
     #[must_use]
     pub fn cancel(mut self, cancel: Cancel) -> Self {
@@ -440,7 +440,7 @@ fn build(
     captures.complete(tree, options.tree, &options.read)
 }
 
-/// The position of the first selected step if both traces start at the same position, otherwise 0.
+/// The position of the first selected step if both selections start at the same step, otherwise 0.
 fn first_step(options: &ComparisonOptions) -> u32 {
     let from = options.selection.map(|selection| selection.steps.map_or(0, |range| range.from));
     if from.baseline == from.candidate { from.baseline } else { 0 }

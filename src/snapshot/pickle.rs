@@ -27,7 +27,7 @@ pub(super) struct Values {
     top: ValueId,
 }
 
-/// Why, and at which position, a pickle was rejected.
+/// Why a pickle was rejected, and at which position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) offset: usize,
@@ -256,7 +256,7 @@ impl Machine<'_> {
                 self.at += length;
                 Ok(slice)
             }
-            None => Err(self.refused("ends in the middle of the pickle")),
+            None => Err(self.refused("ends before the pickle is complete")),
         }
     }
 

@@ -242,7 +242,7 @@ impl Reader<'_> {
         let items = self
             .values
             .list(list)
-            .ok_or("contains a value that is not a list where a snapshot has a list")?;
+            .ok_or("contains another value where a memory snapshot has a list")?;
         let left = self.budget.checked_sub(items.len());
         self.budget = left.ok_or("references the same records again and again")?;
         Ok(items.to_vec())

@@ -65,7 +65,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .and(runs::each(
             &analysis,
             "run_times_us_*",
-            "with several runs per side: busy or idle time of the cause per step in each run",
+            "with several runs per side: busy or idle time per step due to this cause, in each run",
             times,
         ))
         .table(

@@ -99,8 +99,8 @@ pub(super) fn timeline(name: &'static str, analysis: Arc<Analysis>) -> Table {
         })
         .text(
             "step",
-            "`(whole recording)`; position of the step in the baseline, or in the candidate if only \
-             the candidate has the step, from 0",
+            "`(whole recording)`, or the position of the step, from 0: in the baseline, or in the candidate \
+             if only the candidate has the step",
             move |a, r| {
                 let step = step(a, r, Side::Baseline).or_else(|| step(a, r, Side::Candidate));
                 step.map_or("(whole recording)".to_owned(), |step| step.to_string()).into()

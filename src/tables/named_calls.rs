@@ -16,7 +16,7 @@ pub(super) fn ops(name: &'static str, analysis: Arc<Analysis>) -> Table {
     )
 }
 
-/// The rows of the table `ops` whose op only one side calls.
+/// The rows of the `ops` table for ops that only one side calls.
 #[doc(hidden)]
 pub fn ops_only_on(side: Side, analysis: &Arc<Analysis>) -> Table {
     let rows: RowsFn<Analysis, NamedCalls> = match side {

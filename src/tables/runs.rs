@@ -1,5 +1,5 @@
-//! Defines the columns at the end of GPU-time tables that describe the runs. These columns exist only if both sides
-//! have several runs.
+//! Defines the columns that describe the runs, at the end of tables of GPU time. These columns exist only if
+//! both sides have several runs.
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::Analysis;
@@ -28,14 +28,14 @@ pub(super) fn columns<R: 'static>(
         .sides(
             "run_median_us_*",
             MICROS,
-            "with several runs per side: median over the runs of the time per step (for an even number of runs, the \
+            "with several runs per side: time per step, as the median over the runs (for an even number of runs, the \
              lower of the two middle values)",
             move |a, r, side| figures(a, r, side).map(|of| of.median_us).into(),
         )
         .sides(
             "run_spread_us_*",
             MICROS,
-            "with several runs per side: largest difference between two runs in the time per step",
+            "with several runs per side: largest difference in time per step between two runs",
             move |a, r, side| figures(a, r, side).map(|of| of.spread_us).into(),
         )
 }

@@ -1,6 +1,6 @@
 //! Represents a table as a value: columns with name, unit, type and meaning, and rows of typed cells.
 //!
-//! The code that writes CSV files, workbooks, JSON and documentation depends only on table values, not on
+//! CSV files, workbooks, JSON and documentation are written by code that depends only on table values, not on
 //! specific tables. Rows are generated only when they are visited, so even a table with a million rows uses
 //! little memory.
 
@@ -35,7 +35,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// The number of decimals with which a [`Cell::Decimal`] in such a column is shown.
+    /// The number of decimals shown for a [`Cell::Decimal`] in a column of this type.
     pub(crate) fn decimals(self) -> usize {
         match self {
             ColumnType::Decimal(decimals) => usize::from(decimals),
@@ -65,8 +65,8 @@ pub struct ColumnInfo {
     pub meaning: &'static str,
     /// The side that the column describes; `None` if the column does not describe a single side.
     pub side: Option<Side>,
-    /// Whether the column contains a difference (candidate − baseline) of a quantity that is worse the larger
-    /// it is.
+    /// Whether the column contains a difference (candidate − baseline) of a quantity for which larger values
+    /// are worse.
     pub is_difference: bool,
 }
 
@@ -253,7 +253,8 @@ impl<C, R> Column<C, R> {
         self
     }
 
-    /// Marks the column as a difference (candidate − baseline) of a quantity that is worse the larger it is.
+    /// Marks the column as a difference (candidate − baseline) of a quantity for which larger values are
+    /// worse.
     pub fn difference(mut self) -> Self {
         self.info.is_difference = true;
         self

@@ -24,8 +24,8 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         )
         .whole(
             "region",
-            "number of the merged-tree node of the region that contains or replaced the event; this number is the \
-             same for all events in a region",
+            "the region that contains the event or replaced it, as the number of a node in the merged tree; this \
+             number is the same for all events in a region",
             |_, pair| pair.region.map(|id| id.index()).into(),
         )
         .word(

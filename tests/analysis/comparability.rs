@@ -7,7 +7,7 @@ use serde_json::json;
 use tracetree::analysis::comparability::Comparability;
 use tracetree::{PerSide, Side};
 
-/// A trace for which no comparability check issues a warning.
+/// A trace that triggers no comparability warning.
 fn plain(t: &mut HostThread<'_>, batch: i64, kind: &str) {
     t.annotation(&format!("step[EXTEND bs=1 toks={batch}]"), |t| {
         t.module("Model_0", |t| {
@@ -155,7 +155,7 @@ fn modules_hidden_by_a_replay_are_not_a_different_model() {
     assert!(differ(replayed(9.0)));
 }
 
-/// Whether the two files are reported as traces of different models, for each order of the files.
+/// Whether two files are reported as traces of different models, with the files in either order.
 fn is_other_model(one: std::path::PathBuf, two: std::path::PathBuf) -> [bool; 2] {
     let pair = PerSide::new(one, two);
     [pair.clone(), pair.swap()].map(|pair| {

@@ -62,8 +62,8 @@ fn lines(path: &Path) -> Vec<Line> {
     rows.into_iter().map(line).collect()
 }
 
-/// The demand (minimum work) of every traced op for which the reference table has a row. For ops that wrap Python
-/// functions, the reference omits the number at the end of the op name.
+/// The demand (minimum work) of every traced op that matches the given row of the reference table. For ops that wrap
+/// Python functions, the reference omits the number at the end of the op name.
 fn demands(traces: &[Trace], line: &Line) -> Vec<Demand> {
     let models = Models::builtin();
     let named = |name: &str| {

@@ -59,7 +59,7 @@ fn spellings(path: &Path) -> PerSide<String> {
     PerSide::new(text, again)
 }
 
-/// Three numbers of call sites: with the same work on both sides, with changed work, and with work on only one side.
+/// The number of call sites with the same work on both sides, with changed work, and with work on only one side.
 fn works(analysis: &Analysis) -> [usize; 3] {
     let of = |work| analysis.judged().sites.iter().filter(|site| site.work == work).count();
     [Work::Same, Work::Changed, Work::OneSided].map(of)
@@ -209,8 +209,8 @@ fn swapping_two_selections_mirrors_the_results() {
 
 #[test]
 fn steps_that_make_the_same_calls_are_matched_whatever_their_numbers() {
-    // The steps have 100 or 101 ops and are very similar. They are matched correctly only because identical steps are
-    // preferred.
+    // The steps have 100 or 101 ops, and are so similar that they would be matched incorrectly if identical steps were
+    // not preferred.
     let text = |steps: &[(u32, bool)]| {
         let built = TraceBuilder::cuda().thread("main", |t| {
             for &(number, clips) in steps {
@@ -252,7 +252,7 @@ fn frames_of_the_profiler_are_not_points_of_difference() {
     compare_texts(&PerSide::new(text(false), text(true)), |analysis| {
         assert_eq!(analysis.diff().differences(), []);
     });
-    // Frames from files outside of the profiler count as points of difference.
+    // A frame from a file that does not belong to the profiler counts as a point of difference.
     let without = text(true).replace("torch/profiler/profiler.py", "trainer.py");
     compare_texts(&PerSide::new(text(false), without), |analysis| {
         assert_eq!(analysis.diff().differences().len(), 1);
@@ -277,7 +277,7 @@ fn recording_memory_changes_no_call_site() {
 fn the_causes_on_the_screen_add_up_to_the_step() {
     let paths = PerSide::new("resnet.cuda.json.gz", "resnet.rocm.json.gz").map(traces::example);
     compare_files(paths, |analysis| {
-        // Work launched before the steps is among the smaller causes.
+        // Work launched before the steps is not among the leading causes, but among the smaller ones.
         let of_steps = |reason: Reason| reason != Reason::BeforeWindow;
         let leading = analysis.causes().leading().iter();
         assert!(leading.clone().all(|cause| of_steps(cause.reason)));

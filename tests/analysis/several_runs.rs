@@ -152,7 +152,7 @@ fn runs_with_different_numbers_of_steps_have_the_same_time_per_step() {
 #[test]
 fn a_run_has_the_same_times_on_either_side() {
     let open = |name: &str| Trace::open(traces::h100(name)).expect("a trace");
-    // Recordings with two steps and with five steps of one program.
+    // Two recordings of one program: one with two steps, and one with five steps.
     let two_and_five = || vec![open("train_base"), open("train_five_steps")];
     let five_and_two = || vec![open("train_five_steps"), open("train_again")];
     let comparison = compare(two_and_five(), five_and_two());
@@ -199,7 +199,7 @@ fn idle_time_of_unmatched_steps_is_divided_by_their_number() {
         assert_eq!(number(median), number(whole).map(|whole| whole / steps), "{launched}");
     }
     assert!(told >= 4, "{launched:?}");
-    // Every step on the other side has a counterpart, so the other side has no idle time in unmatched steps.
+    // Every baseline step has a counterpart, so the baseline has no idle time in unmatched steps.
     let of_others = |(at, _): (usize, &String)| launched[at] == "unpaired_step";
     let median = idle("run_median_us_trace1");
     assert!(median.iter().enumerate().filter(|&at| of_others(at)).all(|(_, cell)| cell.is_empty()));
@@ -494,8 +494,7 @@ fn the_remark_has_the_median_and_the_spread_of_the_runs() {
 
 /// The number of points of difference, and the number of points that vary among the runs on one side.
 fn points(baseline: &[&[&str]], candidate: &[&[&str]]) -> [u64; 2] {
-    // The first run is the median run: of three runs, its time is the middle time; of two runs, its time is the lower
-    // time.
+    // The first run is the median run: it has the middle time of three runs, or the lower time of two runs.
     let traces = |runs: &[&[&str]]| {
         let times = [100.0, 200.0, 50.0].into_iter().zip(runs);
         times.map(|(time, others)| run(time, others)).collect()

@@ -1,4 +1,5 @@
-//! Tests for verdicts, both on differences that the repeated steps support and on differences that they do not support.
+//! Tests for verdicts on two kinds of differences: those that the repeated steps support, and those that the repeated
+//! steps do not support.
 
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
@@ -74,8 +75,8 @@ fn a_tenfold_time_is_significant_with_two_steps_per_side() {
 
 #[test]
 fn a_call_site_borrows_the_usual_spread_from_the_others() {
-    // All call sites vary by 10%, except one call site at which three steps agree by chance. A difference at that call
-    // site is not significant.
+    // The times of all call sites vary by 10%, except at one call site, where three steps agree by chance. A difference
+    // at this call site is not significant.
     let texts = [[100.0, 100.1, 100.0], [105.0, 105.1, 105.0]].map(|mm| {
         TraceBuilder::cuda()
             .thread("main", |t| {

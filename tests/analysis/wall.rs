@@ -52,8 +52,7 @@ impl Events {
     }
 }
 
-/// Idle time in the baseline in ns, grouped by the kind of idle time and by the call to which the idle time is
-/// attributed.
+/// Idle time in the baseline in ns, grouped by kind and by the call that the idle time is attributed to.
 fn idle(analysis: &Analysis) -> BTreeMap<(&'static str, String), i64> {
     let mut sums = BTreeMap::new();
     for row in analysis.wall().idle().iter().filter(|row| row.part == Part::Window) {

@@ -109,7 +109,7 @@ fn ops(made: &mut Made, kernel: f64) {
     }
 }
 
-/// Adds the ops from [`ops`], but the softmax kernel has a different duration.
+/// Adds the same ops as [`ops`], but with a different duration for the softmax kernel.
 fn softmax(made: &mut Made, kernel: f64, softmax: f64) {
     for name in ["aten::mm", "aten::add", "aten::relu"] {
         made.op(name, kernel);
@@ -184,7 +184,7 @@ fn a_sleep_costs_its_time_unless_the_gpu_has_a_backlog() {
         assert_near(effect.alone.0, 420_000);
         assert_near(effect.last.0, 420_000);
     });
-    // Kernels of 400 µs per step hide a sleep of 100 µs.
+    // In each step, the kernels take 400 µs and therefore hide a sleep of 100 µs.
     effects(&made(100.0, 0.0), &made(100.0, 100.0), |analysis| {
         assert_near(only(analysis).alone.0, 0);
     });
@@ -238,8 +238,8 @@ fn a_host_that_takes_no_time_leaves_the_kernels() {
     let text = Made::steps(|step| ops(step, 10.0));
     let recorded = recorded(&text).expect("a graph");
     let bound = recorded.replay(&Scenario { host: 0.0, ..Scenario::RECORDED }).end;
-    // The three steps have 12 kernels of 10 µs in total, with 11 gaps of 0 to 1 µs between them, and the latency of one
-    // launch.
+    // The bound is the sum of 12 kernels that take 10 µs each, 11 gaps of 0 to 1 µs between these kernels, and at most
+    // one launch latency.
     assert!((120_000..=120_000 + 11_000 + 6_000).contains(&bound), "{bound} ns");
 }
 
@@ -411,7 +411,7 @@ fn a_sleep_is_separated_from_noise() {
     });
 }
 
-/// According to the durations in the files, `_single_tensor_adam` takes 6.14 ms per step longer than
+/// According to the durations in the files, `_single_tensor_adam` takes 6.14 ms longer per step than
 /// `_multi_tensor_adam`, and the candidate saves 0.09 ms in an earlier part of each step. The recordings differ by 9.38
 /// ms.
 #[test]

@@ -1,5 +1,4 @@
-// Tests that each control in report.html has the described effect: causes, differences, tree, flame graph, links,
-// copying.
+// Tests the controls in report.html: causes, differences, tree, flame graph, links and copying.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { file, framesOf, goTo, launch, open, rowsOf, summaryOf } from "./page.mjs";

@@ -187,8 +187,7 @@ test("a selected call shows its match and its kernels of both sides, with the mo
     assert.equal(await page.locator("#call .lane").nth(side - 1).locator("rect.gpu").count(), events.length);
     assert.equal(await page.locator("#call .lane").nth(side - 1).locator("rect.launch").count(), events.length);
   }
-  // All lanes on both sides use the same time scale: the widths of any two kernels have the same ratio as their
-  // durations.
+  // All lanes on both sides use the same time scale: the width of a kernel is proportional to its duration.
   const widths = await page.$$eval("#call .lane", (lanes) => lanes.map((lane) => [...lane.querySelectorAll("rect.gpu")].map((one) => Number(one.getAttribute("width")))));
   const longest = (side) => found[side].map(({ time }, at) => [time, widths[side][at]]).sort((a, b) => b[0] - a[0])[0];
   const [one, two] = [longest(0), longest(1)];

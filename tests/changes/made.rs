@@ -1,5 +1,5 @@
-//! Tests with recordings that were edited by a program: harmless edits must not be reported, and changes to the program
-//! must be named.
+//! Tests with automatically edited recordings: harmless edits must not be reported, and edits that simulate a change to
+//! the program must be named.
 
 use crate::support::changes::Change;
 use crate::support::compared::compare_texts;

@@ -61,7 +61,7 @@ pub(crate) const KNOWN: [Known; 80] = [
         ChangeKind::Layers,
         "2 instead of 3 Block calls per step",
     ),
-    known("train_base", "train_batch", ChangeKind::Shapes, "2 times as large"),
+    known("train_base", "train_batch", ChangeKind::Shapes, "2x as large"),
     known(
         "train_base",
         "train_fused_adam",
@@ -148,12 +148,7 @@ pub(crate) const KNOWN: [Known; 80] = [
         ChangeKind::Environment,
         "AMD Instinct MI300X",
     ),
-    known(
-        "cpu/cnn.pt.trace",
-        "cpu/cnn_conv5x5.pt.trace",
-        ChangeKind::Shapes,
-        "1.67 times as large",
-    ),
+    known("cpu/cnn.pt.trace", "cpu/cnn_conv5x5.pt.trace", ChangeKind::Shapes, "1.67x as large"),
     known(
         "old/resnet50_2021.num_workers_0",
         "old/resnet50_2021.num_workers_4",
@@ -242,7 +237,7 @@ pub(crate) const KNOWN: [Known; 80] = [
         "examples/cpu/cpu_base.pt.trace",
         "examples/cpu/cpu_length.pt.trace",
         ChangeKind::Shapes,
-        "Inputs are 1.5 times as large",
+        "Inputs are 1.5x as large",
     ),
     known(
         "examples/cpu/cpu_compiled.pt.trace",
@@ -380,7 +375,7 @@ pub(crate) const KNOWN: [Known; 80] = [
         "examples/memory/memory_base.pt.trace",
         "examples/memory/memory_batch.pt.trace",
         ChangeKind::Shapes,
-        "Inputs are 2 times as large",
+        "Inputs are 2x as large",
     ),
     known(
         "examples/memory/memory_base.pt.trace",

@@ -43,7 +43,8 @@ fn blocks(text: &str) -> Vec<&str> {
     after.map(|rest| rest.split("```").next().expect("the end of a block")).collect()
 }
 
-/// The commands in a block. In a block with `$ ` prompts, lines without a prompt are output, and are ignored.
+/// The commands in a block. In a block with `$ ` prompts, lines without a prompt are the output of commands, and are
+/// ignored.
 fn script(block: &str) -> String {
     let has_prompt = block.lines().any(|line| line.starts_with("$ "));
     let lines = block.lines().filter(|line| !has_prompt || line.starts_with("$ "));

@@ -1,4 +1,4 @@
-//! Tests for the explanation of a match: the evidence, and the other candidates for the counterpart.
+//! Tests for the explanation of a match: the evidence, and other calls that might be the counterpart.
 
 use crate::support::compared;
 use crate::support::enter_root;

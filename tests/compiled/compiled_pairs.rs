@@ -58,7 +58,7 @@ fn replaced(analysis: &Analysis, region: &Region) -> BTreeSet<usize> {
     region.replaced.iter().map(|&call| uid(call)).collect()
 }
 
-/// Checks the compiled regions in a run in which all modules of one class are compiled.
+/// Checks the regions in a run where all modules of one class are compiled.
 fn each_region_faces_a_module(eager: &str, compiled: &str, class: &str, regions: usize) {
     let paths = PerSide::new(example(eager), example(compiled));
     let events = events(&paths.baseline);

@@ -1,4 +1,5 @@
-//! Tests for fusion: if a call runs fewer kernels on one side, the call is reported as fused only in certain cases.
+//! Tests for fusion: a call that runs fewer kernels on one side is reported as fused only if there is evidence of a
+//! fusion.
 
 use crate::support::compared::{compare_files, compare_texts};
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};
@@ -77,7 +78,7 @@ fn a_kernel_that_does_not_name_all_ops_is_not_a_fusion() {
     let other = |t: &mut HostThread<'_>| op(t, "my::step", "step_kernel");
     let rows = fusions(&model(3, eager), &model(3, other));
     assert_eq!(only(&rows), "Model / Block: 2 | 1 count, 3 of 3");
-    // The name of the fused kernel names only one of the two fused ops.
+    // The name of the fused kernel contains the name of only one of the two fused ops.
     let more = |t: &mut HostThread<'_>| {
         op(t, "triton_poi_fused_mul_0", "triton_poi_fused_mul_0");
     };
@@ -123,7 +124,7 @@ fn one_product_as_wide_as_three_fuses_them() {
     let apart = |t: &mut HostThread<'_>| (0..3).for_each(|_| linear(t, 64));
     let rows = fusions(&model(2, |t| linear(t, 192)), &model(2, apart));
     assert!(only(&rows).ends_with("1 | 3 fused in trace1 by shapes, 2 of 2"), "{}", only(&rows));
-    // If one side has one layer and the other has three, no layers must be reported as fused.
+    // If one side has one layer and the other has three, the layers must not be reported as fused.
     let rows = fusions(&model(2, |t| linear(t, 64)), &model(2, apart));
     assert!(rows.iter().all(|row| row.change == KernelChange::Count), "{rows:#?}");
 }

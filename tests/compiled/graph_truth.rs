@@ -13,7 +13,8 @@ use crate::support::trace_builder::Platform;
 /// Minimum fraction of kernels that must be attributed to the right launch, for most changes.
 const SINGLE: f64 = 0.99;
 /// Minimum fraction of kernels that must be attributed to the right launch if a change removes kernel names and some
-/// launches. After such a change, only the order and common words remain as evidence.
+/// launches. After such a change, the only remaining evidence is the order of the kernels, and the words in the names
+/// of ops and kernels.
 const FEW_SIGNS: f64 = 0.80;
 
 const CHANGES: [(&[CaptureChange], f64); 7] = [

@@ -162,7 +162,7 @@ fn kernels_of_a_replay_are_below_the_ops_of_the_eager_run() {
     ] {
         with_capture(eager, replay, |analysis| {
             let [mut one, mut two] = Side::BOTH.map(|side| work(analysis, side));
-            // A compiled region copies its inputs to the addresses from which its graph reads them.
+            // A compiled region copies its inputs to the addresses that its graph reads.
             if eager == "decode_compiled" {
                 two.retain(|[_, op, _]| !op.contains("copy_") && !op.is_empty());
             }

@@ -175,7 +175,7 @@ struct Claims {
     /// Number of reported fusions whose fused side is correct and whose fused kernels are all
     /// planted.
     right: usize,
-    /// Number of correct fusions for which the number of replaced kernels is also correct.
+    /// Number of correct fusions that also report the correct number of replaced kernels.
     exact: usize,
 }
 

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::process::Output;
 use tempfile::TempDir;
 
-/// A rank that twice computes for `compute` µs and then spends the rest of 1,000 µs in a collective.
+/// The trace of a rank with two rounds of 1,000 µs each. In each round, the rank computes for `compute` µs and spends
+/// the rest of the time in a collective.
 fn rank(rank: i64, compute: f64) -> String {
     TraceBuilder::cuda()
         .header("distributedInfo", json!({"backend": "nccl", "rank": rank, "world_size": 3}))

@@ -1,5 +1,5 @@
-//! Tests for `tracetree fleet` on ranks with planted faults: all faults and nothing else must be found, even if the
-//! work is split or interrupted.
+//! Tests for `tracetree fleet` on ranks with planted faults: exactly these faults must be found, even if the work is
+//! split or interrupted.
 
 use crate::support::ranks::Ranks;
 use crate::support::tracetree;

@@ -68,7 +68,7 @@ fn a_different_batch_is_one_finding_with_the_kernels_that_follow() {
     let found = findings("batch");
     let [only] = &found[..] else { panic!("one finding: {found:?}") };
     // Twice as many bytes are copied to the device.
-    assert!(only.starts_with("new_copy shape_change: Inputs are 2 times as large"), "{only}");
+    assert!(only.starts_with("new_copy shape_change: Inputs are 2x as large"), "{only}");
     assert!(sites("batch").len() > 20);
 }
 

@@ -113,7 +113,7 @@ fn different_kernels_follow_from_different_shapes() {
     let split: &[&str] = &["gemm_b", "splitKreduce"];
     let larger = product(16, split);
     assert_eq!(told(&before, &larger).len(), 1);
-    assert!(told(&before, &larger)[0].starts_with("shape_change: Inputs are 2 times as large"));
+    assert!(told(&before, &larger)[0].starts_with("shape_change: Inputs are 2x as large"));
     // If both sides have the same shapes, only the number of kernels changes.
     assert!(
         told(&before, &product(8, split))[0]

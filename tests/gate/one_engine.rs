@@ -1,4 +1,5 @@
-//! Tests that the gate and `diff` report the same changes, both for two traces and for a baseline file and a trace.
+//! Tests that the gate reports the same changes as `diff`, and the same changes for a baseline file as for the trace
+//! that the file was created from.
 
 use crate::gated::{changes, check, record};
 use crate::support::files::inflated;

@@ -13,7 +13,8 @@ fn dims(diff: &TraceDiff, side: Side, call: CallId) -> &str {
     tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.dims))
 }
 
-/// Whether every baseline call for whose name `names` returns true has a counterpart with the same shapes.
+/// Whether every selected baseline call has a counterpart with the same shapes. A call is selected if `names` returns
+/// true for its name.
 fn keep_their_shapes(diff: &TraceDiff, names: impl Fn(&str) -> bool) -> bool {
     let tree = diff.tree(Side::Baseline);
     tree.calls().filter(|&call| names(tree.name(call))).all(|call| {

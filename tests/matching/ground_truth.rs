@@ -23,7 +23,7 @@ const SEVERAL: f64 = 0.987;
 /// other changes, because the frames that enclose the moved work look like wrappers.
 const SPLIT: f64 = 0.995;
 
-/// Minimum precision and recall if layers are added to a run of layers and ops are dropped.
+/// Minimum precision and recall if the candidate has additional layers and some ops are dropped.
 const LAYERS: f64 = 0.99;
 
 /// Minimum precision and recall for swapped neighbors. This minimum is lower than for other changes, because equal

@@ -1,4 +1,4 @@
-//! Tests for properties that hold for every comparison, with random traces and random changes to these traces.
+//! Uses random traces, and random changes to these traces, to test properties that hold for every comparison.
 //!
 //! `tests/analysis/laws.rs` checks the same properties on example traces and real traces. The generated trees are small
 //! and unusual. A failing case is reduced until a person can read it.

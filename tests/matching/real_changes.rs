@@ -151,8 +151,8 @@ fn an_extra_layer_leaves_the_old_ones_matched_with_themselves() {
 fn unfused_projections_differ_under_the_attention_layers() {
     cpu("tfm", "tfm_unfused_qkv", |analysis| {
         let mut found = points_by_module(analysis.diff());
-        // The backward pass has no modules. Some points of difference in the backward pass belong to the same three
-        // layers and steps. The others are `aten::add_` calls that add the gradients of the three projections.
+        // The backward pass has no modules. All points of difference in the backward pass are autograd nodes, or
+        // `aten::add_` calls that add the gradients of the three projections.
         let backward = found.remove("").expect("points on the backward thread");
         let expected = |name: &str| name.starts_with("autograd::engine::") || name == "aten::add_";
         assert!(backward.iter().all(|name| expected(name)), "{backward:?}");

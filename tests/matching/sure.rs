@@ -190,7 +190,7 @@ fn renamed_and_moved_calls_are_at_most_likely() {
     });
 }
 
-/// The traces in this test are in the folder `align` of the collection of real traces; they are not in this repository.
+/// The traces in this test are not in this repository, but in the folder `align` of the collection of real traces.
 #[test]
 fn ranges_and_layers_of_the_collection_are_matched_in_order() {
     let Some(folder) = real_traces() else {

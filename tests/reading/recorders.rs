@@ -349,7 +349,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix) {
         }
         3 => bytes.copy_within(other..other + piece, at),
         4 => {
-            // Changes the type, the number of cells or one of the first cell pointers of a page.
+            // In one page, changes the page type, the number of cells, or one of the first cell pointers.
             let page = at / 4096 * 4096;
             let field = page + random.below(24);
             if let Some(byte) = bytes.get_mut(field) {
@@ -370,7 +370,7 @@ fn damage(bytes: &mut Vec<u8>, random: &mut SplitMix) {
     }
 }
 
-/// `TRACETREE_DAMAGES=N` damages each file N times instead of 400 times.
+/// With `TRACETREE_DAMAGES=N`, each file is damaged N times; the default is 400 times.
 #[test]
 fn damage_is_an_error_or_a_bounded_trace() {
     let rounds = std::env::var("TRACETREE_DAMAGES").ok().and_then(|count| count.parse().ok());

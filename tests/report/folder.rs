@@ -423,8 +423,8 @@ fn a_large_tree_draws_equal_siblings_once_and_all_differences() {
     let only =
         |lines: &[&str]| lines.iter().filter(|line| line.contains("<< trace2: aten::relu")).count();
     assert_eq!((only(&full), only(&folded.lines().collect::<Vec<_>>())), (1, 1));
-    // In the full file, each step without differences has 15 lines. Of these eleven steps, the folded file contains
-    // only two. In both of them, the folded file omits two layers with four lines each.
+    // In the full file, each of the eleven steps without differences has 15 lines. The folded file contains only two of
+    // these steps, and omits two layers with four lines each in both steps.
     assert_eq!(folded.lines().count(), full.len() - 9 * 15 - 2 * 2 * 4, "{folded}");
     let calls: Vec<&str> = folded.lines().filter(|line| line.starts_with(['├', '└'])).collect();
     let (last, others) = calls.split_last().expect("calls");

@@ -1,4 +1,4 @@
-//! Tests that parse `perfetto.json.gz` and compare its contents with the traces from which the file was created.
+//! Tests that parse `perfetto.json.gz` and check its contents against the two compared traces.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis};
 use crate::support::trace_builder::TraceBuilder;
@@ -179,7 +179,7 @@ struct Recount {
     steps: usize,
     /// Number of GPU events that start after the runtime call that launched them.
     launched: usize,
-    /// For each position, the correlation id of the event at that position.
+    /// The correlation id of each event, by the event's position.
     correlations: Vec<Option<i64>>,
 }
 
@@ -247,7 +247,7 @@ fn check_marks(file: &Value, texts: &PerSide<String>) {
     }
 }
 
-/// Track and start time of a slice, or of the end of an arrow.
+/// The track and time at which a slice starts or an arrow ends.
 fn place(event: &Value) -> (u64, u64, String) {
     let number = |key: &str| event[key].as_u64().expect("a number");
     (number("pid"), number("tid"), event["ts"].to_string())

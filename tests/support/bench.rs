@@ -63,13 +63,13 @@ pub struct Trial {
     pub map: Vec<Pair>,
     /// The pairs in the UID map that the library marks as firm.
     pub firm: Vec<(u32, u32)>,
-    /// How many GPU events of the baseline the library assigns to the region that replaced them. If the change adds no
-    /// compiled regions or multi-tensor ops, no GPU events are counted.
+    /// How many GPU events of the baseline the library assigns to the regions that replaced these events. If the change
+    /// adds no compiled regions or multi-tensor ops, no GPU events are counted.
     pub replaced: Score,
     trees: [Arc<CallTree>; 2],
 }
 
-/// Counts from which the reliability of firm matches can be computed.
+/// Counts that show how reliable firm matches are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Calibration {
     /// Number of pairs in the UID map.

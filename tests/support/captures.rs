@@ -34,13 +34,12 @@ pub enum CaptureChange {
     TwoStreams,
 }
 
-/// The time in ns between a launch and its kernel, and the time in ns by which kernels on the second stream start
-/// earlier.
+/// The time between a launch and its kernel, and how much earlier the kernels on the second stream start; both in ns.
 const LATENCY: i64 = 10_000;
 const AHEAD: i64 = 20_000;
 
 impl Graphs {
-    /// Converts the thread with the most launches to one graph; `None` if the trace has no launches.
+    /// Converts the thread that has the most launches to one graph; `None` if the trace has no launches.
     pub fn of_eager(eager: &Recording) -> Option<Graphs> {
         let launches: FxHashMap<i64, &Event> = eager
             .events
@@ -75,8 +74,8 @@ impl Graphs {
         })
     }
 
-    /// A recorded capture and a recorded replay of one graph. The capture must have as many launches as the
-    /// replay has kernels, in the same order.
+    /// A recorded capture and a recorded replay of one graph. The launches in the capture must correspond to the
+    /// kernels in the replay one to one, in the same order.
     pub fn recorded(capture: Recording, replay: Recording) -> Graphs {
         let mark = |name: &str| capture.events.iter().find(|event| event.name.contains(name));
         let mark = |name: &str| mark(name).expect("one graph is captured");
@@ -214,7 +213,7 @@ impl Graphs {
     }
 }
 
-/// The captured launch to which a kernel is attributed, given as a position in the capture.
+/// The captured launch that a kernel is attributed to, given as a position in the capture.
 fn launch_of(trace: &Trace, kernel: EventId) -> Option<usize> {
     let launch = trace.event_at(*trace.captured_launches().get(kernel)?)?;
     Some(trace.captured(launch)?.uid.0 as usize)

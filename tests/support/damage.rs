@@ -1,8 +1,8 @@
 //! Damages an intact trace, and checks that the reader loses no event silently. The damage is determined by a seed.
 //!
 //! Only some bytes of the file are changed, and their positions show which elements of `traceEvents` are undamaged.
-//! Either all undamaged elements must be in the trace, or the trace must report that events were lost. serde_json
-//! decides whether a damaged text is still JSON, and how many elements the text then has.
+//! Either all undamaged elements must be in the trace, or the trace must report that events were lost. The crate
+//! serde_json decides whether a damaged text is still JSON, and how many elements the text then has.
 
 use super::splitmix::SplitMix;
 use serde_json::value::RawValue;
@@ -242,7 +242,7 @@ fn exchanged(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     vec![Edit { range: one, text: second }, Edit { range: other, text: first }]
 }
 
-/// Drops the first byte after a random position that is one of the given bytes.
+/// Starts at a random position, and drops the first byte from there on that is one of the given bytes.
 fn dropped(text: &[u8], bytes: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     let from = random.below(text.len());
     let at = (from..text.len()).find(|&at| bytes.contains(&text[at]));
@@ -269,8 +269,8 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// Number of damaged elements.
     touched: usize,
-    /// Number of undamaged elements without a key that start after the first edit. The reader may report these elements
-    /// as lost, although they are not in `whole`.
+    /// Number of undamaged elements that have no key and start after the first edit. The reader may report these
+    /// elements as lost, although they are not in `whole`.
     unkept: usize,
     /// Number of elements in inserted text.
     added: usize,

@@ -9,7 +9,7 @@ pub(crate) type Ties = BTreeMap<(String, String), BTreeSet<String>>;
 #[derive(Default)]
 pub(crate) struct Modules {
     code: BTreeMap<String, String>,
-    /// For each imported name, the path to which it refers.
+    /// For each imported name, the path that the name refers to.
     imported: BTreeMap<(String, String), String>,
 }
 

@@ -88,7 +88,7 @@ impl<'a> Draft<'a> {
         at
     }
 
-    /// Adds a copy of a call and all calls below it, with new correlation ids.
+    /// Copies a call and all calls below it, and adds the copies with new correlation ids.
     fn add_copy(&mut self, root: usize) {
         let mut ids: BTreeMap<i64, i64> = BTreeMap::new();
         for at in self.forest.subtree(root) {
@@ -135,7 +135,7 @@ fn launching_ops(events: &[Event], forest: &Forest, run: &[usize]) -> BTreeSet<S
     ops.map(|at| events[at].name.rsplit("::").next().unwrap_or_default().to_owned()).collect()
 }
 
-/// In eager code, the runs of sibling ops that launch kernels.
+/// The runs of sibling ops that launch kernels, in eager code only.
 fn runs<'a>(events: &'a [Event], forest: &'a Forest) -> Vec<Vec<usize>> {
     let compiled = |at: usize| {
         let name = &events[at].name;
@@ -331,8 +331,7 @@ fn takes_tensors(draft: &Draft<'_>, call: usize) -> bool {
     })
 }
 
-/// Of the ops below a call that launch GPU work, the op that starts first. The inputs of this op come from outside the
-/// call.
+/// The first op that directly launches GPU work below the given call. The inputs of this op come from outside the call.
 fn innermost(events: &[Event], forest: &Forest, call: usize) -> usize {
     let op = |kernel: usize| {
         let mut above = std::iter::successors(Some(kernel), |&at| forest.parents[at]);
@@ -442,7 +441,7 @@ fn width(event: &Event) -> Option<i64> {
         .then_some(width)
 }
 
-/// The arguments of an op with one third of its output width.
+/// The arguments of an op, with the output width divided by three.
 fn narrowed(args: &serde_json::Map<String, Value>, width: i64) -> super::recording::Args {
     fn walk(value: &mut Value, width: i64) {
         match value {

@@ -346,7 +346,7 @@ fn script_literal(rest: &str, after_value: bool) -> Found {
     is_expression.then(|| (None, quoted(rest, "/")))
 }
 
-/// The ranges of the `${expressions}` in a template literal, which may contain template literals.
+/// The ranges of the `${expressions}` in a template literal. An expression may contain further template literals.
 fn expressions(literal: &str) -> impl Iterator<Item = (usize, usize)> + '_ {
     let mut at = usize::from(literal.starts_with('`'));
     std::iter::from_fn(move || {

@@ -13,7 +13,7 @@ pub struct Recount {
     pub steps: i64,
     /// Time from the start of the first step to the end of the last step or GPU event.
     pub wall: i64,
-    /// Length of the union of all GPU events within the wall time.
+    /// Time, within the wall time, during which at least one GPU event runs.
     pub busy: i64,
     /// Idle time by kind: `host`, `latency`, `queue` and `tail`; time spent waiting for the GPU counts as `host`.
     pub idle: BTreeMap<&'static str, i64>,

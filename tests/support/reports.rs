@@ -94,7 +94,7 @@ pub fn write(pair: &PerSide<String>, folder: &Path, emits: &[Emit]) -> Result<()
     })
 }
 
-/// Runs `use_it` on the analysis of the JSON texts of two traces.
+/// Analyzes two traces, given as JSON texts, and passes the analysis to `use_it`.
 ///
 /// # Errors
 /// Fails if a text is not a trace. An error returned by `use_it` is passed on unchanged.

@@ -5,8 +5,8 @@
 //! kernel names, and names (without instance numbers); their parents are the same call or are interchangeable; and they
 //! are between the same two *firm* siblings. A sibling is firm if the map matches it to exactly its true counterpart.
 //! Two calls are also interchangeable if one is directly inside the other and both have the same name and arguments,
-//! because after one of them is removed, nothing shows which one was removed. Pairs are therefore counted between
-//! classes of interchangeable events:
+//! because after one of them is removed, nothing shows which one was removed. Interchangeable events form a class, and
+//! pairs are compared only by the classes of their events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -32,7 +32,7 @@ pub struct Score {
     pub pairs: usize,
     /// Number of pairs in the map that are correct.
     pub right: usize,
-    /// Number of pairs in the map that are exactly true, without exchanging interchangeable events.
+    /// Number of pairs in the map that are true pairs, if interchangeable events do not count as equal.
     pub exact: usize,
 }
 
@@ -47,7 +47,8 @@ impl Score {
         share(self.right, self.true_pairs)
     }
 
-    /// Fraction of the true pairs that the map contains exactly; 1 if there are no true pairs.
+    /// Fraction of the true pairs that are in the map, if interchangeable events do not count as equal; 1 if there are
+    /// no true pairs.
     pub fn exactness(&self) -> f64 {
         share(self.exact, self.true_pairs)
     }
@@ -263,7 +264,7 @@ pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> Strin
     contents
 }
 
-/// A hash of all properties, except the name, that interchangeable events must share.
+/// A hash of an event's kind and arguments, which interchangeable events have in common.
 pub fn likeness(event: &Event) -> u64 {
     let keys = ["Input Dims", "Input dims", "Input type", "Input Strides", "Concrete Inputs"];
     let arguments = keys.map(|key| event.args.get(key).map(ToString::to_string));

@@ -10,8 +10,8 @@ use tracetree::report::{summarise, write_merged_tree};
 
 /// Width of a screen, in columns.
 const WIDTH: usize = 110;
-/// Column titles. `sum` is the total time of GPU events in µs, and `busy` is the length of the union of their intervals
-/// in µs.
+/// Column titles. `sum` is the total time of GPU events in µs, and `busy` is the time in µs during which at least one
+/// of these events runs.
 const TITLES: [&str; 8] =
     ["row", "sum 1", "sum 2", "busy 1", "busy 2", "step", "presence", "lowest common node"];
 
@@ -74,7 +74,7 @@ fn totals(analysis: &Analysis) -> [String; 8] {
     ["total".to_owned(), time1, time2, busy1, busy2, String::new(), exact.to_owned(), String::new()]
 }
 
-/// The number of uid map entries with each relation.
+/// For each relation, the number of entries in the UID map.
 fn relations(analysis: &Analysis) -> String {
     let mut counts: BTreeMap<Relation, usize> = BTreeMap::new();
     for pair in analysis.diff().uid_map() {

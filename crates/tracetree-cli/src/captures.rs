@@ -42,7 +42,7 @@ impl CapturePairArgs {
         (source(&self.base_capture, self.no_captures), source(&self.new_capture, self.no_captures))
     }
 
-    /// Whether no capture option was given.
+    /// Returns `true` if the user gave no capture option.
     pub(super) fn is_default(&self) -> bool {
         self.base_capture.is_empty() && self.new_capture.is_empty() && !self.no_captures
     }

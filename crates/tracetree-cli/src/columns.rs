@@ -2,9 +2,8 @@
 
 use tracetree::report::{one_line, shorten};
 
-/// Shortens a name to one line of at most `room` characters. A renamed call has a name of the form `a | b`. In the name
-/// of a renamed call, the leading words that `a` and `b` share are dropped first, so that the difference between `a`
-/// and `b` stays visible.
+/// Shortens a name to one line of at most `room` characters. The name of a renamed call has the form `a | b`; the
+/// leading words that `a` and `b` share are dropped first, so that their difference stays visible.
 pub(super) fn fit(name: &str, room: usize) -> String {
     let name = one_line(name);
     match name.split_once(" | ") {

@@ -66,7 +66,7 @@ impl CompareArgs {
             .diff(diff.repeats(repeats).pins(self.pins.clone())))
     }
 
-    /// Whether no comparison option was given.
+    /// Returns `true` if the user gave no comparison option.
     pub(super) fn is_default(&self) -> bool {
         let PairingArgs { no_python, no_repeats, alias, .. } = &self.pairing;
         !no_python

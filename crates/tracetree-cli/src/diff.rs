@@ -40,7 +40,7 @@ pub(super) fn run(args: &DiffArgs, console: &mut Console) -> Result<Outcome> {
         #[cfg(feature = "fleet")]
         (true, true) => fleet::run(args, PerSide::new(baseline, candidate), console),
         #[cfg(not(feature = "fleet"))]
-        (true, true) => Err(Error::left_out("the comparison of folders")),
+        (true, true) => Err(Error::left_out("comparing folders")),
         (false, false) => {
             run_pair(args, PerSide::new(vec![baseline.clone()], vec![candidate.clone()]), console)
         }
@@ -67,7 +67,8 @@ fn check_output(folder: &Path, options: &ReportOptions, console: &mut Console) -
     if was_interrupted(folder) {
         console.say(&format!(
             "warning: the run that wrote the report in {} was interrupted before all files were in place, so the \
-             report's figures may be inconsistent. All files will now be replaced; discard earlier copies.",
+             report's figures may be inconsistent. All files will now be replaced; discard earlier copies of the \
+             report.",
             folder.display()
         ));
     }

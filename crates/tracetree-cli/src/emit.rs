@@ -80,7 +80,7 @@ pub(super) enum TablesName {
 }
 
 impl TablesName {
-    /// Returns the table formats that the name selects.
+    /// Returns the table formats that the option value selects.
     ///
     /// # Errors
     /// Fails if this build cannot write one of the formats.
@@ -94,7 +94,7 @@ impl TablesName {
 }
 
 impl EmitName {
-    /// Returns the formats that the name selects; `all` selects every format that this build can write.
+    /// Returns the formats that the option value selects; `all` selects every format that this build can write.
     ///
     /// # Errors
     /// Fails if this build cannot write the format.

@@ -1,7 +1,7 @@
 //! Escapes characters in the program's output that could control a terminal or a CI log.
 //!
-//! Code that prints names escapes these names itself. In addition, this module escapes the output of all commands in
-//! all formats, whether the output goes to a terminal, a pipe or a file. CI systems execute some log lines as commands:
+//! Code that prints a name already escapes the name. In addition, this module escapes the output of all commands in all
+//! formats, whether the output goes to a terminal, a pipe or a file. CI systems execute some log lines as commands:
 //! GitHub executes lines that start with `::`, and Azure executes lines that contain `##[` anywhere.
 
 use std::io::{self, Write};

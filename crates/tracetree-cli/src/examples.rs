@@ -85,7 +85,7 @@ Examples:
 pub(super) const HISTORY: &str = "\
 Examples:
   tracetree history baselines/
-          in a folder of baselines, find those at which times changed
+          find where times changed in a folder of baselines
   tracetree history monday.ttb tuesday.ttb wednesday.ttb --least 5%
           ignore changes below 5%
   tracetree history baselines/ --format json

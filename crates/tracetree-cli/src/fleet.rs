@@ -90,7 +90,7 @@ struct State {
     so_far: SoFar,
     /// Number of pairs that already had a shard.
     skipped: usize,
-    /// The text of `so_far` at the time `built`.
+    /// The text that `so_far` produced at the time `built`.
     remark: String,
     built: Option<Instant>,
 }

@@ -1,4 +1,4 @@
-//! `tracetree history`: finds the points at which a series of baselines changed.
+//! `tracetree history`: finds where the times in a series of baselines changed.
 
 use super::Outcome;
 use super::examples;

@@ -31,8 +31,8 @@ pub(super) fn wrapped(
     Ok(())
 }
 
-/// Writes the second half of the line that describes a trace. On a screen, the second half starts a new, indented line,
-/// because the first half was printed before the events were read.
+/// Writes the second half of the line that describes a trace. On a screen, the second half is printed on a new,
+/// indented line, because the first half was already printed before the events were read.
 pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write) -> io::Result<()> {
     if width.is_whole() {
         return write_line(info, out);
@@ -47,8 +47,8 @@ pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write)
     Ok(())
 }
 
-/// Writes the first half of the line that describes a trace. This half contains data from the header and no line break.
-/// Writes nothing if the header is empty.
+/// Writes the first half of the line that describes a trace. The first half contains only data from the header, and has
+/// no line break. Writes nothing if the header is empty.
 pub(super) fn write_head(head: &HeadInfo, out: &mut dyn Write) -> io::Result<()> {
     let mut parts: Vec<String> = head.devices.iter().take(1).map(device).collect();
     if head.devices.len() > 1 {
@@ -67,7 +67,7 @@ pub(super) fn write_efficiency(info: &EfficiencyInfo, out: &mut dyn Write) -> io
     let Some(coverage) = info.coverage.filter(|_| !info.furthest.is_empty()) else { return Ok(()) };
     let launched = info.coverage_of_launched.filter(|&launched| launched - coverage >= 1e-3);
     let launched = launched.map_or_else(String::new, |launched| {
-        format!(" ({:.1}% of the time of work launched within the trace)", 100.0 * launched)
+        format!(" ({:.1}% if only work launched within the trace counts)", 100.0 * launched)
     });
     let peaks = match &info.peaks_of {
         Some(device) => format!("peaks of {}", one_line(device)),
@@ -134,7 +134,7 @@ fn furthest_op(op: &FurthestOp, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Writes the second half of the line that describes a trace. This half contains data from the events.
+/// Writes the second half of the line that describes a trace, which contains data from the events.
 fn write_line(info: &TraceInfo, out: &mut dyn Write) -> io::Result<()> {
     write!(out, " · {} · {}", info.platform.vendor.label(), counted(info.events, "event"))?;
     write!(out, ", {} on GPU", info.gpu_events)?;

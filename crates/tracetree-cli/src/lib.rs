@@ -9,7 +9,7 @@
     not(all(feature = "fleet", feature = "model")),
     allow(
         dead_code,
-        reason = "without fleets or model-diff, parts of the shared modules are unused"
+        reason = "a build without fleet or model-diff does not use all of the shared modules"
     )
 )]
 
@@ -69,7 +69,7 @@ use tracetree::report::{ReportOptions, Width, one_line};
 use tracetree::trace::ReadOptions;
 use tracetree::{Comparison, Result};
 
-/// How a command ended, with its exit code. A command that returns an error also exits with 2.
+/// How a command ended, with its exit code. If a command returns an error instead, the exit code is 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// Done.

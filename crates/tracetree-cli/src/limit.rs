@@ -30,7 +30,7 @@ pub(super) fn time(text: &str) -> Result<Nanos, String> {
             Ok(Nanos((micros * 1e3).round() as i64))
         }
         Ok(Limit::Percent(_) | Limit::Bytes(_)) | Err(_) => {
-            Err(format!("`{text}` is not a non-negative time; write 50us, 1.5ms or 2s"))
+            Err(format!("`{text}` is not a time of at least 0; write 50us, 1.5ms or 2s"))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Explains common mistakes in two lines: what is wrong, and the command to run instead.
 //!
-//! Library errors name the file and the remedy. The messages in this module can also refer to the command's arguments
-//! and to the names of nearby files.
+//! The library's error messages name the file and the remedy. The messages in this module can also refer to the
+//! command's arguments and to the names of nearby files.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -223,7 +223,7 @@ fn of_missing_file(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mist
     })
 }
 
-/// The sorted names of the files in a folder for which `is_wanted` returns true.
+/// The names of the files in a folder that `is_wanted` accepts, sorted.
 fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries

@@ -11,7 +11,7 @@ use tracetree::{ComparisonOptions, PerSide, Side, Stage};
 /// Redraw interval of progress bars.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Maximum length of a file name, in characters.
+/// Maximum length of a displayed file name, in characters.
 const NAME: usize = 40;
 
 /// Draws progress bars, or nothing if the bars are hidden.

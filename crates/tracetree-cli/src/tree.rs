@@ -173,8 +173,8 @@ impl<'a> View<'a> {
         Ok(())
     }
 
-    /// A remark that explains why no call is printed, or why calls without GPU work are printed; `None` if neither is
-    /// the case.
+    /// A remark that explains why no call is printed, or why calls without GPU work are printed; `None` if no remark is
+    /// needed.
     fn remark(&self, shown: &[bool]) -> Option<&'static str> {
         if self.tree.is_empty() {
             return Some("the trace contains no host calls and no GPU events");

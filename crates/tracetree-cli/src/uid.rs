@@ -49,7 +49,7 @@ pub(super) struct Wanted {
     in_candidate: Option<EventRef>,
 }
 
-/// The traces or the report in which the event is looked up.
+/// The traces or the report to search for the event.
 pub(super) enum Source<'a> {
     Traces(PerSide<&'a Path>),
     Report(&'a Path),
@@ -85,8 +85,8 @@ impl Wanted {
     }
 }
 
-/// Parses `report 38`: the second argument is treated as an event if the first argument is a folder and no file has the
-/// second argument as its name.
+/// Parses `report 38`: the second argument is treated as an event if the first argument is a folder and the second is
+/// not an existing path.
 fn number_of_a_report(first: &Path, second: &Path) -> Option<EventRef> {
     let is_report = first.is_dir() && !second.exists();
     is_report.then(|| second.to_str()?.parse().ok()).flatten()

@@ -1,5 +1,5 @@
-//! `--efficiency` and `--peaks`: options for the inputs of the efficiency computation. The inputs are models of the
-//! minimum work of ops, and peak rates of devices.
+//! `--efficiency` and `--peaks`: options for the inputs of the efficiency computation. The inputs are the peak rates of
+//! devices, and models that compute the minimum work of an op.
 
 use super::headings;
 use clap::Args;

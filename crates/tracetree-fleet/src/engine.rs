@@ -47,8 +47,8 @@ struct Remaining<'p> {
 /// failed, in the form that [`Fleet::reduce`] expects.
 ///
 /// # Errors
-/// Fails if the existing shards cannot be listed, or if ten consecutive results, or all results, could not be written.
-/// Any other failure of a pair does not stop the comparison of the other pairs.
+/// Fails if the existing shards cannot be listed, or if ten consecutive results could not be written, or if no result
+/// at all could be written. Any other failure of a pair does not stop the comparison of the other pairs.
 ///
 /// [`Fleet::reduce`]: super::Fleet::reduce
 pub fn map_all(
@@ -79,8 +79,8 @@ pub fn map_all(
     };
     let outcomes = thread::scope(|scope| {
         let finishing = scope.spawn(|| finish(writing));
-        // `par_bridge` hands out the pairs one at a time. Splitting the list in halves would be worse, because one half
-        // could take much longer than the other.
+        // `par_bridge` hands out the pairs one at a time. Splitting the list into halves would balance the load worse,
+        // because one half could take much longer than the other.
         Ahead::of(remaining, mapping).par_bridge().for_each(|(next, traces)| {
             if !stopped.load(Ordering::Relaxed) {
                 let writing = mapping.compare(next.pair, traces, next.is_broken);

@@ -16,8 +16,8 @@ const OFTEN: f64 = 0.5;
 /// Minimum time that the other ranks must wait for a straggler, as a share of the median wall time.
 const NOTABLE_WAIT: f64 = 0.01;
 
-/// Maximum number of pairs with the same failure code that are reported individually. Larger numbers of such pairs are
-/// grouped.
+/// Maximum number of pairs with the same failure code that are reported individually. If more pairs have the code, they
+/// are reported as one group.
 const FEW: usize = 3;
 
 /// Maximum number of ops listed for a rank.

@@ -93,8 +93,8 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The number after a word in a file name. Example: the number after `rank` is 3 in `rank_3.json`, `rank3.step5.json`
-/// and `x-rank-3.gz`.
+/// The number that follows `word` in a file name. Example: the number after `rank` is 3 in `rank_3.json`,
+/// `rank3.step5.json` and `x-rank-3.gz`.
 fn number_behind(name: &str, word: &str) -> Option<i64> {
     let name = name.to_lowercase();
     let after =

@@ -8,7 +8,7 @@
 //! ```
 //! The shard is written last, so a pair is done once its shard exists. A killed run can therefore be resumed, and
 //! concurrent runs do not interfere with each other. If a trace is broken, the shard records the failure. If a trace
-//! cannot be read for a different reason, no shard is written, and the next run tries again.
+//! cannot be read for any other reason, no shard is written, and the next run tries again.
 
 use super::facts::facts;
 use super::plan::{Plan, PlannedPair};
@@ -100,7 +100,7 @@ impl Mapped {
 }
 
 impl Mapping {
-    /// Creates a mapping that compares with the options of the plan and writes shards, but no reports, below `folder`.
+    /// Creates a mapping that uses the plan's options and writes shards, but no reports, below `folder`.
     ///
     /// # Errors
     /// Fails if the options of the plan are invalid.
@@ -109,7 +109,7 @@ impl Mapping {
         Ok(Mapping { options, folder: folder.into(), reports: None, keeps_shards: true })
     }
 
-    /// Sets the comparison options, which replace the plan's options. The keys of the plan must reflect the given
+    /// Sets the comparison options, which replace the plan's options. The plan's keys must also depend on the given
     /// options (see [`PlanOptions::also`]).
     ///
     /// [`PlanOptions::also`]: super::PlanOptions::also
@@ -169,7 +169,7 @@ impl Mapping {
         }
     }
 
-    /// Starts to open the traces of a pair. For remote objects, the first bytes are requested immediately.
+    /// Starts opening the traces of a pair. For remote objects, the first bytes are requested immediately.
     pub(super) fn begin(&self, pair: &PlannedPair) -> PerSide<Opening> {
         PerSide::from_fn(|side| storage::begin(&pair.file(side).stored()))
     }

@@ -1,11 +1,11 @@
-//! Matches the kernels of several ranks that belong to the same collective. The first method that applies is used:
+//! Finds the kernels on different ranks that belong to the same collective. The first method that applies is used:
 //!
 //! 1. Kernels are matched by sequence number if every kernel has a sequence number and no two kernels on a rank have
 //!    the same number.
 //! 2. Kernels are matched by position, in order of start time, if all ranks have the same number of kernels.
 //! 3. Otherwise, kernels are matched by end time, because a collective ends on all ranks at the same time. The clocks
-//!    of two ranks may differ by a constant, so the clock offset at which most end times coincide is used. A collective
-//!    that one rank did not record is skipped and does not shift the matches after it:
+//!    of two ranks may differ by a constant offset, so the kernels are matched using the offset that makes the most end
+//!    times coincide. A collective that one rank did not record is skipped and does not shift the matches after it:
 //!
 //! ```text
 //! rank 0   ──a┤   ──b┤   ──c┤   ──d┤
@@ -18,8 +18,8 @@ use tracetree::trace::Nanos;
 /// Clock offsets are derived from this many kernels at the start of each rank.
 const FIRST: usize = 8;
 
-/// Two end times coincide if their difference is at most a fraction of the distance to the neighboring end time: the
-/// distance divided by this number.
+/// Two end times coincide if they differ by at most the distance to the nearest neighboring end time, divided by this
+/// number.
 const APART: i64 = 3;
 
 /// One communication kernel.
@@ -107,7 +107,7 @@ fn by_end(ranks: &[(usize, &[Kernel])]) -> Vec<Group> {
     (0..reference.len()).map(group).collect()
 }
 
-/// For each kernel of the reference rank, the position of the kernel in `kernels` that ends at the same time.
+/// For each kernel in `reference`, the position in `kernels` of the kernel that ends at the same time.
 fn partners(reference: &[Kernel], kernels: &[Kernel]) -> Vec<Option<usize>> {
     let candidates = reference
         .iter()
@@ -142,7 +142,7 @@ fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Op
     (partners, distance)
 }
 
-/// The maximum difference at which another end time still coincides with a kernel's end time.
+/// How far another end time may be from the end time of the kernel `at` and still coincide with it.
 fn reach(reference: &[Kernel], at: usize) -> i64 {
     let before = at.checked_sub(1).map(|before| reference[at].end - reference[before].end);
     let behind = reference.get(at + 1).map(|next| next.end - reference[at].end);

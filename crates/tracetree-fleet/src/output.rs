@@ -24,11 +24,11 @@ pub struct FleetFiles {
     pub tables: Vec<TableFormat>,
     /// How strings are written in CSV files.
     pub csv_texts: CsvTexts,
-    /// What to do if the folder already contains files with these names that tracetree did not write.
+    /// What to do if a file to be written already exists and was not written by tracetree.
     pub existing: Existing,
     /// Whether to write `fleet.html`.
     pub has_page: bool,
-    /// Whether the ranks have reports to which the page can link.
+    /// Whether the ranks have reports that the page can link to.
     pub has_reports: bool,
 }
 

@@ -86,7 +86,7 @@ fn name(row: &RankRow) -> String {
     row.rank.map_or_else(|| row.folder.clone(), |rank| rank.to_string())
 }
 
-/// For each rank, the ratio candidate / baseline of its time per step without waits, and the quartiles of this ratio in
+/// For each rank, the time per step without waits, as a ratio candidate / baseline, and the quartiles of this ratio in
 /// the rank's role.
 fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     let ratio = |row: &RankRow| {
@@ -272,7 +272,7 @@ fn waits(fleet: &Fleet) -> Option<HeatMap> {
     let map = HeatMap {
         title: "Ranks × collectives".to_owned(),
         about: "Time that each candidate rank waited for the other ranks. The palest cell in a \
-                column is the rank that arrived last."
+                column marks the rank that arrived last."
             .to_owned(),
         unit: "µs".to_owned(),
         ..HeatMap::default()

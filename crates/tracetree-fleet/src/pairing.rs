@@ -2,7 +2,7 @@
 //!
 //! 1. Traces are matched by rank and step if exactly one file on each side has that rank and step.
 //! 2. The remaining traces are matched by rank alone, because steps differ if the profilers started at different times.
-//! 3. The remaining files are matched by name: files without a rank, and files of ranks with several files.
+//! 3. The remaining files are matched by name. These are files without a rank, and files whose rank has several files.
 
 use super::heads::Head;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ pub(super) struct Paired {
     pub(super) single: Vec<Single>,
 }
 
-/// The properties by which traces are matched: rank, step, name.
+/// The properties that are used to match traces: rank, step, name.
 type Key = (Option<i64>, Option<i64>, String);
 
 /// Matches the traces of the two sides. Pairs are sorted by rank, step and name; pairs that were matched by name come

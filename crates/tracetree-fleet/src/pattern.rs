@@ -11,13 +11,13 @@ const MOST: usize = 8;
 /// most this many ranks.
 const LARGEST: u64 = 64;
 
-/// Minimum number of full periods that a periodic pattern must cover. Over a single period, any set of ranks looks
+/// A periodic pattern must cover at least this many full periods. Over a single period, any set of ranks looks
 /// periodic.
 const PERIODS: u64 = 3;
 
 /// A short string that names the ranks `some` among the ranks `all`. `some` and `all` are in ascending order. The
-/// string lists the ranks as ranges. If there are too many ranges, the string contains a modulus and the remainders
-/// that only these ranks have. If no modulus fits, the string contains the first few ranges.
+/// string lists the ranks as ranges. If there are too many ranges, it gives a modulus and the remainders of the ranks,
+/// provided that no other rank has one of these remainders. If no modulus fits, it lists the first few ranges.
 pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
     let text = ranges(some).replace('#', "");
     let pieces: Vec<&str> = text.split(' ').collect();

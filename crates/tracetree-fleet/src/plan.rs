@@ -29,7 +29,7 @@ pub const FLEET_SCHEMA: u32 = 2;
 
 const FORMAT: &str = "tracetree fleet plan";
 
-/// Specifies which traces are compared, and with which options. Written as JSON.
+/// Lists the traces to compare, and the options of the comparisons. Written as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     format: String,
@@ -251,7 +251,7 @@ impl Plan {
         })
     }
 
-    /// Number of pairs and unmatched traces.
+    /// Number of pairs plus number of unmatched traces.
     pub fn planned(&self) -> usize {
         self.pairs.len() + self.unmatched.len()
     }

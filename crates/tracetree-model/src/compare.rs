@@ -17,7 +17,7 @@ pub struct Row {
     pub kernel_type: KernelType,
     /// The first three model ops that run this kernel type.
     pub model_ops: Vec<String>,
-    /// The predicted and the measured time, and the predicted and the measured number of kernels.
+    /// The time and the number of kernels, both as predicted and as measured.
     pub amounts: Amounts,
     /// The kernel type's share of the profile's time, in percent; `None` if the profile has no time.
     pub profile_share_pct: Option<f64>,
@@ -25,8 +25,7 @@ pub struct Row {
     pub status: Status,
 }
 
-/// The predicted and the measured time, and the predicted and the measured number of kernels, for one kernel type or
-/// in total.
+/// The time and the number of kernels, both as predicted and as measured, for one kernel type or in total.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Amounts {
     /// Predicted time of a forward pass.

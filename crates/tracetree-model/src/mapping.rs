@@ -70,7 +70,7 @@ impl OpMapping {
         self.lowerings.len()
     }
 
-    /// Whether no op is listed, for example because the user gave no mapping.
+    /// Returns `true` if no op is listed, for example because the user gave no mapping.
     pub fn is_empty(&self) -> bool {
         self.lowerings.is_empty()
     }

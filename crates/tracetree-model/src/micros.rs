@@ -1,7 +1,7 @@
 //! Parses decimal microseconds as whole nanoseconds, without floating-point rounding.
 //!
-//! Start times in a profile have 16 digits before the decimal point. A double stores a number of this size with a
-//! resolution of only 0.25 µs, and rounding could make the two rows of a collective look like two launches.
+//! Start times in a profile have 16 digits before the decimal point. A double can represent such a number only to the
+//! nearest 0.25 µs, and this rounding could make the two rows of a collective look like two launches.
 
 use tracetree_trace::trace::{Nanos, nanos};
 

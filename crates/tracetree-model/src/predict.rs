@@ -38,9 +38,9 @@ pub struct PredictedKernel {
     /// The first three ops that run this kernel type, in trace order.
     pub ops: Vec<String>,
     whole: Nanos,
-    /// For each number of kernels, the total time of the ops that divide their time equally among that many kernels.
-    /// Each total is divided only at the end: dividing the time of each op would lose up to a nanosecond per op, and a
-    /// trace has ten thousand ops.
+    /// The time of ops whose kernels have no separate times: the key is the number of kernels, and the value is the
+    /// total time of all ops with that many kernels. Each total is divided only at the end: dividing the time of each
+    /// op would lose up to a nanosecond per op, and a trace has ten thousand ops.
     shared: BTreeMap<usize, Nanos>,
 }
 
@@ -91,7 +91,7 @@ impl Prediction {
         kernel.whole += op.duration;
     }
 
-    /// The kernel type of an op for which neither the model nor the mapping names a kernel.
+    /// The kernel type of an op, if neither the model nor the mapping names a kernel for the op.
     fn unmapped(&mut self, op: &ModelOp) -> KernelType {
         let hint = "pass --op-mapping, or add the op to the mapping";
         self.notes.add("OP_WITHOUT_KERNEL", 1, hint, || {
@@ -103,8 +103,7 @@ impl Prediction {
         KernelType::new(short_name(&op.name)).unwrap_or_else(KernelType::unnamed)
     }
 
-    /// Counts the all-reduce in a fused op, but adds no time, if the trace does not list the all-reduce. Older traces
-    /// do not list the all-reduce.
+    /// Counts the all-reduce in a fused op if the trace does not list it, as in older traces. No time is added for it.
     fn add_all_reduce<'a>(
         &mut self,
         op: &ModelOp,

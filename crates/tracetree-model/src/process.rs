@@ -9,7 +9,7 @@ use super::input;
 use tracetree_trace::error::{Error, ErrorKind, Result};
 use tracetree_trace::trace::Notes;
 
-/// The process to compare is the process whose name contains one of these lower-case words.
+/// The name of the process to compare contains one of these words, in upper or lower case.
 const PREDICTING: [&str; 2] = ["profiling", "empirical"];
 
 /// The process of a model's trace whose ops are compared.
@@ -68,7 +68,7 @@ impl ModelProcess {
     }
 }
 
-/// All processes with a name or an op, in the order in which the file first mentions them.
+/// All processes that have a name or an op, in the order in which the names or ops first appear in the file.
 fn candidates(events: &[Event]) -> Vec<Candidate> {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut candidates: Vec<Candidate> = Vec::new();

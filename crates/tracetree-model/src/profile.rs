@@ -34,8 +34,8 @@ pub struct MeasuredKernel {
     pub count: u64,
 }
 
-/// How many rows of a profile were kept, and how many were dropped. The four numbers add up to the number of rows in
-/// the file.
+/// How many rows of a profile were kept, and how many were dropped. The four counts add up to the number of rows in the
+/// file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProfileRows {
     /// Number of rows that were counted.

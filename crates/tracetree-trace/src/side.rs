@@ -121,7 +121,7 @@ impl<T> IndexMut<Side> for PerSide<T> {
     }
 }
 
-/// Whether both sides have an item, or only one of them.
+/// On which sides an item is present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Presence {
     /// Both sides have a nonzero count, or neither has.
@@ -131,7 +131,7 @@ pub enum Presence {
 }
 
 impl Presence {
-    /// On which sides an item is present, given its count on each side.
+    /// Determines the presence of an item from its count on each side.
     #[doc(hidden)]
     pub fn of(counts: PerSide<u64>) -> Presence {
         match (counts.baseline, counts.candidate) {

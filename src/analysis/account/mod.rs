@@ -22,8 +22,8 @@ pub struct Totals {
     pub events: u64,
     /// Total time of the measured events in the trace.
     pub time: Nanos,
-    /// Length of the union of the measured events' intervals. If the trace is measured by host self time,
-    /// this length is equal to `time`.
+    /// Length of the union of the measured events' intervals. Equal to `time` if the trace is measured by
+    /// host self time.
     pub busy: Nanos,
     /// Part of `time` in attribution rows that have events on both sides. The fields `paired`,
     /// `one_sided` and `unlinked` add up to `time`.

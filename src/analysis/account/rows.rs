@@ -21,28 +21,28 @@ use crate::tree::{CallId, CallKind};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// The kind of call or event to which a row attributes its events.
+/// The kind of an attribution row, which says what its events are attributed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RowKind {
     /// A row for two matched ops with the same name.
     CommonOp,
     /// A row for two matched ops that have different names and no common op above them.
     RenamedOp,
-    /// A row for an op that only one trace has and that has no common op above it.
+    /// A row for an op that only one trace has, if no common op is above it.
     OneSidedOp,
     /// A row for a launch with no op above it.
     Launch,
     /// A row for a compiled region or graph launch on one side, and for the calls on the other side that the
     /// region or graph replaced.
     Replaced,
-    /// A row for GPU events that share a name and whose launches are not in the trace.
+    /// A row for GPU events with the same name whose launches are not in the trace.
     Unlinked,
 }
 
 /// A row in the attribution table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// The kind of call or event to which the row attributes its events.
+    /// The kind of the row, which says what its events are attributed to.
     pub kind: RowKind,
     /// The op or launch on each side. `None` if the events are unlinked, if the side has no counterpart, or
     /// if a region on the other side replaced the calls on this side.
@@ -74,7 +74,7 @@ impl Row {
         self.time.ratio()
     }
 
-    /// The sides on which the row has measured events.
+    /// The sides that have measured events in the row.
     pub fn presence(&self) -> Presence {
         Presence::of(self.events.as_ref().map(|events| events.len() as u64))
     }
@@ -87,8 +87,8 @@ enum RowKey<'t> {
     Unlinked(&'t str),
 }
 
-/// Returns the rows in merged-tree order. Also returns, for the slot of each measured call, the position of
-/// the call's row.
+/// Returns the rows in merged-tree order, and the position of each measured call's row, indexed by the
+/// call's slot.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,

@@ -1,5 +1,5 @@
-//! Groups attribution rows by name, or by name and arguments. Collects the ops and kernels to which each
-//! lowest common op was lowered.
+//! Groups attribution rows by name, or by name and arguments. Collects the ops and kernels that each lowest
+//! common op was lowered to.
 
 use super::Row;
 use crate::analysis::Analysis;
@@ -38,7 +38,7 @@ impl RowGroup {
     }
 }
 
-/// The ops and kernels to which a lowest common op was lowered, over all instances of the op.
+/// The ops and kernels that a lowest common op was lowered to, in all instances of the op.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lowering {
     /// Number of rows.
@@ -91,7 +91,7 @@ impl Analysis {
         self.tree(side).trace().text(self.arguments_of(row, side).text(argument))
     }
 
-    /// For each row name, the ops and kernels to which the rows were lowered on each side.
+    /// For each row name, the ops and kernels that the rows' ops were lowered to on each side.
     pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
         let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
         for row in self.rows() {
@@ -164,8 +164,7 @@ fn add(sums: &mut RowGroup, at: usize, row: &Row) {
     sums.abs_difference += row.difference().abs();
 }
 
-/// The key by which groups are sorted: baseline time, candidate time, name, position of the first
-/// row.
+/// The sort key of a group: baseline time, candidate time, name, position of the first row.
 fn order(sums: &RowGroup) -> impl Ord + '_ {
     (Reverse(sums.time.baseline), Reverse(sums.time.candidate), &sums.name, sums.rows[0])
 }

@@ -20,7 +20,7 @@ impl Tally {
         self.times[side].push(time);
     }
 
-    /// Whether neither side has an event.
+    /// Whether there are no events on either side.
     pub fn is_empty(&self) -> bool {
         Side::BOTH.iter().all(|&side| self.events[side].is_empty())
     }

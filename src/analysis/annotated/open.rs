@@ -21,8 +21,8 @@ pub(super) struct Region {
     pub(super) parent: Option<usize>,
 }
 
-/// A path of region names. It consists of the path of the enclosing region and the name of the
-/// innermost region.
+/// A path of region names: the path of the enclosing region, followed by the name of the innermost
+/// region.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct PathKey {
     above: Option<PathId>,
@@ -36,7 +36,7 @@ pub(super) struct Regions {
     pub(super) all: Vec<Region>,
     /// For each path, the path of the enclosing region and the name of the innermost region.
     pub(super) paths: Vec<(Option<PathId>, String)>,
-    /// For each thread, the times at which the innermost region changes, each with the new innermost region.
+    /// For each thread, when the innermost region changes, and the new innermost region.
     innermost: BTreeMap<ThreadId, Vec<(Nanos, Option<usize>)>>,
 }
 
@@ -87,8 +87,8 @@ impl Regions {
         }
     }
 
-    /// The innermost region on `thread` at `time`. If no region is open on `thread`, returns the most
-    /// recently started region that is open on another thread, and `true`.
+    /// The innermost region on `thread` at `time`, and `false`. If no region is open on `thread`, returns
+    /// `true` and the most recently started region among the innermost regions of the other threads.
     pub(super) fn at(&self, thread: ThreadId, time: Nanos) -> Option<(usize, bool)> {
         let on = |changes: &Vec<(Nanos, Option<usize>)>| {
             let after = changes.partition_point(|&(from, _)| from <= time);

@@ -135,7 +135,7 @@ struct Judge<'a> {
     zeroing_ops: ByName<bool>,
 }
 
-/// Evidence about GPU work that the names of a call and of the calls above it provide.
+/// Evidence about GPU work, from the names of a call and the calls above it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Above {
     /// Category of the strongest op. Among equally strong ops, the nearest op wins.
@@ -189,8 +189,8 @@ impl Judge<'_> {
     }
 
     /// Classifies a compiler-generated pointwise or reduction kernel by the list of ops in its name. The op
-    /// that encloses a generated kernel is ignored, because the kernel may do nothing but prepare values for
-    /// that op.
+    /// that encloses a generated kernel is ignored, because the kernel may merely prepare values for that
+    /// op.
     fn by_compiler(&mut self, call: CallId) -> Option<(usize, CategorySource)> {
         if self.tree.kind(call) != CallKind::Gpu {
             return None;

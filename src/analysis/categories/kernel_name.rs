@@ -102,7 +102,7 @@ fn template_arguments(name: &str) -> Vec<&str> {
 struct Brackets {
     angles: usize,
     /// Number of open parentheses and braces inside the innermost angle brackets. `saved` contains the
-    /// number for each enclosing pair of angle brackets.
+    /// number of open parentheses and braces in each enclosing pair of angle brackets.
     others: usize,
     saved: Vec<usize>,
 }

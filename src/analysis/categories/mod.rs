@@ -41,7 +41,7 @@ const BUILTIN: &str = include_str!("categories.toml");
 pub struct CategoryId(u16);
 
 impl CategoryId {
-    /// The category of events for which no evidence matched.
+    /// The category of events without matching evidence.
     pub const UNCLASSIFIED: CategoryId = CategoryId(u16::MAX);
 }
 
@@ -60,8 +60,8 @@ pub enum CategorySource {
     Module,
     /// The category comes from the words in the kernel name.
     KernelName,
-    /// The category comes from the ops above other launches of the same kernel. All these ops have
-    /// the same category.
+    /// The category comes from the ops above other launches of the same kernel, all of which have
+    /// this category.
     SameKernel,
     /// The category comes from the optimizer step that contains the call.
     Optimizer,
@@ -161,8 +161,7 @@ impl Categories {
         self.rules().categories.iter().map(|rule| rule.name.as_str())
     }
 
-    /// Whether a category applies to all work below an op in this category, that is, whether the
-    /// category is specific.
+    /// Whether a category is specific. A specific category applies to all work below its ops.
     pub(super) fn is_specific(&self, id: CategoryId) -> bool {
         let rule = self.rules().categories.get(usize::from(id.0));
         rule.is_some_and(|rule| rule.strength == Strength::Specific)

@@ -30,8 +30,8 @@ pub(super) enum Role {
     Autograd,
     /// A module.
     Module,
-    /// A kernel that a compiler generated from pointwise ops or reductions. For other kernels, a lookup
-    /// with this role returns no category.
+    /// A kernel that a compiler generated from pointwise ops or reductions. A lookup with the role
+    /// `Generated` returns no category for other kernels.
     Generated,
     /// Any kernel.
     Kernel,

@@ -38,7 +38,7 @@ struct CategoryEntry {
     replaces: Vec<String>,
 }
 
-/// How strongly an op of the category determines the category of the work below the op.
+/// How strongly an op determines the category of the work below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Strength {
@@ -128,8 +128,8 @@ struct Rule {
     patterns: [Vec<Pattern>; KINDS],
 }
 
-/// Maps each word to the patterns that begin with the word. A pattern is identified by two positions: the
-/// position of its rule, and its position in the rule.
+/// Maps each word to the patterns that begin with the word. The two numbers identify a pattern: the
+/// position of its rule, and its own position in the rule.
 type ByWord = FxHashMap<Box<str>, Vec<(u32, u32)>>;
 
 /// The rules of one file.
@@ -233,7 +233,7 @@ impl Rules {
         self.categories.iter().position(|category| category.name == name)
     }
 
-    /// How strongly an op of a category determines the category of the work below the op.
+    /// How strongly the ops in a category determine the category of the work below them.
     pub(super) fn strength(&self, category: usize) -> Strength {
         self.categories[category].strength
     }

@@ -80,7 +80,7 @@ impl ByStep {
 /// The time that cannot be assigned to a step must be at most 1/`OTHERS` of the time within steps.
 const OTHERS: i64 = 10;
 
-/// The step in which a row's work was launched, on one side.
+/// The step that launched a row's work on one side.
 fn step_of_row(analysis: &Analysis, row: &Row, side: Side) -> Option<StepId> {
     let call = row.events[side].first().copied().or(row.calls[side])?;
     analysis.steps(side).step(call)

@@ -18,7 +18,7 @@ const LEAST: f64 = 0.02;
 /// Causes are merged only if at least this many of them share the ratio.
 const MANY: usize = 4;
 
-/// Looks at the causes whose kernels are the same on both sides. If most of the time in these causes
+/// Considers only the causes whose kernels are the same on both sides. If most of the time in these causes
 /// changed by a common ratio, merges them into one cause.
 pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     let Some(common) = common_ratio(causes, scale) else { return };

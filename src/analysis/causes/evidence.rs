@@ -196,8 +196,8 @@ fn work(part: &BusyPart<'_>, scale: Scale) -> String {
     }
 }
 
-/// For each side, the longest kernel that does not run on the other side, with the properties
-/// decoded from the kernel's name.
+/// For each side, the kernel with the most time among the kernels that do not run on the other
+/// side, and the properties decoded from its name.
 fn swapped(part: &BusyPart<'_>) -> String {
     let names = PerSide::from_fn(|side| {
         let other = &part.kernels[side.other()];
@@ -303,8 +303,8 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 }
 
 impl Analysis {
-    /// Name of unmatched calls below a common node, such as `a → b in c`. The name consists of the
-    /// outermost unmatched call with the most idle time on each side, and of the common node.
+    /// Name of unmatched calls below a common node, such as `a → b in c`. `a` and `b` are the
+    /// outermost unmatched calls with the most idle time on each side, and `c` is the common node.
     fn one_sided_name(
         &self,
         place: &Place,

@@ -91,8 +91,8 @@ pub(super) fn roll_up(
 }
 
 /// Adds the idle time of each side's additional runs to the parts. An additional run may wait at a place
-/// where the median runs never wait. The idle time at this place is then added to the part of the nearest
-/// enclosing place that has a part. This is done only if that part includes all places below its own place.
+/// where the median runs never wait. The idle time at such a place is added to the part of the nearest
+/// enclosing place that has a part, provided that this part includes all places below its own place.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Analysis,
@@ -253,7 +253,7 @@ fn name_owners(
 }
 
 /// Whether a call is reported as a cause. If the differences below the call cancel out, or if a few nested
-/// calls contain most of the difference, the nested calls are reported instead.
+/// calls contain most of the difference, the nested calls are reported instead of the call.
 fn is_to_blame(amount: &Amount, amounts: &[Amount], few: usize, scale: Scale) -> bool {
     let sum = scale.difference(amount.time);
     if 5 * sum.abs() < 4 * amount.gross {

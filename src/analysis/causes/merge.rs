@@ -12,9 +12,9 @@ use crate::trace::Nanos;
 /// Small causes are merged only if there are at least this many.
 const MANY: usize = 3;
 
-/// The reasons whose small causes are merged. A cause is small if its share of the sum of all differences
-/// is below the number given here; the text is the name of the merged cause. The number is higher for
-/// launch latency, because launch latency has the same explanation at every call site.
+/// The reasons whose small causes are merged, each with a threshold and the name of the merged cause. A
+/// cause is small if its share of the sum of all differences is below the threshold. The threshold is
+/// higher for launch latency and queueing delay, because they have the same explanation at every call site.
 const MERGED: [(Reason, f64, &str); 5] = [
     (Reason::Host, 0.04, "host gaps between launches"),
     (Reason::Sync, 0.04, "waiting for the GPU"),

@@ -32,8 +32,8 @@ pub enum Reason {
     Gone,
     /// The device waited for the host.
     Host,
-    /// Synchronization: the device was idle because the host, which was waiting for earlier device work to
-    /// finish, launched nothing.
+    /// Synchronization: the device was idle because the host launched nothing while it waited for earlier
+    /// device work to finish.
     Sync,
     /// The host had launched work, but the device had not started this work yet.
     Latency,

@@ -43,13 +43,14 @@ pub(super) struct Costs {
     pub(super) kernel_speed: i128,
     /// Total time, over the compared steps, of the kernels that contribute to `kernel_speed`.
     pub(super) same_kernels: PerSide<Nanos>,
-    /// Difference in idle time at matched calls. Includes the part of the host gaps that the host time of
-    /// these calls explains, and all launch latency, queueing delay, synchronization and final wait.
+    /// Difference in idle time at matched calls. Includes all launch latency, queueing delay,
+    /// synchronization and final wait, and the part of the host gaps that is explained by the calls' host
+    /// time.
     pub(super) host_speed: i128,
     /// For each thread, the difference in the host gaps between recorded calls.
     pub(super) between_calls: BTreeMap<MergedId, i128>,
-    /// Difference in the part of the host gaps at matched calls that the host time of these calls does not
-    /// explain.
+    /// Difference in the host gaps at matched calls, excluding the part that is explained by the calls'
+    /// host time.
     pub(super) overlap: i128,
     /// Difference in the time that cannot be attributed to a call.
     pub(super) unexplained: i128,
@@ -165,7 +166,7 @@ fn is_thread(analysis: &Analysis, owner: MergedId) -> bool {
     analysis.tree(side).kind(call) == CallKind::Thread
 }
 
-/// The part of a difference that another difference explains, provided that both have the same sign.
+/// The part of a difference that another difference explains; 0 if their signs differ.
 fn common(difference: i128, by: i128) -> i128 {
     if difference.signum() == by.signum() {
         difference.signum() * difference.abs().min(by.abs())

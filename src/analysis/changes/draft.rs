@@ -1,4 +1,4 @@
-//! Groups facts and calls into drafts, from which the changes are made.
+//! Groups facts and calls into drafts, which later become changes.
 
 use super::kind::ChangeKind;
 use super::place::{Position, either};
@@ -43,7 +43,7 @@ pub(super) struct Draft {
     pub(super) switched: Option<Switched>,
     /// What the unmatched calls on each side do, as far as their names reveal it.
     pub(super) marks: PerSide<Marks>,
-    /// The draft of which this draft is a consequence, if any.
+    /// The draft that explains this draft, if any.
     cause: Option<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Draft {
     }
 }
 
-/// All drafts, and for each changed call the draft to which it was added.
+/// All drafts, and the draft that each changed call was added to.
 pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Analysis,
     list: Vec<Draft>,

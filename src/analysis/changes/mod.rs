@@ -87,8 +87,8 @@ impl Change {
     /// The usual cause of changes of this kind; empty if there is no usual cause.
     #[doc(hidden)]
     pub fn usual(&self) -> &'static str {
-        // A recording change that has nodes means that the recordings contain different layers; there is no
-        // usual cause for this. All other recording changes come from profiler options.
+        // If a recording change has nodes, the recordings contain different layers, which has no typical
+        // cause. All other recording changes come from profiler options.
         if self.kind == ChangeKind::Recording && !self.nodes.is_empty() {
             ""
         } else {
@@ -189,9 +189,9 @@ impl Changes {
         &self.list
     }
 
-    /// Whether no program change was found, so that every call, argument and kernel is the same on both
-    /// sides. Differences in what the profiler recorded are ignored. The result is false if nothing was
-    /// compared.
+    /// Whether every call, argument and kernel is the same on both sides, which means that no program
+    /// change was found. Differences in what the profiler recorded are ignored. The result is false if
+    /// nothing was compared.
     pub fn is_identical(&self) -> bool {
         self.has_work && self.list.iter().all(|change| change.kind == ChangeKind::Recording)
     }
@@ -201,7 +201,7 @@ impl Changes {
         self.has_work
     }
 
-    /// Whether both sides recorded the arguments of matched ops, so that the arguments could be compared.
+    /// Whether the arguments of at least one matched op were recorded on both sides and could be compared.
     #[doc(hidden)]
     pub fn has_arguments(&self) -> bool {
         self.has_arguments
@@ -213,8 +213,8 @@ impl Changes {
         self.matched_share
     }
 
-    /// Share of the GPU time, over the compared steps of both traces, in kernels that
-    /// [firmly](crate::diff::Confidence::Firm) matched calls launched; `None` if there is no GPU time.
+    /// Share of the GPU time, over the compared steps of both traces, that is spent in kernels launched by
+    /// [firmly](crate::diff::Confidence::Firm) matched calls; `None` if there is no GPU time.
     #[doc(hidden)]
     pub fn firm_share(&self) -> Option<f64> {
         self.firm_share
@@ -254,8 +254,8 @@ impl Changes {
         self.between_place.as_deref()
     }
 
-    /// Difference per step, candidate − baseline, in the part of the idle time at matched calls that the
-    /// host time of these calls does not explain. For example, GPU work may fill gaps on one side only.
+    /// Difference per step, candidate − baseline, in the idle time at matched calls, excluding the part
+    /// that is explained by the calls' host time. For example, GPU work may fill gaps on one side only.
     pub fn overlap(&self) -> Nanos {
         self.overlap
     }
@@ -286,7 +286,7 @@ impl Changes {
             ),
             part(
                 "overlap",
-                "idle time at matched calls that the change in their host time does not explain",
+                "idle time at matched calls that is not explained by the change in their host time",
                 self.overlap,
             ),
             part("unexplained", "time that cannot be attributed to a call", self.unexplained),

@@ -169,8 +169,8 @@ impl Survey {
     }
 }
 
-/// Class of the innermost module that is or encloses a call, ignoring the wrapper module of `torch.compile`;
-/// empty if there is none.
+/// Class of the innermost module at or above a call, ignoring the wrapper module of `torch.compile`; empty
+/// if there is none.
 pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
     let class = |module: CallId| ModuleName::class_or_name(tree.name(module));
     let mut modules = std::iter::successors(tree.module(call), |&module| {
@@ -211,8 +211,8 @@ impl<'a> Modules<'a> {
         self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Whether the number of calls to modules of class `class` is positive on both sides but differs, both
-    /// in total and inside modules of class `around`.
+    /// Whether both sides call modules of class `class` inside modules of class `around`, and the number of
+    /// calls differs there as well as in total.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
         let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
         let calls = [inside, self.calls(class)];
@@ -222,7 +222,8 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// Number of calls to each op directly inside modules of each class, in the compared steps.
+/// For each module class and op, how often modules of this class call the op directly, in the
+/// compared steps.
 pub(super) struct OpsOfModules<'a>(BTreeMap<(&'a str, &'a str), PerSide<u64>>);
 
 impl<'a> OpsOfModules<'a> {
@@ -254,7 +255,7 @@ fn is_work(tree: &CallTree, call: CallId) -> bool {
     event.is_some_and(|event| tree.trace().category(event) == Category::CpuOp)
 }
 
-/// Whether a node is part of an optimizer step or of a reset of the gradients.
+/// Whether a node is part of an optimizer step or of another optimizer method, such as `zero_grad`.
 pub(super) fn is_in_optimizer(analysis: &Analysis, node: MergedId) -> bool {
     let (side, call) = either(analysis, node);
     let tree = analysis.tree(side);

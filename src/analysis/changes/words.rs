@@ -278,7 +278,7 @@ fn region_words(draft: &Draft, scale: Scale, noun: &str) -> String {
     format!("{what} {verb} {}{per}{kernels}", counted(calls, "call"))
 }
 
-/// A sentence such as `Inputs are 2 times as large at 3 ops (dimension 0: 8 → 16)`.
+/// A sentence such as `Inputs are 2x as large at 3 ops (dimension 0: 8 → 16)`.
 fn sizes(draft: &Draft, sites: &str) -> String {
     let mut pairs: Vec<(&(String, String), &u64)> = draft.pairs.iter().collect();
     pairs.order_by_key(|(pair, count)| (Reverse(**count), *pair));
@@ -304,8 +304,8 @@ fn sizes(draft: &Draft, sites: &str) -> String {
         })
         .collect();
     let what = match common.filter(|_| 2 * same >= all) {
-        Some(ratio) if ratio >= 1.0 => format!("Inputs are {} times as large", short(ratio)),
-        Some(ratio) => format!("Inputs are 1/{} as large", short(1.0 / ratio)),
+        Some(ratio) if ratio >= 1.0 => format!("Inputs are {}x as large", short(ratio)),
+        Some(ratio) => format!("Inputs are {}x smaller", short(1.0 / ratio)),
         None => "Inputs have different shapes".to_owned(),
     };
     format!("{what} {sites} ({})", told.join(", "))

@@ -3,7 +3,7 @@
 use super::roofline::{Bound, Efficiency};
 use crate::side::{PerSide, Side};
 
-/// Minimum relative difference at which the amount of work counts as changed. Smaller differences are treated
+/// Minimum relative difference for the amount of work to count as changed. Smaller differences are treated
 /// as rounding errors.
 const SAME_WORK: f64 = 0.01;
 
@@ -25,7 +25,7 @@ pub enum WorkChange {
 }
 
 /// Compares the work per step on both sides. Returns `None` if a side has no events, or has events that no
-/// model covers. Pass 1 as the number of steps to compare whole windows.
+/// model covers. To compare whole windows, pass 1 as the number of steps.
 #[doc(hidden)]
 pub fn work_change(efficiency: &PerSide<Efficiency>, steps: PerSide<u64>) -> Option<WorkChange> {
     let per_step = |of: fn(&Efficiency) -> Option<f64>| {

@@ -56,7 +56,8 @@ pub(super) fn written(inputs: &Inputs, at: usize) -> Option<f64> {
     sum(inputs.tensors(at).unwrap_or_default().iter().map(Tensor::written))
 }
 
-/// The common shape to which the given shapes are broadcast; `None` if the shapes are incompatible.
+/// The shape that results from broadcasting the given shapes; `None` if the shapes are
+/// incompatible.
 pub(super) fn broadcast<'a>(shapes: impl IntoIterator<Item = &'a [u64]>) -> Option<Vec<u64>> {
     let mut all: Vec<u64> = Vec::new();
     for shape in shapes {

@@ -64,7 +64,7 @@ pub(super) struct Dtype {
     pub(super) class: Class,
     /// Size of a stored element in bytes.
     pub(super) bytes: u8,
-    /// Precision under which peak rates are looked up; `None` for types that have no peak rate on any unit.
+    /// Precision for looking up peak rates; `None` for types that have no peak rate on any unit.
     pub(super) precision: Option<Precision>,
     /// Number of values in a stored element: 2 if two 4-bit values share a byte.
     pub(super) values: u8,

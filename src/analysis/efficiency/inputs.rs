@@ -50,7 +50,7 @@ impl Tensor {
         Some(self.elements() * f64::from(self.dtype?.bytes))
     }
 
-    /// A copy of the tensor, to which the type `dtype` is assigned if the tensor's own type is unknown.
+    /// A copy of the tensor that has the type `dtype` if the tensor's own type is unknown.
     pub(super) fn or_dtype(&self, dtype: Option<Dtype>) -> Tensor {
         Tensor { dtype: self.dtype.or(dtype), ..self.clone() }
     }
@@ -140,7 +140,7 @@ impl Inputs {
     }
 
     /// The flag at an argument position. An argument that is a number, such as `custom_mask_type`,
-    /// is treated as a flag that is set unless the number is 0.
+    /// is treated as a flag, which is set unless the number is 0.
     pub(super) fn flag(&self, at: usize) -> Option<bool> {
         match self.concrete(at) {
             "True" | "true" => Some(true),

@@ -1,8 +1,8 @@
-//! Assigns each measured event to a job, which is the op whose work the event does.
+//! Assigns each measured event to a job, which is the op that the event does work for.
 //!
-//! The job is the nearest op above the event whose work a model can compute from the op's arguments. An op
-//! is not a job if a nested op does the op's work. For example, there are models for both `aten::linear`
-//! and the nested `aten::addmm`, but the matrix product must be counted only once.
+//! The job is the nearest modeled op above the event: an op whose work a model can compute from the op's
+//! arguments. An op is not a job if a nested op does the op's work. For example, there are models for both
+//! `aten::linear` and the nested `aten::addmm`, but the matrix product must be counted only once.
 //!
 //! ```text
 //! aten::linear      a product                 counted below
@@ -12,9 +12,9 @@
 //!     └── aten::copy_                         a separate job: not part of a product
 //!         └── kernel
 //! ```
-//! If no modeled op is above a copy, a memset or a communication kernel, this event is a job of its own,
-//! with the recorded number of bytes. Ops are found with [`CallTree::ancestors`]. If a graph replays a
-//! kernel, the kernel's ancestors include the ops captured in the graph.
+//! A copy, memset or communication kernel without a modeled op above it is a job of its own, with the
+//! recorded number of bytes. Ops are found with [`CallTree::ancestors`]. If a graph replays a kernel, the
+//! kernel's ancestors include the ops captured in the graph.
 
 use super::collectives::{self, Transfer};
 use super::demand::{Demand, Unit};
@@ -28,7 +28,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 const NONE: u32 = u32::MAX;
 
-/// The memory or link through which a job's bytes move.
+/// The memory or link that carries a job's bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Path {
     /// The bytes move through the memory of the device.
@@ -43,7 +43,7 @@ pub(super) enum Path {
 /// The minimum work of one op, and the time taken by its events.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Job {
-    /// The op whose work the events do; the event itself if no op has a model.
+    /// The op that the events do work for; the event itself if no op has a model.
     pub(super) call: CallId,
     pub(super) demand: Demand,
     pub(super) path: Path,
@@ -191,8 +191,8 @@ impl<'a> Finder<'a> {
         nearest
     }
 
-    /// The op whose work an event does, the op's minimum work, and the memory or link through which the op's
-    /// bytes move.
+    /// The op that an event does work for, the op's minimum work, and the memory or link that carries the
+    /// op's bytes.
     fn job(&mut self, event: CallId, nearest: Option<CallId>) -> Option<(CallId, Demand, Path)> {
         if let Some(transfer) = self.transfer(event) {
             let demand = Demand::vector(0.0, Some(transfer.message), None);

@@ -27,10 +27,10 @@ struct File {
 pub struct DevicePeaks {
     /// Display name of the device.
     pub name: String,
-    /// Substrings by which the device's name is recognized in a trace.
+    /// Substrings of the device's name in a trace.
     names: Vec<String>,
-    /// Substrings that exclude a device. They distinguish this device from other devices whose names also
-    /// contain an entry of `names`.
+    /// Substrings of the names of other devices that also contain an entry of `names`. A device whose name
+    /// contains such a substring does not match.
     #[serde(default)]
     except: Vec<String>,
     /// Range of memory sizes, which distinguishes devices that share a name.

@@ -51,8 +51,8 @@ pub struct Efficiency {
     pub bytes: f64,
     /// Bytes that links to other devices must carry.
     pub bus_bytes: f64,
-    /// Number of modeled ops for which the number of bytes is unknown. An event that does part of the work
-    /// of an op counts as a fraction of the op.
+    /// Number of modeled ops for which the number of bytes is unknown. If an event does only part of an op's
+    /// work, it counts as a fraction of the op.
     unknown_bytes: f64,
     /// Time at the roofline in µs, separately for compute-bound and memory-bound events.
     compute_us: f64,
@@ -112,7 +112,7 @@ impl Efficiency {
         self.roofed += time;
     }
 
-    /// Whether the group has measured time and models cover all of this time.
+    /// Whether the group has measured time, all of which is covered by models.
     #[doc(hidden)]
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
@@ -124,15 +124,15 @@ impl Efficiency {
         (self.time > Nanos::ZERO).then(|| self.modelled.0 as f64 / self.time.0 as f64)
     }
 
-    /// Number of floating-point operations, in units of 10^9; `None` unless models cover all of the
+    /// Number of floating-point operations, in units of 10^9; `None` unless models cover all of the measured
     /// time.
     #[doc(hidden)]
     pub fn gflops(&self) -> Option<f64> {
         self.is_modelled().then_some(self.flops / 1e9)
     }
 
-    /// Number of bytes that must be moved, in units of 10^6; `None` unless the bytes are known for
-    /// all of the time.
+    /// Number of bytes that must be moved, in units of 10^6; `None` unless models give the bytes for all of
+    /// the measured time.
     #[doc(hidden)]
     pub fn mbytes(&self) -> Option<f64> {
         (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
@@ -151,9 +151,8 @@ impl Efficiency {
         Some(self.mbytes()? / self.time.as_micros()).filter(|_| !self.is_above_peak())
     }
 
-    /// Whether the events took less time than the roofline allows, either because their data was in a cache
-    /// or because the model overestimates their work. A rate above the roofline says nothing about the
-    /// device.
+    /// Whether the events took less time than the roofline allows. This happens if their data was in a cache,
+    /// or if the model overestimates their work. A rate above the roofline says nothing about the device.
     pub(crate) fn is_above_peak(&self) -> bool {
         self.roofline_us().is_some_and(|least| least > self.time.as_micros())
     }
@@ -165,7 +164,7 @@ impl Efficiency {
         sent.then(|| self.bus_bytes / 1e3 / self.time.as_micros())
     }
 
-    /// Time at the roofline, in µs; `None` unless a roofline is known for all of the time.
+    /// Time at the roofline, in µs; `None` unless the roofline is known for all of the measured time.
     #[doc(hidden)]
     pub fn roofline_us(&self) -> Option<f64> {
         (self.is_modelled() && self.roofed == self.time).then_some(self.compute_us + self.memory_us)

@@ -1,5 +1,5 @@
-//! Lists the ops of an [`Analysis`] by name and shapes on both sides, with the maximum possible saving for
-//! each op.
+//! Groups the ops on both sides of an [`Analysis`] by name and shapes, and lists the maximum possible saving
+//! for each group.
 //!
 //! If every event of an attribution row has a model, the row is grouped with all rows that have the same name
 //! and shapes. The group then contains events of both sides. If models cover only part of a row, as in a

@@ -1,4 +1,5 @@
-//! Computes the efficiency of any group of events in a tree, and of all calls of an op with the same shapes.
+//! Computes the efficiency of any group of events in a tree, and of all calls that have the same op and
+//! shapes.
 
 use super::jobs::{Job, Jobs};
 use super::peaks::{DevicePeaks, Peaks};
@@ -21,7 +22,7 @@ pub struct TraceEfficiency {
     peaks: Option<DevicePeaks>,
 }
 
-/// Work and time of all calls of an op that have the same shapes and types.
+/// Work and time of all calls that have the same op, shapes and types.
 #[derive(Debug, Clone, PartialEq)]
 #[doc(hidden)]
 pub struct OpEfficiency {

@@ -129,9 +129,9 @@ fn facing(
 /// The kernels on both sides, how the kernel count changed, and the absorbed kernels.
 type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
 
-/// Finds, by their shapes, ops on `side` that were absorbed by the matched pair's op on the other side. These
-/// ops have the name of the pair and run directly before or after it. Their shapes, together with the shapes
-/// of the pair's op on `side`, add up to the shapes of the pair's op on the other side.
+/// Uses shapes to find ops on `side` that were absorbed by the matched pair's op on the other side. The
+/// absorbed ops have the pair's name and run directly before or after the pair. The shapes of the absorbed
+/// ops and of the pair's op on `side` add up to the shapes of the pair's op on the other side.
 fn by_shapes(
     pieces: &Pieces<'_>,
     (row, side): (usize, Side),
@@ -143,7 +143,7 @@ fn by_shapes(
     let is_like = |leaf: &&Leaf<'_>| leaf.is_same_op(own);
     let before: Vec<&Leaf<'_>> = before.iter().rev().take_while(is_like).take(MOST).collect();
     let behind: Vec<&Leaf<'_>> = behind.iter().take_while(is_like).take(MOST).collect();
-    // Splits that absorb more calls before the pair are tried first, because the calls after the pair may
+    // First try the splits that absorb more calls before the pair, because the calls after the pair may
     // belong to the next pair of the same ops.
     let splits =
         (1..MOST).flat_map(|parts| (0..=parts).rev().map(move |first| (first, parts - first)));
@@ -158,8 +158,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// Absorbs the ops in `run` if the names in the row mention all of these ops on the other side, and none of
-/// them on `side`.
+/// Absorbs the ops in `run` if the row's names on the other side mention all of these ops, and its names on
+/// `side` mention none of them.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
@@ -195,7 +195,7 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     })
 }
 
-/// Whether the name of a leaf in `there` mentions the op, and no name of a leaf in `here` mentions it.
+/// Whether at least one leaf name in `there` mentions the op, and no leaf name in `here` does.
 fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
     said(there) && !said(here)

@@ -9,8 +9,8 @@
 //!   `triton_poi_fused_add_mul_0`);
 //! - its category: the category of the fused op *replaces* several categories, and the other side has ops in
 //!   all of them (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules;
-//! - its shapes: one op takes the combined inputs of several ops with the same name; each input of the one op
-//!   is either an input that all of the several ops share, or as large as their corresponding inputs together
+//! - its shapes: one op takes the combined inputs of several ops with the same name; each input of this op
+//!   either is shared by all of the several ops, or is as large as their corresponding inputs together
 //!   (`mm [8, 64] [64, 192]` ← three `mm [8, 64] [64, 64]`);
 //! - its position: one op with one kernel replaces several ops, and the inputs of this one op are the
 //!   external inputs of the replaced ops.
@@ -113,8 +113,8 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
-/// Whether `long` calls the op of `leaf` no more often than `short` does, or `short` does not call this op at
-/// all. A call explains at most one call with the same name on the other side.
+/// Whether `short` never calls the op of `leaf`, or calls it at least as often as `long` does. A call
+/// explains at most one call with the same name on the other side.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();

@@ -157,7 +157,7 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
             diff.relation(side, call).is_common()
                 && diff.partner(side, call).is_some_and(|partner| runs(side.other(), partner))
         };
-        // Most calls launch nothing, so the cheapest check comes first.
+        // Check `runs` first: it is cheap, and it rules out most calls, which launch nothing.
         if runs(side, call) && is_pair() && parts() {
             pairs_below[parent.index()] += 1;
         }
@@ -166,7 +166,8 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
     before.collect()
 }
 
-/// Index of the interval between common children of `node` in which an event is launched.
+/// Index of the interval in which an event is launched, among the intervals between common children of
+/// `node`.
 fn stretch(
     analysis: &Analysis,
     stretches: &PerSide<Vec<u32>>,
@@ -178,7 +179,7 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            // If the child of the node exists only on the other side, its interval on that side is used.
+            // If this side does not have the child, use the child's interval on the other side.
             let below = merged.node(below);
             let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
             return of(side).or_else(|| of(side.other())).unwrap_or(0);
@@ -196,7 +197,7 @@ struct Paths<'a> {
 }
 
 impl Paths<'_> {
-    /// The modules and ops above a node and the node itself, joined by ` / `.
+    /// The names of the modules and ops above a node, then the name of the node, joined by ` / `.
     fn of(&mut self, node: MergedId) -> String {
         let above = self.analysis.diff().merged().parent(node);
         let around = above.map_or_else(|| "".into(), |above| self.around(above));

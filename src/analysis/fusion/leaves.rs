@@ -36,7 +36,7 @@ pub(super) struct Traits<'a> {
     pub(super) known_as: Vec<Words>,
     /// Number of elements of each input; `None` if not recorded.
     pub(super) inputs: Option<Vec<i64>>,
-    /// Number of elements of each of the first three tensor inputs.
+    /// Number of elements in each of the first three tensor inputs.
     tensors: Option<Vec<i64>>,
     pub(super) shapes: Option<Vec<Vec<i64>>>,
     /// Whether all inputs of the op are scalar tensors, such as counters.

@@ -46,7 +46,7 @@ pub enum KernelChange {
     Count,
 }
 
-/// Nodes that share a path and at which the kernel count changed in the same way.
+/// Nodes with the same path whose kernel count changed in the same way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusionRow {
     /// The names of the modules and ops that enclose the node, then the name of the node itself, all without
@@ -62,12 +62,11 @@ pub struct FusionRow {
     pub kernels: PerSide<BTreeMap<String, u64>>,
     /// Total kernel time over the agreeing instances.
     pub time: PerSide<Nanos>,
-    /// Number of nodes that have the row's path, and at which both sides launch their kernels from the row's
-    /// ops.
+    /// Number of nodes with the row's path where both sides launch their kernels from the row's ops.
     pub instances: usize,
-    /// Number of `instances` that have the kernel counts and the change of the row.
+    /// Number of `instances` whose kernel counts and change are those of the row.
     pub agreeing: usize,
-    /// The first node that has the kernel counts and the change of the row.
+    /// The first node whose kernel counts and change are those of the row.
     pub first: MergedId,
 }
 
@@ -81,7 +80,7 @@ impl FusionRow {
 /// What all instances in a row have in common: the path, and the names of the launching ops on each side.
 type Place<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
-/// Instances agree if they share a [`Place`], the kernel counts and the change.
+/// Instances agree if they have the same [`Place`], kernel counts and change.
 type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 
 /// Instances form one row if they agree. Instances directly below a thread must also run the same kernels.

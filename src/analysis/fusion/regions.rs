@@ -6,13 +6,13 @@
 //! ```
 //! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two
 //! aligned pairs, an op that the region still calls is aligned by name alone if both sides call it the same
-//! number of times. Each op between two aligned pairs is assigned to a kernel between the same pairs that may
-//! contain the op, such that ops and kernels are in the same order. An op that is still unassigned goes to a
-//! later kernel, because a compiler defers the ops that it fuses, or else to an earlier kernel. If there are
-//! enough kernels, unassigned ops with the same name go to different kernels. A kernel without assigned ops
-//! is joined to a nearby kernel if the name of the former mentions an op that is assigned to the latter. For
-//! example, a reduction in two steps has a small second kernel without ops of its own. Ops and kernels that
-//! cannot be matched by name remain unassigned, on both sides.
+//! number of times. Between two aligned pairs, each other op is assigned to a kernel that may contain it,
+//! such that ops and kernels are in the same order. An op that is still unassigned goes to a later kernel if
+//! possible, because a compiler defers the ops that it fuses; otherwise, it goes to an earlier kernel. If
+//! there are enough kernels, unassigned ops with the same name go to different kernels. A kernel without
+//! assigned ops is joined to a nearby kernel if its own name mentions an op that is assigned to the nearby
+//! kernel. For example, a two-step reduction has a small second kernel without ops of its own. Ops and
+//! kernels that cannot be matched by name remain unassigned, on both sides.
 
 use super::KernelChange;
 use super::explain::FusionEvidence;
@@ -28,7 +28,7 @@ use std::ops::Range;
 /// matched greedily, in order.
 const LONGEST: usize = 4_000_000;
 
-/// A kernel of a region with the ops assigned to the kernel, or all unassigned kernels and ops of a region.
+/// A kernel of a region together with its assigned ops, or all unassigned kernels and ops of a region.
 pub(super) struct Part {
     pub(super) node: MergedId,
     pub(super) kernels: PerSide<Vec<CallId>>,
@@ -162,9 +162,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Matches replaced ops with ops that have the same name and different shapes (such as attention with fewer
-/// heads) and that the region still calls. In a gap, the ops are matched in order if both sides call the op
-/// the same number of times, and it is the only op that the region calls there.
+/// Matches replaced ops with ops of the same name that the region still calls with different shapes, such as
+/// attention with fewer heads. In a gap, the ops are matched in order if the region calls no other op there,
+/// and both sides call the op the same number of times.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -177,8 +177,8 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     }
 }
 
-/// Assigns unassigned ops of the same name to different kernels, in order, provided that there are enough
-/// kernels to which no op of that name is assigned.
+/// Assigns unassigned ops of the same name to different kernels, in order, if there are enough kernels
+/// without an assigned op of that name.
 fn one_each(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -222,8 +222,8 @@ fn one_each(
     }
 }
 
-/// Joins each kernel without ops to a nearby kernel if the name of the former mentions an op that is assigned
-/// to the latter.
+/// Joins each kernel without ops to a nearby kernel if its own name mentions an op that is assigned to the
+/// nearby kernel.
 fn joined(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],

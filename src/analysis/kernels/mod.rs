@@ -1,4 +1,4 @@
-//! Groups the measured events by category and phase, and by kernel and op.
+//! Groups the measured events in two ways: by category and phase, and by kernel and op.
 
 mod same_kernels;
 mod stacks;
@@ -37,7 +37,7 @@ pub struct CategoryRow {
     pub tally: Tally,
 }
 
-/// All events with one name, category and launching op.
+/// All events that share a name, a category and a launching op.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelRow {
     /// Name of the events.
@@ -143,7 +143,7 @@ impl Analysis {
         self.notes.add("UNCLASSIFIED", events, hint, || message);
     }
 
-    /// Name of the category with the most time in a row.
+    /// Name of the category that accounts for the largest share of a row's time.
     pub(crate) fn row_category(&self, row: &Row) -> &str {
         let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
         for side in Side::BOTH {

@@ -41,13 +41,14 @@ pub struct SameKernels {
 }
 
 impl SameKernels {
-    /// The tallies of all rows and of the other events, which contain every measured event exactly once.
+    /// The tallies of all rows and of the other events. Together, they contain every measured event exactly
+    /// once.
     pub fn tallies(&self) -> impl Iterator<Item = &Tally> {
         self.rows.iter().map(|row| &row.tally).chain([&self.others])
     }
 }
 
-/// Key of a row: the numbers of the op name and of the kernel name, and the shapes on both sides.
+/// Key of a row: the numbers that stand for the op name and the kernel name, and the shapes on both sides.
 type Key = (u32, u32, PerSide<TextId>);
 
 /// An event in a row, preceded by the number that stands for the event's name.

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One op of a layer, with its times over all layers of a stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerOpRow {
-    /// The first layer of the stack, which stands for all its layers; or the work outside of layers.
+    /// The first layer of the stack, which represents all layers of the stack; or the work outside of layers.
     pub place: PlacePair,
     /// The phase of the op.
     pub phase: Phase,
@@ -76,7 +76,7 @@ type Name = u32;
 /// Key of an op in a layer; pieces of work with the same key are part of the same op.
 type OpKey = (Group, Name, u32);
 
-/// Time and number of events of one op, in one sample on one side.
+/// The time of an op, and the number of its events, in one sample on one side.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     events: u64,

@@ -1,9 +1,9 @@
 //! Matches the layers of the two traces.
 //!
-//! Layers are matched greedily: the two layers with the largest number of calls matched between them come
-//! first. There may be no matched calls between two stacks, for example between graph replays on two
-//! platforms that have no kernel names in common. Stacks without matched calls are matched by class, and
-//! their layers by position.
+//! Layers are matched greedily, starting with the two layers that have the most calls matched between them.
+//! There may be no matched calls between two stacks, for example between graph replays on two platforms that
+//! have no kernel names in common. Stacks without matched calls are matched by class, and their layers by
+//! position.
 
 use crate::analysis::Analysis;
 use crate::order::Order as _;
@@ -20,7 +20,7 @@ pub enum PlacePair {
     Pre,
     /// A layer; `None` on a side that has no counterpart.
     Layer {
-        /// Index of the pair of matched layer stacks to which the layer belongs.
+        /// Index of the matched pair of stacks that contains the layer.
         stack: u32,
         /// The matched layer on each side.
         layers: PerSide<Option<LayerId>>,
@@ -82,8 +82,8 @@ impl LayerPairs {
         &self.places
     }
 
-    /// The position in [`LayerPairs::places`] of the layer, or of the work outside of layers, that contains a
-    /// call.
+    /// For a call, the position in [`LayerPairs::places`] of the layer, or of the work outside of layers,
+    /// that contains it.
     pub fn place_of(&self, side: Side, call: crate::tree::CallId) -> usize {
         self.of_places[side][&self.layers[side].place(call)]
     }

@@ -27,7 +27,7 @@ pub struct LayerRow {
     pub events: PerSide<u64>,
     /// Total time of the measured events.
     pub time: PerSide<Nanos>,
-    /// Whether the layer's time is an outlier among the layers of its stack and phase, on each side.
+    /// For each side, whether the layer's time is an outlier within its stack and phase.
     pub outlier: PerSide<bool>,
     /// The verdict on the layer's time, with its evidence.
     pub judgement: Judgement,

@@ -1,10 +1,10 @@
 //! Finds memory usage that grows from step to step, and the calls that keep the memory.
 //!
-//! A call leaks if the live bytes of the device grow in each step, and the call allocates blocks in each step
-//! that are still live when the last step ends. Blocks that were allocated in the last step do not count,
-//! because a program may keep the results of a step until the next step. Memory usage also grows if each step
-//! replaces a block with a larger block, as when a cache is extended by concatenation. This is not a leak,
-//! because the program frees the block of the previous step.
+//! A call leaks if the live bytes of the device grow in each step, and if, in each step, the call allocates
+//! blocks that are still live when the last step ends. Blocks that were allocated in the last step do not
+//! count, because a program may keep the results of a step until the next step. Memory usage also grows if
+//! each step replaces a block with a larger block, as when a cache is extended by concatenation. This is not
+//! a leak, because the program frees the block of the previous step.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// Minimum number of steps required to detect a leak: two steps that keep memory, and a later step.
 const FEWEST_STEPS: usize = 3;
 
-/// Finds the first node with each name. This node represents the calls of all steps that have this name.
+/// Finds the first node with each name. This node represents all calls with this name, in all steps.
 struct FirstOfName<'a> {
     analysis: &'a Analysis,
     nodes: FxHashMap<(Side, TextId), MergedId>,

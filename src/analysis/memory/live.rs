@@ -1,8 +1,8 @@
 //! Computes the live memory on both sides at the peak of a device, by module and matched op.
 //!
 //! The two sides often reach their peaks in different calls, and live sets from different moments are not
-//! comparable. Therefore, the live set at one side's peak is compared with the largest live set that the
-//! other side reaches during the counterpart of the call in which the peak occurs.
+//! comparable. Therefore, if one side's peak occurs in a call, the live set at this peak is compared with the
+//! other side's largest live set during the counterpart of the call.
 
 use super::rows::MemorySource;
 use crate::analysis::Analysis;
@@ -31,7 +31,8 @@ pub struct LiveSet {
     /// the start or outside of matched calls; in this case, the other side's live memory is determined at its
     /// own peak.
     pub call: String,
-    /// Total live bytes; `None` on a side without events for the device or without addresses.
+    /// Total live bytes; `None` on a side that has no events for the device, or whose events have no
+    /// addresses.
     pub bytes: PerSide<Option<i64>>,
     /// The live memory by source, largest first; the rows add up to `bytes`.
     pub rows: Vec<LiveRow>,

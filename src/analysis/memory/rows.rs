@@ -225,7 +225,7 @@ impl MemoryFigures {
         add(&mut self.at_end, block.is_live(end));
     }
 
-    /// Adds a block to `kept` if the block is still live at `op_end`, when its op ends.
+    /// Adds a block to `kept` if the block is still live when its op ends, at `op_end`.
     fn add_kept(&mut self, block: &Block, usage: &DeviceUsage, op_end: Option<Nanos>) {
         self.kept = self.kept.zip(op_end).map(|(kept, end)| {
             let is_live = block.freed.is_none_or(|freed| usage.events()[freed].time > end);

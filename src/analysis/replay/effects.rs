@@ -23,13 +23,13 @@ const TOLERANCE: f64 = 0.02;
 const CROSSING_TOLERANCE: f64 = 0.05;
 /// Maximum share of GPU time in events whose launch is not in the trace.
 const UNLAUNCHED: f64 = 0.5;
-/// Code of the note that the two sides run different programs.
+/// Code of the note which says that the two sides run different programs.
 const OTHER_PROGRAM: &str = "DIFFERENT_ARCHITECTURE";
 /// Factors for the durations of GPU work. Replays with these factors show whether small differences change
 /// the critical path.
 const NEAR: [f64; 3] = [0.98, 1.0, 1.02];
 
-/// The effect of a change, or of any other part of a program, on the step time.
+/// How a change, or any other part of a program, affects the step time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effect {
     /// Step time of the baseline with the changed part taken from the candidate, minus step time of

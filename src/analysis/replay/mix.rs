@@ -40,8 +40,8 @@ impl Taken {
     }
 }
 
-/// The change to which an item of the host line belongs, and the change to which the host time before the
-/// item belongs.
+/// The change that an item of the host line belongs to, and the change that the host time before the item
+/// belongs to.
 pub(super) type ItemChange = (Option<u32>, Option<u32>);
 
 /// The graphs of both sides, divided into segments at matched points.
@@ -63,8 +63,8 @@ struct Segment {
     is_anchored: bool,
 }
 
-/// One segment, or the combined host time of consecutive segments without a launch, a wait or a change. Most
-/// segments contain none of these.
+/// A segment that contains a launch, a wait or a change, or the combined host time of consecutive segments
+/// without any of these. Most segments contain only host time.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     /// Host time outside of runtime calls, and host time in runtime calls.
@@ -108,8 +108,8 @@ fn parts(
 }
 
 impl<'r> Mix<'r> {
-    /// Divides two graphs into segments. The parameters `items` and `works` list the change to which each item and
-    /// each GPU event belongs.
+    /// Divides two graphs into segments. The parameters `items` and `works` list, for each item and each GPU
+    /// event, the change that it belongs to.
     pub(super) fn new(
         sides: PerSide<&'r Recorded>,
         diff: &TraceDiff,
@@ -201,8 +201,8 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds a matched point. The change to which a GPU event at this point belongs determines the side from
-    /// which the event is taken.
+    /// Adds a matched point. GPU events that belong to a change are taken from the side that was chosen for
+    /// this change.
     fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
         let start = program.works.len() as u32;
         let range = |item: Item| match item.action {
@@ -379,8 +379,8 @@ fn segments(sides: PerSide<&Recorded>, diff: &TraceDiff) -> Vec<Segment> {
 /// The longest subsequence of `pairs` in which the second positions ascend. The pairs must be sorted by first
 /// position.
 fn longest_in_order(pairs: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    // For each length, the index of a pair. Among all ascending subsequences of that length, this pair ends
-    // the one with the smallest final position.
+    // For each length, the index of the last pair of an ascending subsequence of this length. If there are
+    // several such subsequences, the one whose last pair has the smallest second position is used.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, &(_, other)) in pairs.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Determines the change to which each item of the host line and each GPU event belongs.
+//! Determines which change each item of the host line and each GPU event belongs to.
 
 use super::parts::{Item, Point, Work};
 use crate::analysis::Analysis;
@@ -66,9 +66,9 @@ impl<'a> Owners<'a> {
         Owners { analysis, of_node, of_row, graphs }
     }
 
-    /// Whether the start and end of a call become points of the graph. They do if host time is measured, or
-    /// if the call may launch work, wait for the GPU, or be part of a change. All other calls contribute only
-    /// their host time.
+    /// Whether the start and end of a call become points of the graph. This requires that host time is
+    /// measured, or that the call may launch work, wait for the GPU, or be part of a change. All other calls
+    /// contribute only their host time.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
         let is_known = match tree.kind(call) {
@@ -105,8 +105,8 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// For each item, the change to which the item's point belongs, and the change to which the host time before
-    /// this point belongs.
+    /// For each item, the change that the item's point belongs to, and the change that the host time before
+    /// this point belongs to.
     pub(super) fn items(&self, side: Side, items: &[Item]) -> Vec<(Option<u32>, Option<u32>)> {
         let of = |item: &Item| {
             let point = match item.point {

@@ -131,7 +131,7 @@ pub struct Replayed {
 /// Tolerance between the host clock and the device clock, in ns.
 pub(super) const CLOCK: i64 = 3_000;
 
-/// A GPU event in the window. Its typical latency and gap are not computed yet.
+/// A GPU event in the window whose typical latency and gap are not computed yet.
 pub(super) struct Draft {
     pub(super) call: CallId,
     pub(super) start: i64,

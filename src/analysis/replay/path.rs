@@ -7,7 +7,7 @@ use super::play::{Bound, Program, Seen};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum PathPart {
-    /// Time of the host outside of runtime calls.
+    /// Host time outside of runtime calls.
     Host,
     /// Time in runtime calls, excluding waits for the GPU.
     Calls,

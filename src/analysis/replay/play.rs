@@ -30,7 +30,7 @@ pub(super) struct PlayWork<'r> {
     pub(super) latency: Option<i64>,
     pub(super) waits: Option<Behind>,
     pub(super) typical: &'r Typical,
-    /// Whether the time in which other streams run events is left out of the gap before this event.
+    /// Whether the gap before this event excludes the time in which other streams run events.
     pub(super) is_apart: bool,
 }
 
@@ -159,7 +159,7 @@ impl<'r> Program<'r> {
         self.play_with(&mut |_| {})
     }
 
-    /// Replays the program. Calls `seen` for each part, with what determined the start of the part.
+    /// Replays the program. Calls `seen` for each part, and passes what determined the start of the part.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
         let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];
@@ -243,7 +243,7 @@ fn begin(work: &PlayWork<'_>, now: i64, free: &[Free], ends: &[Vec<(i64, u32)>])
 /// What determined when a GPU event started; times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// The event's launch, `latency` before the event started.
+    /// The event's launch, which happened `latency` before the event started.
     Launch { latency: i64 },
     /// The end of the previous event on the same stream; `None` if that event was launched before
     /// the window.

@@ -253,8 +253,8 @@ impl<'t> Builder<'t> {
         })
     }
 
-    /// Adds the GPU events that a call launches. Also adds the events that follow them on the same streams,
-    /// if the launch of these events is not in the trace.
+    /// Adds the GPU events that a call launches. If the launch of the next events on the same streams is not
+    /// in the trace, these events are added as well.
     fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
         let mut gpu: Vec<CallId> = match tree.kind(call) {
@@ -380,7 +380,7 @@ impl<'t> Builder<'t> {
 }
 
 impl Recorded {
-    /// For each GPU event, the change to which the item that launched the event belongs.
+    /// For each GPU event, the change that contains the item that launched it.
     pub(super) fn works_of_items(&self, items: &[(Option<u32>, Option<u32>)]) -> Vec<Option<u32>> {
         let mut works = vec![None; self.works.len()];
         for (item, &(change, _)) in self.items.iter().zip(items) {

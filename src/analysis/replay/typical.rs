@@ -14,7 +14,7 @@ pub struct Typical {
     /// Median time from the end of the awaited events until a waiting call returns, by API.
     returns: BTreeMap<u32, i64>,
     /// Mean time between two consecutive events on a stream, by the kinds of the two events. Only includes
-    /// pairs whose second event was launched early enough.
+    /// pairs whose second event was launched early enough to start before the first event ended.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
     /// Like `gaps`, but each gap is reduced by the time in which other streams run events.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
@@ -31,9 +31,9 @@ const LONG_GAP: i64 = 50_000;
 /// Maximum time in ns from the end of an event to the start of an event on a different stream that waited for
 /// it.
 const SOON: i64 = 20_000;
-/// Gap between kernels in ns that is assumed if a trace shows no gap.
+/// Assumed gap between kernels, in ns, if a trace shows no gap.
 const USUAL_GAP: i64 = 1_000;
-/// Launch latency in ns that is assumed if a trace shows no latency.
+/// Assumed launch latency, in ns, if a trace shows no latency.
 const USUAL_LATENCY: i64 = 5_000;
 
 fn median(mut times: Vec<i64>) -> Option<i64> {
@@ -71,8 +71,8 @@ impl Typical {
         self.returns.get(&api).copied().unwrap_or(0)
     }
 
-    /// Computes the typical latencies and gaps of a trace. Also removes the time during which the host waited
-    /// from the host times of the items.
+    /// Computes the typical latencies and gaps of a trace. Also subtracts the waiting time from the host
+    /// times of the items.
     pub(super) fn of(
         drafts: &[Draft],
         busy_before: i64,
@@ -224,8 +224,8 @@ fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
 }
 
 /// Finds the event on a different stream for which a given event apparently waited: the given event could
-/// have started earlier, but started right after that event ended. The first event of a graph on a stream is
-/// assumed to wait for such an event even if it ended long before.
+/// have started earlier, but started right after that event ended. If the given event is the first event of a
+/// graph on its stream, the other event may have ended long before.
 fn other_streams(
     drafts: &[Draft],
     by_end: &[(i64, usize)],

@@ -70,7 +70,8 @@ pub struct StepTimes {
 }
 
 impl WhatIf {
-    /// Finds calls by a query, and multiplies the time of all GPU work at and below these calls by a factor.
+    /// Finds the calls that match a query, and scales the time of all GPU work at and below these calls by a
+    /// factor.
     ///
     /// # Errors
     /// The factor is not a number from 0 to 1000000.
@@ -129,7 +130,7 @@ impl WhatIf {
         })
     }
 
-    /// The factor for each GPU event that is at or below a call that a query finds.
+    /// The factor for each GPU event at or below a call found by a query.
     fn factors(&self, tree: &CallTree) -> Result<BTreeMap<CallId, f64>> {
         let mut factors = BTreeMap::new();
         for (query, factor) in &self.scale {

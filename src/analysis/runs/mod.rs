@@ -1,9 +1,10 @@
-//! Aligns each additional run on a side with the median run. This gives the time of each of the median run's
-//! events in the additional run.
+//! Aligns each additional run on a side with the median run, to find out how long each event of the median
+//! run takes in the additional run.
 //!
-//! The rows of a report describe the median runs. If a measured event of an additional run has a counterpart
-//! in the median run, its time is assigned to the counterpart. Otherwise, its time is assigned to the row of
-//! the lowest common op. If the median run has no row for this op, the time is added up separately.
+//! The rows of a report describe the median runs. The time of each measured event in an additional run is
+//! assigned to the event's counterpart in the median run. If there is no counterpart, the time is assigned to
+//! the row of the lowest common op. If the median run has no row for this op, the time is added up
+//! separately.
 
 mod per_step;
 mod variation;
@@ -36,9 +37,10 @@ pub struct Run {
     /// Mean times per step; total times in the window if there are no steps.
     means: (WallBasis, StepMeans),
     variation: Variation,
-    /// The time in this run of each step of the median run; `None` for a step that this run lacks.
+    /// For each step of the median run, the times of the matching step in this run; `None` if this run lacks
+    /// the step.
     steps_of: Vec<Option<StepTime>>,
-    /// The time in this run of each measured event of the median run, by slot.
+    /// For each measured event of the median run, by slot: how long it takes in this run.
     times: Vec<Nanos>,
     idle: IdleTimes,
 }
@@ -84,7 +86,7 @@ impl Run {
         compared.map(|(&(kind, _, call), &time)| (kind, call, time))
     }
 
-    /// The time in this run of a measured event of the median run, given the event's slot.
+    /// How long a measured event of the median run takes in this run, given the event's slot.
     fn time(&self, slot: usize) -> Nanos {
         self.times.get(slot).copied().unwrap_or_default()
     }
@@ -101,7 +103,8 @@ pub struct StepTime {
 }
 
 /// Assigns the idle time of the candidate to calls of the baseline: to the owner or, if the baseline lacks
-/// the owner, to the lowest common node above. Skips idle time for which neither is a call of the baseline.
+/// the owner, to the lowest common node above the owner. Idle time is skipped if the baseline has neither of
+/// these calls.
 fn idle_times(analysis: &Analysis) -> IdleTimes {
     let merged = analysis.diff().merged();
     let mut times = IdleTimes::new();
@@ -161,7 +164,7 @@ fn step_means(analysis: &Analysis, side: Side) -> StepMeans {
     }
 }
 
-/// The slot of the median run's event to which an event in an additional run is assigned.
+/// The slot of the median run's event that an additional run's event is assigned to.
 fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     let partner = analysis.diff().partner(Side::Candidate, call);
     let slot = partner.and_then(|partner| analysis.slot(Side::Baseline, partner));
@@ -285,8 +288,8 @@ impl Analysis {
         self.runs[side].iter().all(|run| run.means.0 == self.wall().basis())
     }
 
-    /// Times of each step of the median run that has a counterpart on the other side; empty if a side has no
-    /// steps.
+    /// Times of the median run's steps, including only steps with a counterpart on the other side; empty if a
+    /// side has no steps.
     #[doc(hidden)]
     pub fn means_of_steps(&self, side: Side) -> Vec<StepMeans> {
         let rows = self.step_rows();
@@ -305,8 +308,8 @@ impl Analysis {
     }
 
     /// Statistics over the runs of a side: how much time per step the given events of the median run take in
-    /// each run. Only compared steps count if one side has more steps and all given events are in compared
-    /// steps.
+    /// each run. If one side has more steps, and all given events are in compared steps, only compared steps
+    /// count.
     pub(crate) fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
         let scope = self.scope_of(side, events);
         RunFigures::of(&self.times_of_runs(side, events, scope))

@@ -1,4 +1,4 @@
-//! Chooses the number of steps by which a time in a run is divided to get the time per step.
+//! Chooses the divisor for the time per step in a run: the number of steps over which the time was summed.
 //!
 //! The number of steps may differ between runs, even between runs on the same side. If only some steps are
 //! compared, the time in these steps is divided by the number of compared steps in the run, not by the number
@@ -22,7 +22,7 @@ pub(in crate::analysis) enum StepScope {
 }
 
 impl StepScope {
-    /// The steps over which idle time in a part of the wall time is summed.
+    /// The steps to include when the idle time in a part of the wall time is summed.
     pub(super) fn of_part(part: Part) -> StepScope {
         match part {
             Part::Window => StepScope::Compared,

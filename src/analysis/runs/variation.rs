@@ -37,8 +37,7 @@ impl Variation {
         variation
     }
 
-    /// Whether the second run lacks `call`, which is a call of the median run, or lacks a call that encloses
-    /// `call`.
+    /// Whether the second run lacks `call` (a call of the median run), or a call that encloses `call`.
     fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))
@@ -52,8 +51,9 @@ fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Opti
 }
 
 impl Analysis {
-    /// Whether a call that only one side has also varies between runs of the same side: either another run of
-    /// this side lacks the call, or a run of the other side has a call with this name at the same point.
+    /// Whether a call found on only one side also varies between runs of one side: either another run of the
+    /// side that has the call lacks it, or a run of the other side has a call with this name at the same
+    /// point.
     pub(crate) fn varies_among_runs(&self, difference: &Difference) -> bool {
         let node = self.diff().merged().node(difference.node);
         let has_call = |side: &Side| node.call(*side).is_some();
@@ -68,7 +68,7 @@ impl Analysis {
         })
     }
 
-    /// The differences between the sides that do not also occur among the runs of one side, and the number of
+    /// The differences between the sides that do not occur between runs of the same side, and the number of
     /// differences that do.
     #[doc(hidden)]
     pub fn settled_differences(&self) -> (Vec<Difference>, usize) {

@@ -14,7 +14,7 @@ pub enum StepEvidence {
     SameBatch,
     /// The annotations of both steps record the same phase and similar numbers of requests or tokens.
     BatchClass,
-    /// Of all remaining steps, the two have the most similar calls.
+    /// Of all remaining steps, these two have the most similar calls.
     Calls,
     /// The two steps have the same position among the steps of their traces.
     Position,
@@ -32,7 +32,7 @@ impl StepEvidence {
     }
 }
 
-/// A pair of steps that are compared, or a step without a counterpart.
+/// Two steps that are compared with each other, or a step without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepPairRow {
     /// The step on each side; `None` on a side that has no counterpart.

@@ -242,7 +242,7 @@ pub fn group_figures(
         let activity = activity(tree, communication, call);
         figures[at].add(activity, measure.time(tree, call));
         let launch = launch_of(tree, measure, call).map(|launch| (at, launch));
-        // Consecutive events that one graph launch started count as a single launch.
+        // Consecutive events started by one graph launch count as a single launch.
         if launch != launches.last().copied() {
             launches.extend(launch);
         }
@@ -267,8 +267,7 @@ pub fn group_figures(
     figures
 }
 
-/// Work that the device ran between `begin` and `end` and that the user did not select. The work is assigned
-/// to `group`.
+/// Unselected work that the device ran between `begin` and `end`, assigned to `group`.
 fn unselected(
     tree: &CallTree,
     begin: Nanos,

@@ -1,4 +1,4 @@
-//! Determines which steps on each side are compared, if some steps are not compared.
+//! Determines which steps on each side are compared, and which are left out.
 
 use crate::analysis::Analysis;
 use crate::program::StepId;

@@ -32,7 +32,7 @@ use crate::trace::Nanos;
 pub struct Question {
     /// Time of the call site in each repeat, in µs.
     pub samples: PerSide<Vec<f64>>,
-    /// Total time. If there are no repeats, this time is compared.
+    /// Total time, which is compared if there are no repeats.
     pub time: PerSide<Nanos>,
     /// `Same` unless different work explains the time difference.
     pub work: Work,
@@ -47,8 +47,7 @@ pub struct Question {
 /// Tolerance, in µs, for rounding errors in means of whole ticks.
 const BELOW_A_NANOSECOND: f64 = 5e-4;
 
-/// What all call sites of a comparison together determine: the usual spread, and the false discovery rate of
-/// each probability.
+/// The usual spread and the false discovery rates, computed from all call sites of a comparison together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     prior: Prior,
@@ -165,7 +164,7 @@ fn are_apart(samples: &PerSide<Vec<f64>>) -> bool {
     Side::BOTH.into_iter().any(|side| most(side) < least(side.other()))
 }
 
-/// Statistics of the logarithms of the times of one call site.
+/// Statistics of one call site's log times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Contrast {
     /// Mean of the candidate minus mean of the baseline.

@@ -74,7 +74,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the verdict is a change that the repeats support.
+    /// Whether the verdict reports a change that the repeats support.
     pub fn is_change(self) -> bool {
         match self {
             Verdict::Slower | Verdict::Faster => true,

@@ -1,8 +1,9 @@
 //! Tests which times in an [`Analysis`](super::Analysis) changed by more than the noise between repeats
 //! explains.
 //!
-//! Measured events are grouped into call sites with samples (`drafts`). All samples together determine the
-//! usual spread and the false discovery rates (`family`), with which every table tests its groups of events.
+//! Measured events are grouped into call sites with samples (`drafts`). The usual spread and the false
+//! discovery rates are computed from all samples together (`family`). Every table uses them to test its
+//! groups of events.
 
 mod discovery;
 mod distributions;

@@ -20,7 +20,7 @@ pub struct Verdicts {
     pub steps: PerSide<usize>,
     /// The minimum difference per repeat at which a call site is reported.
     pub least: Nanos,
-    /// The usual spread and the false discovery rates, with which any other group of events can be tested.
+    /// The usual spread and the false discovery rates, which are used to test any other group of events.
     pub family: Family,
     /// The verdict on all measured time.
     pub total: Judgement,
@@ -29,7 +29,7 @@ pub struct Verdicts {
     pub step: Option<Judgement>,
     /// All call sites with their verdicts, largest difference first.
     pub sites: Vec<Site>,
-    /// Whether both sides did the same work at the call site of each row.
+    /// For each row, whether both sides did the same work at the row's call site.
     pub(super) works: Vec<Work>,
 }
 

@@ -1,5 +1,5 @@
-//! Fits a smooth curve to points. The curve models how the spread of a call site's times depends on the
-//! length of these times.
+//! Fits a smooth curve to points. The curve models how the spread of a call site's times depends on the mean
+//! of these times.
 //!
 //! At each of several positions, a straight line is fitted to the nearest half of the points, with larger
 //! weights for closer points (Cleveland, *Robust locally weighted regression and smoothing scatterplots*,
@@ -59,7 +59,7 @@ impl Trend {
 struct Line {
     x: f64,
     y: f64,
-    /// Weight with which the point's own y enters the fitted y.
+    /// Weight of the point's own y in the fitted y.
     leverage: f64,
 }
 

@@ -141,7 +141,7 @@ impl Wall {
             "GPU_BEFORE_LAUNCH",
             skewed,
             "the host and GPU clocks disagree: host gaps may be too long, and launch latency too short",
-            || format!("{} started before the launching call, at the end of an idle gap", counted(skewed, "GPU event")),
+            || format!("{} at the end of an idle gap started before the launching call", counted(skewed, "GPU event")),
         );
         let Collected { busy: [busy, busy_alone, busy_before], unselected, idle } =
             collector.finish();

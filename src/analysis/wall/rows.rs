@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 pub struct IdleRow {
     /// Why the device was idle.
     pub kind: IdleKind,
-    /// The part of the wall time to which the work that ended the gaps belongs.
+    /// The part of the wall time that contains the work that ended the gaps.
     pub part: Part,
     /// The innermost call to which the idle time is attributed, as a node of the merged tree. Time between calls
     /// is attributed to the root of the thread. `None` if the owner is unknown.
@@ -32,7 +32,7 @@ pub struct IdleRow {
     pub time: PerSide<Nanos>,
     /// Number of gaps.
     pub count: PerSide<u64>,
-    /// For `sync`: the last GPU event before the longest gap, for which the host waited.
+    /// For `sync`: the GPU event that the host waited for, which is the last event before the longest gap.
     pub waited_for: PerSide<Option<CallId>>,
 }
 

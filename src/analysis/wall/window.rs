@@ -13,8 +13,8 @@
 //! A GPU event counts as launched *before* the window if its launch is before the window, even if the event
 //! runs in the window. If the launch is not in the trace, the order on the stream is used instead: the event
 //! counts as launched before the window if it runs before the first event on the same stream that was
-//! launched in the window. If no event on this stream was launched in the window, the first event that was
-//! launched in the window is used, whatever its stream.
+//! launched in the window. If no event on this stream was launched in the window, the event is compared with
+//! the first event on any stream that was launched in the window.
 
 use crate::analysis::Analysis;
 use crate::order::Order as _;
@@ -198,7 +198,7 @@ pub(super) fn everything_that_ran(of: Recorded<'_>, window: Window, basis: WallB
     all
 }
 
-/// Whether each event was launched before the window. The events must be sorted by start.
+/// For each event, whether the event was launched before the window. The events must be sorted by start.
 fn launched_before(
     of: Recorded<'_>,
     window: Window,

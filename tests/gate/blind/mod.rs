@@ -65,7 +65,7 @@ fn passes(sound: &Recording, name: &str, bytes: &[u8], sides: &[Damaged]) -> Vec
     sides.iter().filter(is_blind).map(|side| format!("{name} ({side:?})")).collect()
 }
 
-/// All kinds of damage that go unnoticed, each with the damaged side, and the number of runs.
+/// Lists the kinds of damage that go unnoticed, each with the damaged side. Also returns the number of runs.
 fn blind(file: &Path, ways: &[(&str, Way)], sides: &[Damaged]) -> (Vec<String>, usize) {
     let bytes = sound(file).bytes();
     let whole = record(&bytes).expect("a sound trace");

@@ -9,7 +9,7 @@ use super::{Forest, Kind, Recording, SplitMix};
 use crate::support::recording::Event;
 use std::collections::BTreeSet;
 
-/// The minimum number of repetitions of a sequence of ops, and the maximum number of ops in a sequence.
+/// In a loop, a sequence of ops repeats at least [`REPEATS`] times. A sequence has at most [`PERIOD`] ops.
 const REPEATS: usize = 4;
 const PERIOD: usize = 16;
 

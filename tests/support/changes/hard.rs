@@ -3,9 +3,9 @@
 use super::Change;
 
 impl Change {
-    /// Changes and combinations of changes that are not in [`Change::all`]. `tests/matching` requires a minimum score
-    /// for each change in [`Change::all`], but not for these changes, except for `MoreLayersDrop` with Python frames.
-    /// `alignment_quality` measures both lists.
+    /// Changes and combinations of changes that are not in [`Change::all`]. For these changes, `tests/matching`
+    /// requires no minimum score; the only exception is `MoreLayersDrop` with Python frames. `alignment_quality`
+    /// measures both lists.
     pub fn hard() -> Vec<Change> {
         vec![
             Change::MoreLayersDrop(5.0),

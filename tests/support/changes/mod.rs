@@ -84,7 +84,7 @@ pub enum Change {
     LowerPrecision(f64),
     /// Each thread is slowed down by a different factor.
     StretchThreads,
-    /// Of the calls on the busiest thread, the later half runs on a new thread.
+    /// The later half of the calls on the busiest thread moves to a new thread.
     SplitThread,
     /// The candidate has `record_function` ranges around arbitrary runs of calls, at several levels.
     Annotate,
@@ -177,8 +177,9 @@ impl Change {
         Change::Several("several on another platform", parts)
     }
 
-    /// A combination of changes that simulates a different platform, and in which only the candidate has annotated
-    /// ranges. Ops are dropped first, because dropping an annotation later would drop all calls inside the annotation.
+    /// A combination of changes that simulates a different platform, drops ops, and adds annotated ranges to the
+    /// candidate. Ops are dropped first, because dropping an annotation later would drop all calls inside the
+    /// annotation.
     pub fn annotated_on_another_platform() -> Change {
         let parts = vec![Change::DropOps(2.0), Change::Annotate, Change::OtherPlatform];
         Change::Several("annotated, dropped, other platform", parts)

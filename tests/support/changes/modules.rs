@@ -148,8 +148,8 @@ fn order_of_instances(events: &[Event]) -> BTreeMap<String, Vec<u32>> {
     order
 }
 
-/// Moves a module one level up, so that the caller of its parent calls it. Each moved call must be the last call in its
-/// parent. The module is moved everywhere in the recording.
+/// Moves a module one level up, so that the module is called by its former grandparent. Each moved call must be the
+/// last call in its parent. The module is moved everywhere in the recording.
 pub(super) fn move_module(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let events = &recording.events;
     let forest = Forest::of(events);

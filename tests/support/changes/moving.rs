@@ -54,8 +54,8 @@ pub(super) fn stretch(recording: &Recording, random: &mut SplitMix) -> Recording
     changed
 }
 
-/// Moves roughly the later half of the busiest thread's calls to a new thread. The calls are split at the
-/// outermost call-stack level at which no single call contains more than 60% of the thread's host calls.
+/// Moves roughly the later half of the busiest thread's calls to a new thread. The calls are split at the outermost
+/// level of the call stack where no single call contains more than 60% of the thread's host calls.
 pub(super) fn split_thread(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let weight = |list: &[usize]| list.iter().map(|&at| forest.sizes[at]).sum::<u32>();

@@ -15,7 +15,7 @@ const OTHER_GPU: i64 = 3;
 /// Ops directly inside the range of a phase count as top-level ops.
 const LARGEST_OP: usize = 20;
 
-/// Removes Python stacks, as if the trace was recorded without `with_stack`.
+/// Removes Python stacks, as if the trace had been recorded without `with_stack`.
 pub(super) fn without_stacks(recording: &Recording) -> Option<Recording> {
     recording.has_python().then(|| recording.without_python())
 }

@@ -138,8 +138,8 @@ pub(super) struct Place {
     at: i64,
 }
 
-/// The time span of the calls in a step. These calls start during the step, on the step's thread. They are directly
-/// below the innermost call that contains all steps (the training loop).
+/// The time span of the calls in a step. A call is in a step if it starts during the step, on the step's thread, and is
+/// directly below the innermost call that contains all steps (the training loop).
 pub(super) fn place_of_step(
     recording: &Recording,
     steps: &[&Event],

@@ -110,7 +110,7 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     Some(changed)
 }
 
-/// For each time range, a time at which no call is open, except calls that contain both steps.
+/// For each time range, a time when no call is open, other than calls that contain both steps.
 fn cuts(recording: &Recording, ranges: [(i64, i64); 3]) -> Option<[i64; 3]> {
     let (from, until) = (ranges[0].0, ranges[2].1);
     let inner: Vec<&Event> = recording
@@ -136,7 +136,7 @@ fn is_step(event: &Event) -> bool {
     step_number(event).is_some()
 }
 
-/// The step (0 or 1) to which an event belongs, if any.
+/// The step (0 or 1) that an event belongs to, if any.
 fn step_of(recording: &Recording, forest: &Forest, at: usize, cuts: [i64; 3]) -> Option<usize> {
     let event = match recording.events[at].kind {
         Kind::Gpu => &recording.events[forest.parents[at].unwrap_or(at)],

@@ -70,7 +70,7 @@ pub(super) fn wrappers_on_both_sides() -> PerSide<String> {
     )
 }
 
-/// One side has an op that is not inside any op that both sides have in common.
+/// The candidate has an additional op that is not inside any other op.
 pub(super) fn nothing_in_common() -> PerSide<String> {
     pair(
         trace(|t| {

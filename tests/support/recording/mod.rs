@@ -23,8 +23,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads a trace, which is an object with `traceEvents` or a bare array; returns `None` for any
-    /// other JSON value.
+    /// Reads a trace from a JSON object with `traceEvents` or from a bare JSON array; returns `None` for any other JSON
+    /// value.
     pub fn read(json: &[u8]) -> Option<Recording> {
         let (header, events) = split(serde_json::from_slice(json).ok()?)?;
         let origin = earliest(&events);

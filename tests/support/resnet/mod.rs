@@ -191,8 +191,8 @@ impl Script {
         });
     }
 
-    /// Runs the momentum update and then the optimizer step. Each of the two consists of a few kernels over lists of
-    /// tensors.
+    /// Runs the momentum update and then the optimizer step. Both use multi-tensor ops, which launch one kernel for
+    /// every 36 tensors.
     fn update_parameters(&mut self, t: &mut HostThread<'_>) {
         let bytes = PARAMETERS.1 * 4;
         for (name, kernel, passes) in [

@@ -82,7 +82,7 @@ impl HostThread<'_> {
         self.call_for(api, QUERY as f64 / 1000.0);
     }
 
-    /// Adds a runtime call without GPU work that takes `micros` µs, such as a synchronization.
+    /// Adds a runtime call that takes `micros` µs and starts no GPU work, such as a synchronization.
     pub fn call_for(&mut self, api: &str, micros: f64) {
         let correlation = self.trace.next_correlation();
         let args = self.runtime_args(correlation);

@@ -45,7 +45,7 @@ impl Op {
         self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(0))
     }
 
-    /// Makes the op the backward op for the forward op with this sequence number on thread 1.
+    /// Makes the op a backward op. The corresponding forward op has this sequence number and runs on thread 1.
     #[must_use]
     pub fn backward(self, sequence: i64) -> Self {
         self.arg("Sequence number", json!(sequence)).arg("Fwd thread id", json!(1))

@@ -1,7 +1,7 @@
 //! Formats the result of a comparison as text for a terminal of a given width.
 //!
 //! The screen shows the two inputs, a one-sentence result, and each side's time as a sum that can be checked by eye.
-//! The largest differences follow, including which ops were replaced by which other ops.
+//! The largest differences follow; a replaced op is listed with the op that replaced it.
 
 mod account;
 mod screen;
@@ -31,7 +31,7 @@ const NARROW: usize = 80;
 const SHORT_SIDE_NAME: usize = 10;
 /// Maximum number of contributing ops to show per difference.
 const PARTS: usize = 2;
-/// Minimum terminal width at which the evidence for a cause is printed on a single line, aligned with the call site.
+/// On terminals of at least this width, the evidence for a cause takes one line, aligned with the call site.
 const WIDE: usize = 100;
 
 const BOLD: Style = Style::new().bold();
@@ -257,7 +257,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes the lowest common node of a difference, and the ops below this node at which the traces diverge.
+    /// Writes the lowest common node of a difference, and the ops below the node where the traces diverge.
     fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
         let columns = self.width.columns();
         let mut texts = Vec::new();

@@ -136,8 +136,8 @@ impl Page {
         }
     }
 
-    /// Adds an action. A command that takes several lines can be copied into a shell: each of its lines but the last
-    /// ends with a backslash, and no word is shortened.
+    /// Adds an action. A command that takes several lines can be copied into a shell: every line except the last ends
+    /// with a backslash, and no word is shortened.
     fn action(&mut self, start: &str, text: &str, command: &str) {
         if command.is_empty() {
             return self.hanging("", start, text);

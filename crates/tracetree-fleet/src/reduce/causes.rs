@@ -14,7 +14,7 @@ use tracetree::order::Order as _;
 use tracetree::side::Side;
 use tracetree::trace::Nanos;
 
-/// Minimum size of a cause on a rank, as a share of a step's wall time. A smaller cause is ignored on that rank.
+/// Minimum size of a cause on a rank, as a share of a step's wall time. Smaller causes are ignored.
 const NOTABLE_CAUSE: f64 = 0.005;
 
 /// Minimum share of the ranks required to count as nearly all ranks.

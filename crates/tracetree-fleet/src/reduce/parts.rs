@@ -38,7 +38,7 @@ pub(super) fn parts(whole: &[&Compared<'_>], roles: &[Role]) -> (Vec<PartRow>, V
             median(&role.members.iter().map(total).collect::<Vec<_>>())
         });
         for (key, found) in of_name {
-            // The time of a rank is 0 if the rank does no work of the op, category or layer.
+            // A rank that does no work in the op, category or layer has the time 0.
             let mut times = PerSide::from_fn(|_| vec![0.0; role.members.len()]);
             for (place, part) in found {
                 for side in Side::BOTH {

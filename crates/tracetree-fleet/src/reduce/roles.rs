@@ -7,7 +7,7 @@ use crate::shard::PartKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Maximum number of ops named for ranks that run different ops.
+/// Maximum number of ops listed after `runs` or `lacks`; further ops are only counted.
 const NAMED: usize = 3;
 
 /// The ranks that have the same outline.

@@ -1,7 +1,7 @@
 //! Merges sentences about the same change on several ranks into one sentence: `1201–1204 instead of 401 aten::item
 //! calls per step`.
 //!
-//! Counts differ slightly between ranks, for example because of their batches. Sentences are merged if they differ
+//! Counts differ slightly between ranks, for example because their batches differ. Sentences are merged if they differ
 //! only in numbers, and each number differs by at most a tenth.
 
 use tracetree::order::Order as _;

@@ -9,11 +9,12 @@ use tracetree::analysis::robust::median;
 use tracetree::side::Side;
 use tracetree::trace::Nanos;
 
-/// Minimum difference between the wait of a straggler and the next longer wait, as a share of the median wait.
+/// Minimum difference between a straggler's wait, which is the shortest, and the second shortest wait, as a share of
+/// the median wait.
 const ALONE: f64 = 0.25;
 
-/// For each rank in a numbered collective, the number of the collective, the index of the rank among all ranks, and the
-/// rank's wait.
+/// For each rank in a collective: the collective's number, the rank's index among all ranks, and the rank's wait. Empty
+/// if the collective has no number.
 pub(super) fn waited(
     one: &Matched<'_>,
     whole: &[&Compared<'_>],

@@ -67,7 +67,7 @@ pub(super) struct Sum {
     pub(super) events: u64,
 }
 
-/// Whether a part of the work is an op, a category or a layer.
+/// The kind of a part of the work: op, category or layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum PartKind {
     Op,
@@ -231,7 +231,8 @@ impl Shard {
         [status].into_iter().chain(facts).collect()
     }
 
-    /// Reads a shard. Fails with a status that states the reason if the bytes are not a shard of this pair and version.
+    /// Reads a shard. If the bytes are not a shard of this pair and version, fails with a status that states the
+    /// reason.
     pub(super) fn read(bytes: Vec<u8>, pair: &PlannedPair) -> Result<Shard, Status> {
         let broken = |why: &str| {
             Status::failed(

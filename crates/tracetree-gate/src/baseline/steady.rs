@@ -97,7 +97,7 @@ impl<'p> Steady<'p> {
         }
     }
 
-    /// Converts a recorded time to the timeline in which the steps have their new starts and lengths.
+    /// Converts a recorded time to the new timeline, where each step has its new start and length.
     fn moved(&self, moment: Nanos) -> Nanos {
         let at = self.starts.partition_point(|(start, _)| *start <= moment);
         let Some(step) = at.checked_sub(1) else {

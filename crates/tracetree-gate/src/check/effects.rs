@@ -41,8 +41,8 @@ impl Scale {
         if self.has_runtime { work.waits } else { work.reads }
     }
 
-    /// The amount per step by which the candidate's calls violate the rule, such as the number of added kernels; 1
-    /// for a rule that does not count anything.
+    /// How much worse the candidate's calls are per step, for example how many kernels they add; 1 for a rule that does
+    /// not count anything.
     pub(super) fn worse(self, rule: StructureRule, work: &PerSide<Work>) -> f64 {
         let of = |count: fn(&Work) -> u64| self.difference(work.as_ref().map(count));
         match rule {

@@ -29,8 +29,8 @@ fn is_tolerated(context: &Context<'_>, obstacle: &Obstacle) -> bool {
     context.rules.tolerate.iter().any(|code| code == obstacle.code())
 }
 
-/// Why the sides are considered different programs; `None` if they are not. Ops that a compiled region, a graph or
-/// another optimizer replaced do not make the programs different.
+/// Why the sides are considered different programs; `None` if they are not. Ops that were replaced by a compiled
+/// region, a graph or another optimization do not make the programs different.
 pub(super) fn other_program(context: &Context<'_>, analysis: &Analysis) -> Option<String> {
     let unknown = unknown_share(analysis);
     let other = Obstacle::OtherProgram(format!(
@@ -97,7 +97,7 @@ fn launches_graphs(side: &Recording) -> bool {
     side.counts.get("graph_launches").is_some_and(|launches| launches.most > 0)
 }
 
-/// Whether both sides launch graphs, but differ in whether all, some or none of the launches have captures.
+/// Whether both sides launch graphs, and the sides differ in how many launches have captures: all, some or none.
 pub(super) fn has_other_captures(context: &Context<'_>) -> bool {
     let sides = [context.baseline, context.candidate];
     sides.iter().all(|side| launches_graphs(side))

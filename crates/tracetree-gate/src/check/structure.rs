@@ -309,8 +309,8 @@ impl<'a> Judge<'a> {
             .then(|| format!("in {with} of {all} steps, so the change varies within a run"))
     }
 
-    /// A remark that the arguments of the changed ops also vary between steps on the same side; `None` unless this is
-    /// the case for all changed ops.
+    /// A remark that the arguments of the changed ops also vary between steps on the same side; `None` if the arguments
+    /// of at least one changed op do not vary.
     fn varies(&self, kind: ChangeKind, sites: &[ChangeSite]) -> Option<String> {
         argument(kind)?;
         let mut names = Side::BOTH.into_iter().flat_map(|side| {

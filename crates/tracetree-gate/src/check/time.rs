@@ -231,7 +231,7 @@ pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> 
     floors
 }
 
-/// A call site that states only the phase that the rule covers; empty if the rule covers all phases.
+/// A call site with only the phase that the rule covers; empty if the rule covers all phases.
 fn sites(scope: &Scope) -> Vec<FindingSite> {
     let Some(phase) = &scope.phase else { return Vec::new() };
     let place = Place { path: Vec::new(), phase: phase.clone() };

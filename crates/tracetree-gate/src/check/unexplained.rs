@@ -9,15 +9,16 @@ use crate::rules::{Limit, Rule, Scope, StructureRule};
 use tracetree::side::PerSide;
 
 /// Tolerance for the comparison of per-step counts. A tolerance is needed because a change that occurs only in some
-/// steps explains a fraction of a call per step.
+/// steps may explain less than one call per step.
 const HALF: f64 = 0.5;
 
 /// The name of a count, and the function that reads the count.
 type Count = (&'static str, fn(&Work) -> u64);
 
 impl Judge<'_> {
-    /// Returns a finding if a count increases by more than a rule allows. For work that should not be lost, a decrease
-    /// is checked instead. If the rule sets no allowed amount, the limit is the amount that the changes explain.
+    /// Returns a finding if a count increases by more than a rule allows. For rules about lost work, a decrease is
+    /// checked instead of an increase. If the rule sets no allowed amount, the limit is the amount that the changes
+    /// explain, or 0 if the user configured `launches_per_step` without an amount.
     pub(super) fn unexplained(
         &self,
         rule: &Rule,

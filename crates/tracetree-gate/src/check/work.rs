@@ -11,8 +11,8 @@ use tracetree::tree::{CallId, CallKind};
 /// Ops that make the host wait because they read a value from the GPU.
 const READS: [&str; 3] = ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"];
 
-/// Name of the op that encloses each compiled region. If there are more compiled regions than before, the compiler
-/// broke the graph more often.
+/// Name of the op that encloses a compiled region. More compiled regions than before mean that the compiler broke the
+/// graph more often.
 const REGION: &str = "Torch-Compiled Region";
 
 /// Counts of the work that a set of calls does in all compared steps.

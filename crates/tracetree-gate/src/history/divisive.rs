@@ -1,5 +1,4 @@
-//! Finds the points at which the level of a series changed, using windowed E-divisive with a t-test, as in Apache
-//! Otava.
+//! Finds where the level of a series changed, using windowed E-divisive with a t-test, as in Apache Otava.
 //!
 //! An interval is split at the point where the energy distance between the values before and after the point is
 //! largest (Matteson and James, *A nonparametric approach for multiple change point analysis of multivariate data*,
@@ -35,7 +34,7 @@ impl Default for Search {
     }
 }
 
-/// A position in a series at which its level changes.
+/// A position in a series where the level changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
     /// Index of the first value at the new level.
@@ -56,7 +55,7 @@ impl ChangePoint {
     }
 }
 
-/// Factor by which the weak test multiplies the maximum p-value.
+/// Factor by which the weak test raises a maximum p-value below 0.05.
 const WEAK: f64 = 10.0;
 
 /// Finds the change points of a series, in order.

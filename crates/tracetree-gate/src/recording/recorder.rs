@@ -28,8 +28,7 @@ pub struct Recorder {
     totals: Totals,
     memory: Memory,
     places: Collector,
-    /// The calls to each op in each step of all runs. If an op is not called in the last steps, its list ends before
-    /// these steps.
+    /// The calls to each op in each step of all runs. The list of an op ends with the last step that calls the op.
     ops: BTreeMap<String, Vec<Calls>>,
     /// The category rules, built when the first run needs them.
     categories: OnceLock<Categories>,

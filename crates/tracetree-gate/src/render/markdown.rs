@@ -6,8 +6,7 @@ use std::io::{self, Write};
 use tracetree::program::counted;
 use tracetree::report::{self, plain};
 
-/// Maximum size of the listed findings in bytes. GitHub allows 1 MiB for the summary, to which other steps
-/// also write.
+/// Maximum size of the listed findings in bytes. GitHub allows 1 MiB for the summary, and other steps write to it too.
 const MOST: usize = 900_000;
 
 /// Maximum number of call sites listed per finding.

@@ -77,7 +77,7 @@ impl Quantity {
     fn limit(self, number: &str, unit: &str) -> Result<f64, String> {
         let value = number.parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
         let value =
-            value.ok_or_else(|| format!("`{number}{unit}` is not a non-negative number"))?;
+            value.ok_or_else(|| format!("`{number}{unit}` is not a number of at least 0"))?;
         match self {
             Quantity::Count(_) if unit.is_empty() => Ok(value),
             Quantity::Count(_) => Err(format!("a count has no unit; remove `{unit}`")),
@@ -86,7 +86,7 @@ impl Quantity {
                 let scale = scale.ok_or_else(|| {
                     let found =
                         if unit.is_empty() { String::new() } else { format!(", not `{unit}`") };
-                    format!("a time needs one of the units ns, us, ms and s{found}")
+                    format!("a time needs a unit: ns, us, ms or s{found}")
                 })?;
                 Ok(value * scale)
             }
@@ -143,10 +143,10 @@ mod tests {
             ("gpu_tiem < 3ms", "did you mean `gpu_time`?"),
             ("gpu_time{phse=\"decode\"} < 3ms", "did you mean `phase`?"),
             ("gpu_time{phase=\"decoding\"} < 3ms", "did you mean `decode`?"),
-            ("gpu_time < 3", "one of the units"),
+            ("gpu_time < 3", "a time needs a unit"),
             ("launches < 3 ms", "no unit"),
             ("step_wall{category=\"gemm\"} < 3ms", "whole steps only"),
-            ("gpu_time < fast", "is not a non-negative number"),
+            ("gpu_time < fast", "is not a number of at least 0"),
             ("gpu_time < 3ms & idle < 1ms", "exactly one bound"),
             ("modul(\"A\"): gpu_time < 3ms", "did you mean `module`?"),
         ] {

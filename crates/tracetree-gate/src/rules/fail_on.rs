@@ -16,7 +16,7 @@ use tracetree::error::{Error, Result};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FailOn {
-    /// The measure to which the limit applies; the wall time by default.
+    /// The measure that is limited; the wall time by default.
     pub measure: StepMeasure,
     /// The allowed increase: a percentage or a time, never a count.
     pub limit: Limit,

@@ -117,7 +117,8 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// Maximum difference between the two sides in the share of GPU time whose launches are in the trace, from 0 to 1.
+    /// The share of GPU time that was launched within the trace may differ between the sides by at most this much (0 to
+    /// 1).
     pub lost_launches: f64,
     /// Codes of the obstacles that do not prevent the comparison (see [`Obstacle`](tracetree::program::Obstacle)).
     pub tolerate: Vec<String>,

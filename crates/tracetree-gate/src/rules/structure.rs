@@ -1,4 +1,4 @@
-//! The structural rules, each of which concerns one effect or one kind of change.
+//! The structural rules. Each rule covers one effect or one kind of change.
 
 use crate::rules::Severity;
 use tracetree::analysis::changes::ChangeKind;
@@ -42,8 +42,8 @@ pub enum StructureRule {
 }
 
 impl StructureRule {
-    /// The rules that are checked without a rule file, in the order in which reports list them. The rules at the end
-    /// cover kinds of changes that may violate none of the preceding rules.
+    /// The rules that are checked without a rule file, in the order in which reports list them. The last rules cover
+    /// the kinds of changes that may not violate any of the other rules.
     pub const ALL: [StructureRule; 22] = [
         StructureRule::NewSync,
         StructureRule::NewCopy,
@@ -75,9 +75,9 @@ impl StructureRule {
     }
 
     pub(crate) fn every() -> impl Iterator<Item = StructureRule> {
-        // Some kinds of changes have no separate rule. Changes in collectives violate the rule `collectives`. Changes
-        // in recording options do not concern the program. Changes in memory use cannot be detected, because a baseline
-        // file has no memory events.
+        // Some kinds of changes have no rule of their own. Changes in collectives violate the rule `collectives`.
+        // Changes in recording options do not concern the program. Changes in memory use cannot be detected, because a
+        // baseline file has no memory events.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
             !matches!(

@@ -67,7 +67,7 @@ pub struct TimeRule {
 const USUAL_WALL: f64 = 10.0;
 /// Default limit for the GPU time, in percent.
 const USUAL_GPU: f64 = 5.0;
-/// Minimum increase that violates a rule by default, in µs.
+/// Default for the minimum increase that violates a rule, in µs.
 const USUAL_LEAST: f64 = 50.0;
 
 impl TimeRule {

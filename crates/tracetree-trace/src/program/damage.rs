@@ -4,8 +4,8 @@
 use super::Evidence;
 use std::fmt;
 
-/// A kind of data loss in a recording, which makes the recorded work or time smaller than the
-/// actual work or time.
+/// A kind of data loss in a recording: the recorded work or time is less than the actual work or
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[doc(hidden)]
@@ -44,8 +44,8 @@ pub enum Damage {
 }
 
 /// Maximum fraction of the GPU events inside the window that may have no launch. A recording of a
-/// single thread also contains collectives that other threads launched (3.6% of the GPU events in a
-/// job on eight V100s); their launches are not recorded.
+/// single thread also contains collectives from other threads, but not the launches of these
+/// collectives (3.6% of the GPU events in a job on eight V100s).
 const MOST_UNLAUNCHED: f64 = 0.05;
 
 /// Maximum fraction of the events that may have an unknown category.
@@ -138,8 +138,8 @@ impl Damage {
 }
 
 impl Damage {
-    /// Whether work or time is missing from the totals. GPU events without a launch are in the
-    /// totals; only their call site is unknown.
+    /// Whether work or time is missing from the totals. The totals include GPU events without a
+    /// launch; only the call sites of these events are unknown.
     pub fn is_loss(self) -> bool {
         !matches!(self, Damage::Unlaunched(..))
     }
@@ -151,7 +151,7 @@ impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Damage::CutOff => f.write_str(
-                "the file is cut off; missing events count as no time. Record or copy it again",
+                "the file is cut off; the missing events add no time. Record or copy it again",
             ),
             Damage::Corrupt => f.write_str(
                 "the compressed data does not match its checksum; any value may be wrong. Copy it again",

@@ -5,9 +5,9 @@
 //! because a kernel that was not recorded takes no time.
 //!
 //! Two properties of profilers make most losses visible. First, each kernel launch outside of a
-//! graph capture has a kernel in the trace; about 60 recordings from 2021 to 2026 contain no
-//! exception. Memsets are an exception, because many memsets never appear as GPU events. Second, a
-//! GPU event whose launch is not recorded was launched before the window began.
+//! graph capture has a kernel in the trace; this was true in all of about 60 recordings from 2021
+//! to 2026. Memsets are different: many memsets never appear as GPU events. Second, a GPU event
+//! whose launch is not recorded was launched before the window began.
 
 use super::{Measure, Program, StepOrigin};
 use crate::side::PerSide;
@@ -31,7 +31,7 @@ pub struct Evidence {
     pub gpu_events: u64,
     /// Number of GPU events with zero duration.
     pub untimed_gpu_events: u64,
-    /// Whether all times are whole microseconds. If so, short events have a duration of zero.
+    /// Whether all times are whole microseconds, so that short events have a duration of zero.
     pub is_coarse: bool,
     /// Whether the file names a GPU.
     pub names_gpu: bool,
@@ -39,12 +39,12 @@ pub struct Evidence {
     pub launches: u64,
     /// Number of launches without any GPU event.
     pub launches_without_work: u64,
-    /// Number of launches without a GPU event that come after their thread's last launch with a GPU
-    /// event. For these launches, the recording ended before the launched work ran.
+    /// Number of launches that have no GPU event and come after the last launch with a GPU event on
+    /// their thread. The recording ended before the work of these launches ran.
     pub launches_at_end: u64,
     /// Number of GPU events whose launch is not in the trace.
     pub unlaunched: u64,
-    /// Number of GPU events without a recorded launch that start after the first GPU event with a
+    /// Number of GPU events that have no recorded launch and start after the first GPU event with a
     /// recorded launch.
     pub unlaunched_inside: u64,
     /// Fraction of the GPU time spent in events whose launch is in the trace, from 0 to 1; 1 if
@@ -143,8 +143,8 @@ impl Evidence {
                 }
             }
         }
-        // A thread's work runs roughly in launch order, so only the work of the thread's last
-        // launches can have run after the end of the recording.
+        // A thread's work runs roughly in launch order, so if work ran after the end of the
+        // recording, it belongs to the thread's last launches.
         let is_at_end = |event: &&EventId| {
             let last = last_with.get(&trace.thread_of(**event));
             last.is_some_and(|last| trace.start(**event) > *last)
@@ -203,7 +203,7 @@ fn cut_at_edges(calls: &[usize]) -> u64 {
     edges.into_iter().filter(|&&calls| 2 * calls < usual).count() as u64
 }
 
-/// Known categories of complete events that comparisons ignore.
+/// Categories of complete events that are known, but that comparisons ignore.
 const IGNORED: [&str; 8] = [
     "overhead",
     "Overhead",
@@ -230,7 +230,7 @@ fn is_coarse(trace: &Trace) -> bool {
         .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }
 
-/// Whether every runtime call with this name has a GPU event in a complete recording.
+/// Whether, in a complete recording, every runtime call with this name has a GPU event.
 fn launches_work(name: &str) -> bool {
     let is_runtime = ["cu", "hip"].iter().any(|prefix| name.starts_with(prefix));
     let launches = ["LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch"];

@@ -9,14 +9,14 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use std::fmt;
 
-/// Maximum difference between the sides in the fraction of GPU time whose launch is in the trace.
+/// How far the fraction of GPU time with a recorded launch may differ between the sides.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// Maximum difference between the sides in the fraction of measured time that was launched outside
-/// of all steps.
+/// How far the fraction of measured time that was launched outside of all steps may differ between
+/// the sides.
 const OUTSIDE_STEPS: f64 = 0.05;
 
-/// The hardware that one side was recorded on, and which data is missing from its recording.
+/// The hardware that one side was recorded on, and the data that is missing from its recording.
 #[derive(Debug, Clone, PartialEq)]
 #[doc(hidden)]
 pub struct Footing {
@@ -57,14 +57,13 @@ impl Footing {
         }
     }
 
-    /// The fraction of GPU time whose launch is in the trace, in the run where this fraction is
-    /// lowest.
+    /// The fraction of GPU time with a recorded launch: the lowest value of all runs.
     fn launched_share(&self) -> f64 {
         self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
 
-    /// The fraction of measured time that was launched outside of all steps, in the run where this
-    /// fraction is highest.
+    /// The fraction of measured time that was launched outside of all steps: the highest value of
+    /// all runs.
     fn outside_steps(&self) -> f64 {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
@@ -83,7 +82,8 @@ impl Footing {
 #[non_exhaustive]
 #[doc(hidden)]
 pub enum Obstacle {
-    /// Recordings on one side are damaged. The two numbers count the damaged runs and all runs.
+    /// Recordings on one side are damaged. The first number is the number of damaged runs, and the
+    /// second is the number of all runs.
     Damaged(Side, Damage, usize, usize),
     /// One side has no calls in its steps.
     NoCalls(Side),
@@ -97,18 +97,18 @@ pub enum Obstacle {
     OtherRanks(PerSide<u64>),
     /// The sides ran different programs; the string says how the difference was detected.
     OtherProgram(String),
-    /// The sides differ too much in the fraction of GPU time whose launch is in the trace.
+    /// The fraction of GPU time with a recorded launch differs too much between the sides.
     LaunchesMissing(PerSide<f64>),
     /// The runs recorded different numbers of steps.
     OtherSteps(PerSide<Vec<u64>>),
-    /// The sides differ too much in the fraction of measured time that was launched outside of all
-    /// steps.
+    /// The fraction of measured time that was launched outside of all steps differs too much
+    /// between the sides.
     WorkOutsideSteps(PerSide<f64>),
 }
 
 impl Obstacle {
-    /// All obstacles to comparing two sides. `lost_launches` is the maximum accepted difference
-    /// between the sides in the fraction of GPU time whose launch is in the trace.
+    /// All obstacles to comparing two sides. `lost_launches` is how far the fraction of GPU time
+    /// with a recorded launch may differ between the sides.
     pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {
@@ -174,8 +174,8 @@ impl Obstacle {
         }
     }
 
-    /// The obstacle codes that a rule file may tolerate: all codes except the code for a side
-    /// without any measurement.
+    /// The obstacle codes that a rule file may tolerate: all codes except the one for a side on
+    /// which nothing was measured.
     pub const TOLERABLE: [&str; 20] = [
         "cut_off",
         "corrupt",
@@ -236,7 +236,7 @@ impl fmt::Display for Obstacle {
             Obstacle::LaunchesMissing(shares) => write!(
                 f,
                 "launches are missing: only {} of the baseline's GPU time and {} of the candidate's \
-                 has a launch in the trace. Record the CUDA/HIP runtime calls in both",
+                 GPU time come from recorded launches. Record the CUDA/HIP runtime calls in both",
                 percent(shares.baseline),
                 percent(shares.candidate)
             ),
@@ -254,8 +254,9 @@ impl fmt::Display for Obstacle {
             }
             Obstacle::WorkOutsideSteps(shares) => write!(
                 f,
-                "{} of the baseline's time and {} of the candidate's was launched outside of all \
-                 steps; per-step figures do not include it. Mark every step with profiler.step()",
+                "{} of the baseline's time and {} of the candidate's time come from work that was \
+                 launched outside of all steps; per-step figures do not include this work. Mark \
+                 every step with profiler.step()",
                 percent(shares.baseline),
                 percent(shares.candidate)
             ),
@@ -285,8 +286,9 @@ mod tests {
         }
     }
 
-    /// The obstacles to comparing an intact side with a modified side: first with the intact side
-    /// as the baseline, then with the modified side as the baseline.
+    /// The obstacles to comparing an intact side with a modified side, in both directions: the
+    /// first list has the intact side as the baseline, and the second list has the modified side as
+    /// the baseline.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);

@@ -168,8 +168,7 @@ pub struct CapturedInfo {
     pub kernels: u64,
     /// Number of GPU events placed below the captured call that launched them.
     pub placed: u64,
-    /// Number of GPU events placed below the program part that is named in the event, because no
-    /// capture fits.
+    /// Number of GPU events placed below the program parts that they name, because no capture fits.
     pub named: u64,
     /// The capture files that were used for at least one graph launch.
     pub captures: Vec<String>,

@@ -55,8 +55,8 @@ impl Measure {
         }
     }
 
-    /// Length of columns that contain only measured calls. GPU events have their own numbering,
-    /// because they are only a small part of all calls; ops are numbered by their position among
+    /// Length of columns that contain only measured calls. GPU events are numbered separately,
+    /// because they are only a small part of all calls; the number of an op is its position among
     /// all calls.
     #[doc(hidden)]
     pub fn slots(self, tree: &CallTree) -> usize {
@@ -115,8 +115,9 @@ fn op_self_time(tree: &CallTree, op: CallId) -> Nanos {
         if is_op {
             below += tree.duration(call);
         }
-        // Ops below a crowded frame overlap each other, so their time counts as self time of the op
-        // above the frame.
+        // If calls below a frame became siblings because they were nested too deeply, their times
+        // overlap. The time of ops below such a frame therefore counts as self time of the op above
+        // the frame.
         if is_op || tree.is_crowded(call) {
             next = call.0 + tree.size(call) as u32;
         }

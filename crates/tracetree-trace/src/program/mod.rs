@@ -139,7 +139,7 @@ impl Program {
     }
 
     /// The layers, and the position of each call. The result of the first call is cached, so always
-    /// pass the measure that both traces of the comparison share.
+    /// pass the measure that is used for both traces of the comparison.
     #[doc(hidden)]
     pub fn layers(&self, measure: Measure) -> &Arc<Layers> {
         let find = || Arc::new(Layers::in_steps(&self.tree, measure, self.steps()));

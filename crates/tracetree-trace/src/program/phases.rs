@@ -98,8 +98,8 @@ impl Evidence {
         }
     }
 
-    /// Whether the trace contains no indication of a phase. Inference traces without annotations
-    /// usually contain none.
+    /// Whether nothing in the trace indicates a phase, as is usual for inference traces without
+    /// annotations.
     fn is_none(&self) -> bool {
         let says_nothing = |thread: &Innermost| thread.changes.is_empty();
         self.annotated.iter().all(says_nothing)

@@ -68,8 +68,8 @@ fn largest_group(tree: &CallTree, times: &GpuTimes, siblings: &[CallId]) -> Vec<
     groups.into_values().max_by_key(|group| group.0).map_or_else(Vec::new, |group| group.1)
 }
 
-/// Whether a call can be a repeat: only frames and compiled regions qualify. Ops and launches
-/// cannot be repeats, because any model has many ops and launches with the same name.
+/// Whether a call can be a repeat: only frames and compiled regions qualify. Ops and launches do
+/// not qualify, because every model has many ops and launches with the same name.
 fn can_repeat(tree: &CallTree, call: CallId) -> bool {
     match tree.kind(call) {
         CallKind::Frame => true,

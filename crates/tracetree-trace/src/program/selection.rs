@@ -84,8 +84,8 @@ impl Selection {
         *self == Selection::default()
     }
 
-    /// The selected part of the trace, from which a new call tree must be built. GPU events without
-    /// a launch in the trace have no step and the phase `unknown`.
+    /// The selected part of the trace. The caller must build a new call tree from it. GPU events
+    /// without a launch in the trace belong to no step, and their phase is `unknown`.
     ///
     /// # Errors
     /// Fails if nothing in the trace is selected.

@@ -163,8 +163,8 @@ impl Steps {
         self.of_calls.with(Some(step))
     }
 
-    /// Whether a range of calls in preorder, from `first` up to but excluding `end`, is in a single
-    /// step, or entirely outside of steps.
+    /// Whether all calls from `first` up to but excluding `end` (in preorder) are in the same step,
+    /// or all are outside of steps.
     #[doc(hidden)]
     pub fn are_in_one(&self, first: CallId, end: CallId) -> bool {
         self.of_calls.is_one(first.index()..end.index())
@@ -278,8 +278,8 @@ struct Finder<'a> {
     /// One list of steps per thread, sorted by start; a single list if one thread has all steps.
     lists: Vec<Vec<u32>>,
     /// The last lookup: the index of the searched list, the time range in which the result is
-    /// valid, and the result. Calls are mostly in time order, so the next lookup usually has the
-    /// same result.
+    /// valid, and the result. Calls are mostly in time order, so two successive lookups usually
+    /// have the same result.
     last: (usize, Range<Nanos>, Option<StepId>),
 }
 

@@ -81,8 +81,8 @@ impl Words {
         Words(self.0.iter().filter(|word| !is_number(word)).cloned().collect())
     }
 
-    /// The words of the name that are not in `words`; all words of the name if every word is in
-    /// `words`.
+    /// The words of the name without those in `words`. If no word would remain, returns all words
+    /// of the name.
     pub fn without(&self, words: &[&str]) -> Words {
         let kept = self.0.iter().filter(|word| !words.contains(&word.as_str()));
         let kept: Vec<String> = kept.cloned().collect();

@@ -103,7 +103,7 @@ fn is_stream(path: &Path) -> bool {
     kind.is_ok_and(|kind| is_descriptor || !(kind.is_file() || kind.is_dir() || kind.is_symlink()))
 }
 
-#[expect(clippy::disallowed_methods, reason = "an existing device is opened, no file is created")]
+#[expect(clippy::disallowed_methods, reason = "opens an existing device and creates no file")]
 fn write_stream(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::OpenOptions::new().write(true).truncate(true).open(path)?.write_all(bytes)
 }

@@ -37,8 +37,7 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Number of bytes that were requested in advance. These bytes occupy memory now or will do so
-    /// soon.
+    /// Number of bytes that were requested in advance, and are in memory or will soon arrive there.
     pub fn ahead(&self) -> u64 {
         match self {
             Opening::Local(_) => 0,
@@ -60,7 +59,7 @@ impl Opening {
 
 /// A file or object that is being written.
 pub enum Creating {
-    /// A write to a local file; this write has already finished.
+    /// A finished write to a local file, with its result.
     Done(Result<Created>),
     /// A write to a remote object.
     Remote(remote::Creating),
@@ -146,8 +145,8 @@ pub fn begin(stored: &Stored) -> Opening {
     }
 }
 
-/// Whether [`begin`] is certain to read the requested version. If so, the caller need not check the
-/// version.
+/// Whether [`begin`] is certain to read the requested version, so that the caller need not check
+/// it.
 pub fn is_pinned(stored: &Stored) -> bool {
     is_remote(&stored.path) && remote::is_pinned(stored)
 }
@@ -160,7 +159,7 @@ pub fn list_or_nothing(folder: &Path) -> Result<Vec<Stored>> {
     if is_remote(folder) || folder.exists() { list(folder) } else { Ok(Vec::new()) }
 }
 
-/// Removes temporary files that killed writers left in a local folder.
+/// Removes temporary files from a local folder if their writers were killed.
 pub fn remove_stale(folder: &Path) {
     if !is_remote(folder) {
         local::remove_stale(folder);

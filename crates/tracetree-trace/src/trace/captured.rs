@@ -1,4 +1,5 @@
-//! Adds the calls recorded during graph capture to the [`Trace`] in which the graphs are replayed.
+//! Adds the calls recorded during graph captures to the [`Trace`] that contains the replays of the
+//! graphs.
 //!
 //! The trace of a replay has a single call for a whole graph. This module takes the calls that were
 //! recorded when the graph was captured, and appends them to the trace's own events, once for each
@@ -35,8 +36,7 @@ pub(crate) struct Graft {
     pub(crate) source: u32,
     /// The captured calls, in preorder.
     pub(crate) calls: Vec<GraftedCall>,
-    /// GPU events of the replay, each with the index in `calls` of the call that launches the
-    /// event.
+    /// GPU events of the replay, each with its launching call (as an index in `calls`).
     pub(crate) kernels: Vec<(EventId, u32)>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Graft {
 pub(crate) struct GraftedCall {
     /// The call's event in the capture.
     pub(crate) event: EventId,
-    /// Number of ancestors that the call has within the captured graph.
+    /// Number of the call's ancestors within the captured graph.
     pub(crate) depth: u32,
 }
 
@@ -77,8 +77,9 @@ impl Trace {
         &self.captured
     }
 
-    /// For each graph launch with captured calls, in ascending order: the offset that is added to a
-    /// call's position in the capture file to obtain the call's uid, and the uid of the launch.
+    /// For each graph launch with captured calls, in ascending order: an offset and the uid of the
+    /// launch. The uid of a captured call is this offset plus the call's position in the capture
+    /// file.
     #[doc(hidden)]
     pub fn captured_ranges(&self) -> Vec<(Uid, Uid)> {
         let range = |(event, call): (EventId, &CapturedCall)| {

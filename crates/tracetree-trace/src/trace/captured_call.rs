@@ -2,7 +2,7 @@
 
 use super::ids::Uid;
 
-/// The evidence that shows that a captured call exists.
+/// How it is known that a captured call exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum CapturedAs {
@@ -22,7 +22,7 @@ pub struct CapturedCall {
     pub known: CapturedAs,
     /// The graph launch above the call, as a position in the trace's own `traceEvents`.
     pub launch: Uid,
-    /// Position of the call in the capture's `traceEvents`. For a program part, this is the
+    /// Position of the call in the capture's `traceEvents`. For a program part, this is the part's
     /// position below the launch.
     pub uid: Uid,
     /// Index of the capture in [`Trace::capture_sources`](super::Trace::capture_sources).

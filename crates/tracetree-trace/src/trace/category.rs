@@ -1,7 +1,7 @@
 //! Defines the kinds of events that comparisons use.
 
-/// The kind of an event. Each category name that Kineto used in 2021 maps to the same variant as
-/// its current name.
+/// The kind of an event. Kineto has renamed categories since 2021; the old and the new name of a
+/// category map to the same variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Category {

@@ -53,7 +53,7 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// All arguments of the op, in the order in which tables list them.
+    /// All kinds of arguments of an op, in table order.
     pub const ALL: [Argument; 4] =
         [Argument::Shape, Argument::Concrete, Argument::Strides, Argument::Type];
 }

@@ -85,6 +85,6 @@ pub struct Header {
     /// The recording options that were switched on, sorted: `record_shapes`, `with_stack`,
     /// `with_modules`, `profile_memory`, `with_flops`.
     pub options: Vec<String>,
-    /// `baseTimeNanoseconds`: the point in time to which event times are relative.
+    /// `baseTimeNanoseconds`: event times are relative to this point in time.
     pub base_time: Option<Nanos>,
 }

@@ -148,7 +148,7 @@ impl<T: Number, D: Distance> Near<T, D> {
 
     #[cold]
     fn get_far(&self, at: usize) -> T {
-        let place = self.place_of_far(at).expect("every far number is stored");
+        let place = self.place_of_far(at).expect("a number that does not fit is stored separately");
         self.far[place].1
     }
 }

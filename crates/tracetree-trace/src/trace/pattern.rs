@@ -24,8 +24,8 @@ impl Pattern {
         self.0.is_match(name)
     }
 
-    /// Replaces each match in `name` by `with`, in which `$1`, `${1}` and `${word}` refer to
-    /// capture groups.
+    /// Replaces each match in `name` with the replacement string `with`. In this string, `$1`,
+    /// `${1}` and `${word}` refer to capture groups.
     #[doc(hidden)]
     pub fn replace<'n>(&self, name: &'n str, with: &str) -> Cow<'n, str> {
         self.0.replace_all(name, with)
@@ -44,7 +44,7 @@ impl Pattern {
     }
 }
 
-/// The capture groups to which a replacement string refers. As in the regex crate, `$1_x` refers to
+/// The capture groups that a replacement string refers to. As in the regex crate, `$1_x` refers to
 /// the group `1_x`.
 fn groups(with: &str) -> Vec<&str> {
     let mut found = Vec::new();

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read};
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Returns whether the source is compressed, and its decompressed bytes. Reads at most `most` + 1
-/// decompressed bytes, so if the result is longer than `most`, the source exceeds the limit.
+/// decompressed bytes. If the result is longer than `most` bytes, the source exceeds the limit.
 pub fn unpack(source: impl Read, most: u64) -> (bool, io::Result<Vec<u8>>) {
     let mut source = BufReader::new(source);
     let (is_gzip, is_zstd) = match source.fill_buf() {

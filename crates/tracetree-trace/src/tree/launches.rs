@@ -15,8 +15,8 @@ use rustc_hash::FxHashMap;
 pub(super) struct Launched {
     /// Pairs of (launch, GPU event), sorted by launch, then start, then file order.
     links: Vec<(EventId, EventId)>,
-    /// For each event, whether it launched a GPU event. This column makes the lookup fast for the
-    /// many calls that launched nothing.
+    /// For each event, whether it launched a GPU event. Most calls launched nothing; this column
+    /// makes their lookup fast.
     is_launch: Vec<bool>,
     /// GPU events whose launch is not in the trace, sorted by start.
     pub(super) unlinked: Vec<EventId>,

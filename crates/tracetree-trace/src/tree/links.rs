@@ -1,4 +1,4 @@
-//! Stores all links between calls other than nesting, as a graph that can be queried and exported.
+//! Stores all links between calls, except nesting, as a graph that can be queried and exported.
 
 use super::{CallId, CallTree};
 use crate::escape::one_line;
@@ -98,7 +98,7 @@ impl LinkGraph {
     }
 
     /// The graph in the DOT language of Graphviz, with the names of the calls. `tree` must be the
-    /// tree from which the links were taken.
+    /// tree that the links belong to.
     pub fn to_dot(&self, tree: &CallTree) -> String {
         let name = |_, (call, _): (u32, _)| {
             let label = one_line(tree.name(CallId(call)));
@@ -138,7 +138,7 @@ fn flow_links(tree: &CallTree) -> Vec<(CallId, CallId)> {
 }
 
 /// Calls by thread and start. If several nested calls have the same start, only the innermost call
-/// is listed. Kineto draws a flow arrow at the exact start of the call to which it belongs.
+/// is listed. In Kineto traces, each point of a flow arrow has exactly the start time of its call.
 fn calls_by_start(trace: &Trace) -> FxHashMap<(ThreadId, Nanos), EventId> {
     let mut starts: FxHashMap<(ThreadId, Nanos), EventId> = FxHashMap::default();
     for event in trace

@@ -382,8 +382,8 @@ impl CallTree {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
     }
 
-    /// The self time of a crowded call, or of a child of a crowded call; `None` for all other
-    /// calls.
+    /// The self time of a call whose children were nested too deeply for the tree, or of a child of
+    /// such a call; `None` for all other calls.
     pub(crate) fn crowded_self_time(&self, call: CallId) -> Option<Nanos> {
         if self.is_crowded(call) {
             return Some(self.duration(call));
@@ -514,8 +514,8 @@ impl CallTree {
     /// All `nn.Module` frames, in preorder.
     #[doc(hidden)]
     pub fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // All calls in a range have the same innermost module call. If the first call of a range is
-        // this module call itself, the module call begins there.
+        // All calls in a range have the same innermost module call. A module call is itself the
+        // first call of its first range.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

@@ -1,4 +1,4 @@
-//! Nests the host calls of a thread with the help of an interval stack.
+//! Nests the host calls of a thread by their time intervals, using a stack of open calls.
 //!
 //! ```text
 //! ├─ a ────────────────┤            a
@@ -181,8 +181,8 @@ impl<'a> Planter<'a> {
     }
 
     /// Adds the captured calls below a graph launch, with their GPU events. The GPU events of a
-    /// captured call are placed between its children in order of time: a GPU event comes before a
-    /// child if the event starts before the first GPU event at or below the child.
+    /// captured call are placed among its children in order of time: a GPU event comes before a
+    /// child if it starts before the first GPU event at or below that child.
     fn plant_captured(&mut self, launch: EventId) {
         if self.grafts.is_empty() {
             return;

@@ -6,7 +6,7 @@ pub enum Frames {
     /// Frames are calls in every trace that contains frames.
     #[default]
     Kept,
-    /// Frames are never calls. Without frames, ops are nested only in ops and threads, and module
+    /// Frames are never calls. Without frames, the parent of an op is an op or a thread, and module
     /// calls are unknown. Like annotations, frame events are kept in the trace but are not part of
     /// the tree.
     LeftOut,

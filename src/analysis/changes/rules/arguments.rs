@@ -141,7 +141,7 @@ fn claim_value(drafts: &mut Drafts<'_>, node: MergedId, value: &Value) {
     draft.switched = value.switched();
 }
 
-/// The side that passes an optional tensor, if the other side does not pass it.
+/// The side that passes an optional tensor that the other side does not pass.
 fn other_tensor(texts: &PerSide<&str>) -> Option<Side> {
     let [one, two] =
         Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
@@ -219,8 +219,8 @@ impl Values {
     }
 
     /// The argument values that differ between the two sides of a matched op in every compared step. If
-    /// only one step is compared, it is unknown which numbers vary from step to step. In this case, a
-    /// number counts only if it is the value of a known model parameter.
+    /// only one step is compared, it is unknown which numbers vary from step to step, so a number counts
+    /// only if it is the value of a known model parameter.
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {

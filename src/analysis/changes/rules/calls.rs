@@ -133,9 +133,9 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     counts.into_iter().max_by_key(|&(at, count)| (count, Reverse(at))).map(|(at, _)| at)
 }
 
-/// Finds the change that added or removed layers of the class of a module around the given forward op. If
-/// one of several identical layers was removed, the alignment may treat one layer as removed in the forward
-/// pass and another layer in the backward pass. Layers are therefore compared by class.
+/// Finds the change that added or removed layers with the same class as a module that encloses the given
+/// forward op. If one of several identical layers was removed, the alignment may treat one layer as removed
+/// in the forward pass and another layer in the backward pass. Layers are therefore compared by class.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     let (side, call) = either(drafts.analysis, forward);
     let tree = drafts.analysis.tree(side);
@@ -191,7 +191,7 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function that a frame runs. If that function is a wrapper, the search continues in the nested frame
+/// The function that a frame runs. Wrappers are skipped: the search continues in the wrapper's nested frame
 /// that contains the most calls.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;

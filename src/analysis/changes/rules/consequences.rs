@@ -1,4 +1,4 @@
-//! Folds each change that is a consequence of another change into that other change.
+//! Folds each change that is a consequence into the change that caused it.
 
 use super::arguments::OPTIMIZER;
 use super::calls::{BLOCKING, CASTING, CASTS, GRADIENT_MODE, REPEATED, SCHEDULE, backend};
@@ -52,9 +52,9 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     streams_and_python(drafts);
 }
 
-/// Folds facts that count as changes only if nothing else changed. These facts are the same calls in a
-/// different order or nesting, ops that detach a tensor whose value the host reads, and argument values
-/// that are sizes.
+/// Folds differences that count as changes only if nothing else changed: the same calls in a different
+/// order or nesting, ops that detach a tensor whose value the host reads, and argument values that are
+/// sizes.
 fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,
@@ -99,7 +99,7 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
     let (module, from) = (draft.position.module.clone(), draft.nodes.first().copied());
     if parameters::RESIZING.contains(&parameter) {
         // If the tensor sizes of all ops with the changed parameter differ as well, the sizes are
-        // the cause: a convolution with a larger kernel usually has a larger padding.
+        // the cause. For example, a convolution with a larger kernel usually has a larger padding.
         let nodes = draft.nodes.clone();
         let sized = drafts.find(ChangeKind::Shapes).into_iter().find(|&at| {
             let sites: BTreeSet<MergedId> = drafts.all()[at].nodes.iter().copied().collect();

@@ -57,7 +57,7 @@ pub(in crate::analysis::changes) fn claim(
     of_rows
 }
 
-/// A row for which both the kernels and the arguments of the op differ between the sides.
+/// A row whose op has different arguments and different kernels on the two sides.
 struct ByArguments {
     row: usize,
     node: MergedId,

@@ -32,8 +32,8 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Reports leaks on those devices for which both recordings would show a leak. Returns the change, and the
-/// side whose memory grows faster.
+/// Reports leaks on the devices on which leaks can be detected in both recordings. Returns the change, and
+/// the side whose memory grows faster.
 fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     let analysis = drafts.analysis;
     let mut found: BTreeMap<MemoryPlace, PerSide<Option<Leak>>> = BTreeMap::new();

@@ -36,8 +36,8 @@ fn differs(amounts: PerSide<i64>, least: u64) -> bool {
 }
 
 /// Reports differences in peak memory, temporary blocks and reserved memory for each device. A leak also
-/// raises the peak memory, so if the side with the leak has the higher peak, the difference between the
-/// peaks is folded into the leak.
+/// raises the peak memory. If the side with the leak has the higher peak, the difference between the peaks
+/// is folded into the leak.
 pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
     let analysis = drafts.analysis;
     let places: Vec<MemoryPlace> =
@@ -95,8 +95,8 @@ fn peak(
     if !usages.baseline.is_absolute() {
         sentence += ", excluding memory that was live before the recording";
     }
-    // The live set describes the peak of the whole recording. It explains the compared peak only if this is
-    // the same peak.
+    // The live set describes the peak of the whole recording, so it explains the compared peak only if the
+    // two peaks are equal.
     let is_whole = usages[larger].peak() == peaks[larger];
     let mut sets = analysis.live_sets().into_iter();
     let set = sets.find(|set| is_whole && set.place == place && set.peak_of == larger);
@@ -112,8 +112,8 @@ fn peak(
     (at, larger)
 }
 
-/// Describes the memory sources that have more live bytes on the side with the larger peak. Also returns
-/// the ops of these sources.
+/// Describes the memory sources that have more live bytes on the side with the larger peak, and returns the
+/// ops of these sources.
 fn grown(set: &LiveSet, larger: Side) -> (Vec<String>, Vec<MergedId>) {
     let more = |bytes: PerSide<Option<i64>>| {
         let [own, other] = [bytes[larger], bytes[larger.other()]].map(Option::unwrap_or_default);
@@ -170,8 +170,8 @@ struct Workspace {
     nodes: Vec<MergedId>,
 }
 
-/// Reports temporary blocks of matched ops if only one side allocates them or if their sizes differ, unless
-/// the arguments or kernels of the op differ as well.
+/// Reports temporary blocks of matched ops that only one side allocates or whose sizes differ, unless the
+/// op's arguments or kernels differ as well.
 fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let analysis = drafts.analysis;
     let steps = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1));

@@ -85,8 +85,8 @@ fn only(count: PerSide<u64>) -> Option<Side> {
 
 /// The compiled code in the compared steps of one side.
 struct Compiled {
-    /// Number of calls to differentiable compiled functions. If there are no such calls, the number of
-    /// calls to compiled regions.
+    /// Number of calls to differentiable compiled functions or, if there are none, number of calls to
+    /// compiled regions.
     functions: u64,
     /// Whether code is compiled in the compared steps.
     is_compiled_now: bool,

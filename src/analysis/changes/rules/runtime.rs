@@ -53,8 +53,8 @@ fn named(analysis: &Analysis, names: &[&str]) -> PerSide<Vec<CallId>> {
     })
 }
 
-/// Reports that one side calls the driver more often to allocate or free memory, if every step on this side
-/// makes more such calls than any step on the other side.
+/// Reports that one side calls the driver more often to allocate or free memory. Every step on this side
+/// must make more of these calls than any step on the other side.
 fn more_allocations(drafts: &mut Drafts<'_>, calls: &PerSide<Vec<CallId>>) {
     let analysis = drafts.analysis;
     // For each side, the smallest and the largest number of calls in a step.

@@ -3,10 +3,10 @@
 //!
 //! Source: Dao et al., FlashAttention-2 (2023), section 4.1: `4·pairs·head size` operations in the forward
 //! pass, and 2.5 times as many in the backward pass, which recomputes the scores. With a causal mask, only
-//! the pairs that the mask permits count. Their number is `Σ min(i + 1, keys)` if the mask starts at the
-//! top left, and `Σ min(keys − queries + i + 1, keys)` if it starts at the bottom right. The operations of
-//! the softmax are ignored. Grouped heads need no special case: the number of operations depends on the
-//! number of query heads, and the number of bytes depends on the size of the stored keys.
+//! the pairs that the mask permits count. The number of permitted pairs is `Σ min(i + 1, keys)` if the mask
+//! starts at the top left, and `Σ min(keys − queries + i + 1, keys)` if it starts at the bottom right. The
+//! operations of the softmax are ignored. Grouped heads need no special case: the number of operations
+//! depends on the number of query heads, and the number of bytes depends on the size of the stored keys.
 
 use super::super::demand::{Demand, read, sum, written};
 use super::super::inputs::{Inputs, Tensor};

@@ -188,7 +188,7 @@ fn per_element(weight: &Tensor) -> Option<f64> {
     Some(2.0 * product(weight.dims.get(1..)?))
 }
 
-/// Pairs of input size and kernel size for each axis.
+/// The input size and the kernel size of each axis.
 fn axes<'a>(
     input: &'a Tensor,
     weight: &'a Tensor,

@@ -8,7 +8,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::analysis::efficiency) struct Lists {
-    /// Number of operations for each element of the first list that the op reads.
+    /// Number of operations per element of the tensors in the first list that the op reads.
     #[serde(default)]
     flops: f64,
     /// Tensor lists that the op reads; absent arguments are ignored.

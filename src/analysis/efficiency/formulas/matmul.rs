@@ -20,8 +20,8 @@ pub(in crate::analysis::efficiency) struct Matmul {
     add: Option<usize>,
     /// A tensor that receives the product.
     out: Option<usize>,
-    /// A scalar that specifies the type of the result. Without this scalar and without `out`, the result has
-    /// the type of `a`.
+    /// A scalar that specifies the type of the result. If neither this scalar nor `out` is passed, the
+    /// result has the type of `a`.
     out_dtype: Option<usize>,
 }
 

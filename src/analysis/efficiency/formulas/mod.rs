@@ -22,8 +22,8 @@ use super::inputs::Inputs;
 use crate::program::Lengths;
 use serde::Deserialize;
 
-/// Weight of an op, which decides which of several nested ops is counted. An op is not counted if a nested op
-/// has the same weight or a greater weight, because the nested op does the work.
+/// Weight of an op, used to choose which of several nested ops is counted. An op is not counted if a nested
+/// op has the same weight or a greater weight, because the nested op does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::analysis::efficiency) enum Weight {
     /// Weight of copies and fills.

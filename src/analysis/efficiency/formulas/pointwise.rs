@@ -1,4 +1,4 @@
-//! Computes pointwise work, in which every element of the result depends on one element of each input.
+//! Computes the work of pointwise ops: each element of the result depends on one element of each input.
 
 use super::super::demand::{Demand, broadcast, sum};
 use super::super::dtype::{Class, Dtype};
@@ -92,7 +92,7 @@ impl Pointwise {
     }
 }
 
-/// The common type to which tensors are promoted. Tensors with dimensions take precedence over tensors
+/// The common type that tensors are promoted to. Tensors with dimensions take precedence over tensors
 /// without dimensions, floats over integers, integers over booleans, and wider types over narrower types.
 fn promoted(tensors: &[&Tensor]) -> Option<Dtype> {
     let types: Option<Vec<(bool, Class, u8, Dtype)>> = tensors

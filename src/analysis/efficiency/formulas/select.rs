@@ -20,8 +20,8 @@ pub(in crate::analysis::efficiency) struct Select {
 enum Takes {
     /// One index selects all elements along the dimensions after the first.
     Row,
-    /// One index selects all elements along all dimensions except one. The value of the given argument is
-    /// the number of this dimension.
+    /// One index selects all elements along all dimensions except the dimension whose number is the value
+    /// of the given argument.
     Along(usize),
     /// One index selects a single element.
     Element,

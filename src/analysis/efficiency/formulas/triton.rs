@@ -5,13 +5,13 @@
 //! new tensors. The trace does not record which tensors are inputs and which are results, but one case can
 //! be recognized. If the kernel name contains `unsafe_view`, the kernel reads the two-dimensional result of
 //! a matrix product and views this result with a different shape. If the last tensor of such a kernel has
-//! two dimensions, this tensor is the result of the product, and thus an input. The kernel then creates no
+//! two dimensions, this tensor is the result of the product, and thus an input. Such a kernel creates no
 //! new tensor: it reads the first tensor and changes it in place. In all other cases, the number of bytes
 //! is a lower bound.
 //!
 //! A kernel that uses only part of a tensor, such as part of an embedding table, still receives the whole
-//! tensor as an argument. For such a kernel, the number of elements counted per tensor is limited by the
-//! number of elements for which the kernel was launched.
+//! tensor as an argument. For such a kernel, the number of elements counted per tensor is limited to the
+//! kernel's launch size.
 
 use super::super::demand::{Demand, sum};
 use super::super::inputs::{Inputs, Tensor};

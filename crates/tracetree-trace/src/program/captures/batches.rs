@@ -23,14 +23,14 @@ pub(super) struct ReplayedBatch {
     pub(super) tokens: u64,
 }
 
-/// How well the batch that a graph was captured for matches the batch of a replay. Variants are
-/// ordered from best to worst.
+/// How well the batch size of a captured graph matches the batch of a replay. Variants are ordered
+/// from best to worst.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Suits {
     /// The graph was captured for exactly the replay's batch size.
     Exactly,
-    /// The graph was captured for the next larger batch size, to which the engine padded the
-    /// replay's batch.
+    /// The graph was captured for the next larger batch size; the engine padded the replay's batch
+    /// to this size.
     Padded(u64),
     /// The batch size of the graph, of the replay, or of both is unknown.
     Unknown,
@@ -64,7 +64,7 @@ impl Batches {
         Batches { captured, replayed }
     }
 
-    /// The batch that a graph was captured for.
+    /// The batch size of a captured graph.
     pub(super) fn of_graph(&self, graph: GraphId) -> Option<u64> {
         self.captured.get(&graph).and_then(|&(_, size)| size)
     }
@@ -95,8 +95,8 @@ impl Batches {
 }
 
 /// Compares the batch that a graph was captured for with the batch of a replay. Engines pad a batch
-/// to the next larger captured size. That size is less than twice the batch size, because
-/// neighboring captured sizes are less than a factor of two apart.
+/// to the next larger captured size. The next larger size is less than twice the batch size,
+/// because neighboring captured sizes are less than a factor of two apart.
 pub(super) fn suits(captured: Option<u64>, replayed: Option<ReplayedBatch>) -> Suits {
     let (Some(size), Some(batch)) = (captured, replayed) else { return Suits::Unknown };
     if size == batch.tokens || size == batch.requests {

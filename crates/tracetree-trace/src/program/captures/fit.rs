@@ -19,7 +19,7 @@ const LEAST_PLACED: f64 = 0.85;
 /// the replay ran a different graph.
 const MOST_REPLACED: f64 = 0.02;
 /// If the capture records no kernel names, at least this fraction of the aligned kernels must have
-/// names that match the launching op. A lower fraction could be due to chance.
+/// names that match the op that launched them. A lower fraction could be due to chance.
 const LEAST_AGREEMENT: f64 = 0.8;
 /// If the replay may continue after the end of the trace, at least this fraction of the graph's
 /// launches must be aligned.
@@ -50,7 +50,7 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
-    /// Whether two captured graphs fit a replay equally well. If so, only the capture order can
+    /// Whether two captured graphs fit a replay equally well, so that only the capture order can
     /// distinguish them.
     pub(super) fn is_as_good_as(&self, other: &Candidate) -> bool {
         self.rank() == other.rank()
@@ -158,8 +158,8 @@ impl<'a> Fitting<'a> {
 }
 
 impl Kind {
-    /// An upper bound on the number of launches that an alignment could match with kernels, and the
-    /// number of launches that would then remain unmatched.
+    /// The maximum number of launches that an alignment could match with kernels, and the number of
+    /// launches that remain unmatched in that case.
     fn most_placed(&self, kernels: usize, names: &FxHashMap<u32, u32>) -> (usize, usize) {
         let unnamed = self.launched.iter().filter(|launch| launch.name.is_none()).count();
         let named: u32 = self

@@ -1,4 +1,4 @@
-//! Adds calls below the graph launches in a tree: the calls that were recorded in capture traces.
+//! Inserts the calls from capture traces below the graph launches in a tree.
 //!
 //! Two criteria determine which captured graph a launch replays: the batch size in the engine's
 //! annotations, and how well the captured launches align with the replayed kernels. If several
@@ -105,7 +105,7 @@ impl Captures {
     /// Returns the tree with the calls of the matching captured graph added below each graph
     /// launch. Each GPU event is placed below the captured call that launched it. If no graph fits,
     /// the program parts that are named in the GPU events are added instead. [`CallTree::replays`]
-    /// and [`CallTree::notes`] report for which replays a graph was found.
+    /// and [`CallTree::notes`] list the replays for which a graph was found.
     #[must_use]
     #[doc(hidden)]
     pub fn add_to(&self, tree: &CallTree, options: TreeOptions) -> CallTree {

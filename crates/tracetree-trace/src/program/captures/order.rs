@@ -19,7 +19,7 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// The key of a group of graphs that were captured for one batch size: the capture trace, and the
+/// Identifies the graphs that were captured for one batch size: the capture trace, and the
 /// annotation that encloses the captures.
 type Group = (u32, Option<EventId>);
 
@@ -95,8 +95,8 @@ fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     (0..candidates.len()).filter(fits)
 }
 
-/// A graph that may be chosen for one launch, and the best path to this graph: the choice for the
-/// previous launch, and the number of successor transitions on the path.
+/// A graph that may be chosen for one launch, with the best path to this graph: the graph chosen
+/// for the previous launch, and how many transitions on the path go from a graph to its successor.
 #[derive(Clone, Copy)]
 struct Way {
     choice: usize,

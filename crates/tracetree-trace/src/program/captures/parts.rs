@@ -1,11 +1,11 @@
 //! A kernel of a graph replay may contain the name of a program part; this module adds the named
 //! parts as calls.
 //!
-//! PyTorch attaches the names passed to `torch.cuda.graph_annotations.mark_kernels` during a graph
-//! capture to the kernels of the graph's replays (`export_chrome_trace(…,
-//! cuda_graph_annotations=…)`). If annotated regions are nested, PyTorch records only the innermost
-//! name. Engines pass module paths as names. A number in a module path is joined to the component
-//! before it:
+//! During a graph capture, a program can name its parts with
+//! `torch.cuda.graph_annotations.mark_kernels`. In a trace of the replays, PyTorch writes these
+//! names into the kernels (`export_chrome_trace(…, cuda_graph_annotations=…)`). If annotated
+//! regions are nested, PyTorch records only the innermost name. Engines pass module paths as names.
+//! A number in a module path is joined to the component before it:
 //!
 //! ```text
 //! kernel   its name                below the graph launch
@@ -30,8 +30,8 @@ struct Parts<'n> {
 
 impl<'n> Parts<'n> {
     /// The program parts named by the GPU events in one replay. Consecutive events that name the
-    /// same part share one call. If graph nodes are recorded, GPU events are sorted by node rather
-    /// than by time, because streams run concurrently.
+    /// same part share one call. If graph nodes are recorded, GPU events are sorted by node: events
+    /// on different streams overlap, so sorting them by time would mix the parts.
     fn of(trace: &'n Trace, ran: &[Ran]) -> Parts<'n> {
         let mut ran: Vec<&Ran> = ran.iter().collect();
         if ran.iter().all(|ran| ran.node.is_some()) {

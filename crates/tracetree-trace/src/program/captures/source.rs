@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 /// Where the graph captures for a trace come from.
 ///
-/// A trace in which graphs are both captured and launched also serves as its own capture trace,
-/// unless the source is [`CaptureSource::Nowhere`].
+/// If a trace both captures and launches graphs, it also serves as its own capture trace, unless
+/// the source is [`CaptureSource::Nowhere`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum CaptureSource {

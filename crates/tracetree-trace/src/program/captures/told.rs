@@ -96,12 +96,13 @@ pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes
     notes.add("CAPTURE_INCOMPLETE", missed as u64, "", || {
         let kernels = counted(missed as u64, "kernel");
         format!(
-            "no captured launch matches {kernels} in replayed graphs; attributed to the graph launch"
+            "no captured launch matches {kernels} in replayed graphs; such kernels are attributed to \
+             the graph launch"
         )
     });
     let by_order = fitting.filter(|replay| replay.equals > 0);
     notes.add("CAPTURE_BY_ORDER", by_order.count() as u64, "", || {
-        "several captured graphs match these launches equally well; they are matched in the order \
+        "several captured graphs match these launches equally well; graphs are chosen in the order \
          of their capture"
             .to_owned()
     });

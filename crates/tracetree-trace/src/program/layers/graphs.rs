@@ -26,9 +26,9 @@ const FEWEST_PIECES: usize = 3;
 /// For each graph launch, the first and the last GPU event in the layers of the replay.
 pub(super) type Reaches = FxHashMap<CallId, (CallId, CallId)>;
 
-/// Finds the stacks of layers in replayed kernel sequences. Each distinct sequence has one stack
-/// for each of its repeated sections. Stacks are sorted by their first launch. Also returns, for
-/// each replay, the range of GPU events that the layers cover.
+/// Finds the stacks of layers in replayed kernel sequences. Each repeated section of a distinct
+/// kernel sequence forms one stack. Stacks are sorted by their first launch. Also returns, for each
+/// replay, the range of GPU events that the layers cover.
 pub(super) fn of_graphs(
     tree: &CallTree,
     steps: &Steps,
@@ -122,7 +122,8 @@ struct Known {
     found: Vec<Found>,
 }
 
-/// A repeated section of a kernel sequence: the position of its stack, and its layers.
+/// A repeated section of a kernel sequence: the position of the section's stack, and the layers in
+/// the section.
 type KnownPart = (usize, Vec<Range<usize>>);
 
 impl Known {
@@ -169,7 +170,7 @@ impl Found {
     }
 }
 
-/// Whether the graph that a call launches contains captured modules that are layers.
+/// Whether module layers were found among the captured calls below a graph launch.
 fn is_covered_inside(tree: &CallTree, launch: CallId, covered: &[bool]) -> bool {
     tree.subtree(launch).any(|below| covered[below.index()])
 }

@@ -86,7 +86,7 @@ pub struct Layers {
     stacks: Vec<Stack>,
     /// All possible positions of a call: first the positions outside of layers, then the layers.
     places: Vec<LayerPlace>,
-    /// For each call, an index into `places`; empty if the trace has no layers.
+    /// For each call, the index of its position in `places`; empty if the trace has no layers.
     of_calls: Stretches<u32>,
 }
 
@@ -120,7 +120,7 @@ impl Layers {
         for (call, at) in tree.calls().zip(&mut of_calls).filter(|(_, at)| **at == IN_NONE) {
             let place = extents.place(tree, steps, call);
             let around = AROUND.iter().position(|&around| around == place);
-            *at = around.expect("a position outside of layers") as u32;
+            *at = around.expect("the position is outside of all layers") as u32;
         }
         let stacks = found.into_iter().map(|found| found.stack).collect();
         Layers { stacks, places, of_calls: of_calls.into_iter().collect() }

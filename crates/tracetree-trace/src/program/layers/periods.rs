@@ -14,8 +14,8 @@
 //! e │ a b n c │ a b n c │ a b n c │ n s │ n s t u │ …        two runs: a b n c, then n s t u
 //! ```
 //! Anchors mark where each layer begins, so layers found by anchors take precedence over runs. Runs
-//! take precedence over such layers only if the runs contain different kinds of layers and cover at
-//! least three quarters as many kernels as the anchored layers.
+//! take precedence over layers with anchors only if the runs contain different kinds of layers and
+//! cover at least three quarters as many kernels as the layers with anchors.
 
 use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
@@ -24,9 +24,9 @@ use std::ops::Range;
 /// At least one in `ANCHOR_SHARE` kernels in the layers must be an anchor.
 const ANCHOR_SHARE: usize = 2;
 
-/// Two runs contain different kinds of layers if their layers share at most this many quarters of
-/// their kernels. Runs whose layers share more kernels contain one kind of layer and are separated
-/// by an irregular layer.
+/// Two runs contain different kinds of layers if at most this many quarters of the kernels in their
+/// layers are the same. If more kernels are the same, both runs contain one kind of layer and are
+/// separated by an irregular layer.
 const COMMON_QUARTERS: usize = 3;
 
 /// The sections of a kernel sequence that consist of repeated layers, in order; empty if no layers
@@ -97,8 +97,8 @@ fn is_layered(layers: &Part) -> bool {
     layers.len() >= FEWEST_LAYERS && kernels >= FEWEST_KERNELS * layers.len()
 }
 
-/// The anchors of layers whose starts are known: the kernels that occur exactly once between each
-/// layer start and the next.
+/// The starts of a set of layers, and the anchors of these layers: the kernels that occur exactly
+/// once in each layer.
 struct Anchors<'a> {
     starts: &'a [usize],
     /// For each anchor, its positions: one per layer.
@@ -121,8 +121,8 @@ impl<'a> Anchors<'a> {
         self.anchors.len() * self.starts.len()
     }
 
-    /// Whether there are enough layers, and whether at least one in [`ANCHOR_SHARE`] kernels from
-    /// the first layer to the last is an anchor. Kernels before and after the layers are ignored.
+    /// Whether there are enough layers, and at least one in [`ANCHOR_SHARE`] kernels from the first
+    /// layer to the last is an anchor. Kernels before and after the layers are ignored.
     fn are_most(&self, kernels: &[u32]) -> bool {
         let reach = self.end_of_last(kernels) - self.starts[0];
         self.starts.len() >= FEWEST_LAYERS && self.kernels() * ANCHOR_SHARE >= reach
@@ -156,7 +156,7 @@ impl<'a> Anchors<'a> {
 mod tests {
     use super::{are_unlike, parts};
 
-    /// Splits a string, in which each letter represents a kernel, into layers.
+    /// Splits a kernel sequence into layers; each letter of the string represents a kernel.
     fn split(sequence: &str) -> Vec<Vec<&str>> {
         let kernels: Vec<u32> = sequence.bytes().map(u32::from).collect();
         let layers = |part: Vec<std::ops::Range<usize>>| {

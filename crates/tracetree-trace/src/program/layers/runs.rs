@@ -1,8 +1,8 @@
 //! Finds the runs in a sequence of kernels: subsequences that repeat exactly, back to back.
 //!
 //! After the first period of a run, each kernel has the same name as the kernel one period earlier.
-//! The most frequent distances between kernels with the same name are tried as periods, with one
-//! pass over the sequence for each distance:
+//! The most frequent distances between kernels with the same name are tried as periods; each
+//! distance takes one pass over the sequence:
 //!
 //! ```text
 //! x a b c d a b c d a b c d y      distance 4: eight kernels in a row equal the kernel four

@@ -180,7 +180,7 @@ fn choose<'t>(tree: &'t CallTree, mut groups: Vec<Group<'t>>, total: Nanos) -> V
     groups.into_iter().enumerate().filter_map(is_chosen).collect()
 }
 
-/// Pairs of groups in which one group is nested in the other, found by walking up from each call.
+/// Pairs (inner, outer) of nested groups, found by walking up from each call.
 struct Nesting {
     /// (inner, outer).
     pairs: FxHashSet<(usize, usize)>,
@@ -207,8 +207,8 @@ impl Nesting {
         self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
 
-    /// Whether most of a group's time is in longer stacks inside the group. If so, the members of
-    /// the inner stacks are the layers.
+    /// Whether the groups nested in a group take most of its time, and the longest of them is
+    /// longer than the group itself. The layers are then the members of the nested groups.
     fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();

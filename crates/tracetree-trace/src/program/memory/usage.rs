@@ -1,4 +1,4 @@
-//! Derives the allocated bytes over time and the blocks of each device from the memory events of a trace.
+//! Derives each device's blocks, and its allocated bytes over time, from the memory events of a trace.
 
 use super::callers::Callers;
 use super::device::MemoryPlace;
@@ -150,8 +150,8 @@ impl DeviceUsage {
         self.before
     }
 
-    /// Whether the allocated bytes include memory that was live before the first event. Always false on the
-    /// host, where the profiler counts from 0, and in traces without `Total Allocated`.
+    /// Whether the allocated bytes include memory that was live before the first event. The result is always `false` on
+    /// the host, where the profiler counts from 0, and in traces without `Total Allocated`.
     pub fn is_absolute(&self) -> bool {
         let is_host = self.events.iter().all(|event| event.device.is_host());
         self.has_totals && !is_host
@@ -234,8 +234,8 @@ impl DeviceUsage {
         self.events[self.within(span)].iter().filter(|event| event.bytes > 0).count() as u64
     }
 
-    /// Bytes of blocks that were allocated before the first event and are live after the event `at` (or, if
-    /// `at` is `None`, before all events).
+    /// Live bytes after the event `at`, in blocks that were allocated before the first event. If `at` is `None`,
+    /// returns the live bytes before all events.
     pub fn earlier_at(&self, at: Option<usize>) -> i64 {
         let freed = self.earlier.iter().filter(|(freed, _)| at.is_some_and(|at| *freed <= at));
         freed.fold(self.before, |live, (_, bytes)| live.saturating_sub(*bytes))

@@ -102,8 +102,8 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// How often each name occurs that identifies an engine. The key is the name and its weight as
-/// evidence.
+/// For each name that identifies an engine, how often it occurs. The key is the name and its weight
+/// as evidence.
 type Votes = BTreeMap<(String, usize), usize>;
 
 fn weight(votes: &Votes) -> usize {

@@ -24,10 +24,10 @@ const WRAPPERS: [&str; 6] = [
 /// model runs as a replayed graph and the sampler is the only module in the trace.
 const ROOT_SHARE: i64 = 10;
 
-/// In a trace without graph replays, the modules of one class may also count as a network if they
-/// take less than 1/`ROOT_SHARE` of all GPU time: in training, where forward passes may take only a
-/// small part of the time, or if they take no time, because no kernels run during a capture. One of
-/// these modules must then have at least this many module calls below it.
+/// Without graph replays, the modules of one class may also count as a network if they take less
+/// than 1/`ROOT_SHARE` of all GPU time and one of them has at least this many module calls below
+/// it. There are two such cases. In training, forward passes may take only a small part of the
+/// time. During a capture, modules take no time, because no kernels run.
 const MANY_MODULES: usize = 8;
 
 /// Folders in which libraries keep one file per model, and the prefixes of the file names.
@@ -50,8 +50,8 @@ const SHARED_FILES: [&str; 6] =
 /// The network that took the most time in a trace.
 #[derive(Debug, Default)]
 pub(super) struct Network<'t> {
-    /// Class of the network's outermost module; in a trace without modules, the Python file of its
-    /// code.
+    /// Class of the network's outermost module; in a trace without modules, the Python file that
+    /// contains the network's code.
     pub(super) name: Option<String>,
     /// The network's outermost calls; empty if there are no modules.
     pub(super) calls: Vec<CallId>,

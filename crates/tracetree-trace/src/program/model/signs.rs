@@ -16,7 +16,7 @@ const FEW_CALLS: usize = 3;
 /// Maximum number of names to report as evidence.
 const LISTED: usize = 3;
 
-/// An operation that is typical of an architecture and is recognized by words in names.
+/// A typical operation of an architecture, recognized by words in the names of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Sign {
     Lookup,
@@ -257,8 +257,8 @@ impl Signs {
         self.shown.contains_key(&sign)
     }
 
-    /// The architecture that the recognized operations indicate. Operations typical of specific
-    /// architectures are checked before operations typical of general architectures.
+    /// The architecture that the recognized operations indicate. Specific architectures are checked
+    /// before general ones.
     pub(super) fn architecture(&self) -> Option<Found<Architecture>> {
         use Architecture as A;
         let attention = self.has(Sign::Attention);
@@ -296,7 +296,8 @@ impl Signs {
 
     /// Whether the recognized operations indicate an encoder rather than a decoder. An encoder may
     /// also contain a decoder operation such as a rotary embedding, whereas a decoder has no
-    /// encoder modules. The numbers of encoder and decoder operations are therefore compared.
+    /// encoder modules. Therefore, the result is `true` only if there are more encoder calls than
+    /// decoder calls.
     fn tells_encoder(&self) -> bool {
         let calls = |sign| self.shown.get(&sign).map_or(0, |shown| shown.calls);
         calls(Sign::Encoder) > calls(Sign::Causal)

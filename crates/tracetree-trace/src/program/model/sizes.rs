@@ -1,4 +1,5 @@
-//! Reads sizes from the recorded shapes of an op, and weights each by time and number of calls.
+//! Reads sizes from the recorded shapes of an op, and weights each size by time and number of
+//! calls.
 
 use crate::tree::{CallId, CallTree};
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ impl AddAssign for Weight {
 /// The weight of each pair of sizes.
 pub(super) type Counts = BTreeMap<(u64, u64), Weight>;
 
-/// The pair of sizes with the most weight; on a tie, the largest.
+/// The pair of sizes with the most weight; on a tie, the largest pair.
 pub(super) fn most(counts: &Counts) -> Option<(u64, u64)> {
     counts.iter().max_by_key(|&(sizes, weight)| (*weight, *sizes)).map(|(&sizes, _)| sizes)
 }

@@ -100,7 +100,7 @@ pub struct Segment<'a> {
     pub chain: &'a str,
 }
 
-/// Number of leading query parts that a call's ancestors have matched.
+/// How many of the first query parts have been matched by the ancestors of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct Progress(usize);
@@ -122,8 +122,8 @@ impl Query {
         self.parts.iter().map(|part| part.word)
     }
 
-    /// Descends into a call. Returns the progress of the query below the call, and whether the
-    /// query selects the call.
+    /// Descends into a call. Returns the progress for the calls below this call, and whether the
+    /// query selects this call.
     pub fn step(&self, above: Progress, place: Segment<'_>) -> (Progress, bool) {
         let last = self.parts.len() - 1;
         let is_named = above.0 == last && self.parts[last].matches(place);

@@ -28,7 +28,7 @@ impl Glob {
 }
 
 /// Whether a name matches one alternative of a pattern. Backtracks to the last `*` on a mismatch,
-/// so matching takes at most name length × pattern length steps.
+/// so the number of steps is at most the length of the name times the length of the pattern.
 fn is_like(name: &str, pattern: &[char]) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut at, mut in_pattern) = (0, 0);

@@ -2,8 +2,8 @@
 //!
 //! In `s3://BUCKET/KEY`, `gs://BUCKET/KEY` and `az://CONTAINER/KEY`, the key is used literally;
 //! `https://HOST/PATH` is parsed as a URL. Each store client is created once. Credentials come only
-//! from the environment. Credentials are looked up before the first request, so that missing
-//! credentials are reported as such instead of as a failed request.
+//! from the environment. Credentials are looked up before the first request, so that the error says
+//! that credentials are missing, not that a request failed.
 
 use super::failure;
 use super::patience::{Connector, hasty, patient};
@@ -81,7 +81,7 @@ fn parts(text: &str) -> Option<Parts<'_>> {
 }
 
 fn store(path: &Path, parts: &Parts<'_>) -> Result<Arc<dyn ObjectStore>> {
-    // The map of stores is consistent even if a thread panicked while holding the lock.
+    // If a thread panicked while it held the lock, the map of stores is still consistent.
     let mut stores = STORES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = stores.get(parts.root) {
         return Ok(known.clone());

@@ -98,9 +98,9 @@ impl HttpService for Client {
             match self.inner.execute(request).await {
                 Ok(answer) => {
                     self.has_answered.store(true, Ordering::Relaxed);
-                    // object_store does not repeat a request if the error response is truncated (for example, the
-                    // response that an object does not exist). Error responses are therefore read completely in this
-                    // function.
+                    // If an error response is truncated (for example, the response that an object does not exist),
+                    // object_store does not repeat the request. This function therefore reads each error response
+                    // completely.
                     let is_whole = is_listing || !answer.status().is_success();
                     if is_whole { whole(answer).await } else { Ok(answer) }
                 }

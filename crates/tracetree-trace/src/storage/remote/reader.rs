@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 /// Size of the first range. The trace reader reads an uncompressed file in blocks of this size.
 const FIRST: u64 = 256 * 1024;
-/// Size of all ranges after the first. With this size, the latency of a request (about 50 ms) costs
-/// little.
+/// Size of all ranges after the first. For ranges of this size, the latency of a request (about 50
+/// ms) is a small part of the transfer time.
 const RANGE: u64 = 8 * 1024 * 1024;
 /// Number of ranges to prefetch.
 const AHEAD: usize = 3;

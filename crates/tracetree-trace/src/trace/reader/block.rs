@@ -14,8 +14,8 @@ use crate::error::{Error, ErrorKind, Place, Result};
 /// fit into a second-level cache.
 pub(super) const BLOCK: usize = 256 * 1024;
 
-/// Size of the first window at the start of the text and after a repair; later windows double as
-/// needed.
+/// Size of the first window at the start of the text and after a repair; later windows double in
+/// size as needed.
 const SMALL_WINDOW: usize = 8 * 1024;
 
 /// Size of a window that is large enough for most single events.
@@ -34,7 +34,7 @@ pub(super) struct Block {
     base: u64,
     at_end: bool,
     is_part: bool,
-    /// The positions in the last window.
+    /// The positions of the tokens in the last window.
     positions: Vec<u32>,
 }
 
@@ -121,7 +121,8 @@ impl Block {
         self.read(feed)
     }
 
-    /// Reads more text after the text in memory. Returns `false` if there is no more text.
+    /// Reads more text and appends it to the text in memory. Returns `false` if there is no more
+    /// text.
     ///
     /// # Errors
     /// Fails for the same reasons as [`Block::extend`].

@@ -1,4 +1,4 @@
-//! Sets impossible durations to 0, so that no sum counts them, and keeps the recorded values
+//! Sets impossible durations to 0, so that they add nothing to sums; the recorded values are kept
 //! separately.
 //!
 //! On ROCm, a recorded duration can extend far over the next kernels of the same stream: seconds
@@ -101,7 +101,8 @@ fn overlong(trace: &Trace, strings: &Strings) -> Vec<EventId> {
     pairs.filter(|&event| !is_communication(trace, strings, event)).collect()
 }
 
-/// Whether `event` covers the whole next event and is far longer than the next event.
+/// Whether `event` covers the next event and lasts far longer than the time until the next event
+/// ends.
 fn contradicts(trace: &Trace, event: EventId, next: EventId) -> bool {
     let (duration, gap) = (trace.duration(event), trace.start(next) - trace.start(event));
     duration >= LONG

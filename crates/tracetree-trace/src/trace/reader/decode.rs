@@ -18,7 +18,8 @@ impl Marks {
     const ALL: [Oddity; 2] = [Oddity::Backslash, Oddity::LoneSurrogate];
 
     fn add(&mut self, oddity: Oddity) {
-        let at = Self::ALL.iter().position(|&o| o == oddity).expect("a kind of damage in a text");
+        let at =
+            Self::ALL.iter().position(|&o| o == oddity).expect("a string can have this damage");
         self.0 |= 1 << at;
     }
 

@@ -308,9 +308,9 @@ fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
     true
 }
 
-/// Stores a whole number, which may be written in quotes. A value of the wrong type is counted
-/// later, and only for events that need the number, because other programs use the same keys for
-/// other kinds of values.
+/// Stores a whole number, which may be written in quotes. A value of the wrong type is not counted
+/// here, because other programs use the same keys for other kinds of values; it is counted later if
+/// the event needs a number.
 #[inline]
 fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {
     *field = value.bytes().and_then(numbers::id);

@@ -194,8 +194,8 @@ impl<'a> Ahead<'_, 'a> {
                 self.used.push(used.bytes);
             }
             if self.used.len() == GIVEN_BACK {
-                // Sending fails if the thread has ended, in which case the thread needs no more
-                // blocks.
+                // If the thread has ended, sending fails; the failure is ignored, because the
+                // thread needs no more blocks.
                 self.used.drain(..).for_each(|bytes| drop(self.empty.send(bytes)));
             }
         }

@@ -81,7 +81,8 @@ impl<'a> Gzip<'a> {
         }
     }
 
-    /// Inflates once; returns 0 if inflating only consumed input or ended the member.
+    /// Inflates once. Returns 0 if this produced no output: it only consumed input or reached the
+    /// end of the member.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let input = self.packed.fill_buf()?;
         // Inflates even without input, because the decoder may still buffer text from earlier

@@ -1,13 +1,12 @@
 //! Parses the decimal numbers in a trace into exact integers: times in nanoseconds, ids, sizes.
 //!
-//! No value is converted to a double. In a double, one of 200 `ts` values beyond 2^42 µs would be
-//! off by a nanosecond, and a single nanosecond can break the strict nesting of calls.
+//! No value is converted to a double. If `ts` values were doubles, one in 200 values beyond 2^42 µs
+//! would be off by a nanosecond, and a single nanosecond can break the strict nesting of calls.
 
 use super::words::{self, WORD};
 use crate::trace::time::Nanos;
 
-/// Number of decimal places by which microseconds are shifted to obtain the nanoseconds of
-/// [`Nanos`].
+/// Number of decimal places between microseconds and the nanoseconds of [`Nanos`].
 const NANO_DIGITS: i64 = 3;
 
 /// Powers of ten, indexed by number of digits, up to the number of digits in a word.

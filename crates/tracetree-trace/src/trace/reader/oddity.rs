@@ -49,7 +49,7 @@ pub(super) enum Oddity {
 
 use Oddity::*;
 
-/// All kinds in the order of their declaration, which is also the order in which a note lists them.
+/// All kinds, in declaration order. Notes list kinds in this order.
 const ALL: [Oddity; 35] = [
     Backslash,
     ControlCharacter,

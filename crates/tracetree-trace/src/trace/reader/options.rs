@@ -54,7 +54,7 @@ impl fmt::Debug for ReadProgress {
     }
 }
 
-/// Size in bytes to which any file may decompress, however small the file is.
+/// Decompressed size in bytes that is allowed for every file, however small the file is.
 const FREE_UNPACKED: u64 = 64 << 20;
 
 /// Maximum ratio of decompressed size to compressed size. Real traces reach ratios of 14 to 60;

@@ -87,7 +87,7 @@ impl<'a> Packed<'a> {
         self.counted(result)
     }
 
-    /// XXH3 hash (128 bits) of the whole file; reads the rest of the file to compute the hash.
+    /// XXH3 hash (128 bits) of the whole file. To compute it, the rest of the file is read.
     ///
     /// # Errors
     /// Fails if reading fails.

@@ -135,7 +135,7 @@ fn equals(bytes: &[u8], parts: &[&[u8]; 4]) -> bool {
     })
 }
 
-/// Splits off the four lists with which `bytes` ends.
+/// Splits off the four lists at the end of `bytes`.
 fn split(bytes: &[u8], shape: [u32; 4]) -> [&[u8]; 4] {
     let mut end = bytes.len();
     let mut parts = [&bytes[..0]; 4];

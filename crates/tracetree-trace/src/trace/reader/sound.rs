@@ -1,6 +1,6 @@
 //! Finds the JSON violations in the text of one element of `traceEvents`.
 //!
-//! This module checks an event a second time if the event was read with the index. The check covers
+//! If an event was read with the index, this module checks its text a second time. The check covers
 //! the whole event, including strings and numbers that the trace does not store. Damage in strings
 //! that the trace does not store can be the only evidence of lost events: if a hole in the file
 //! starts in one string and ends in another, all events between the two strings are lost.

@@ -107,9 +107,9 @@ impl Strings {
 
 /// Whether two byte slices are identical.
 ///
-/// An empty slice may have a dangling pointer. Comparing zero bytes at a dangling pointer costs a
-/// hundred nanoseconds if the system's `memcmp` reads through a mask (AVX-512), because microcode
-/// suppresses the fault.
+/// An empty slice may have a dangling pointer. Comparing zero bytes at a dangling pointer takes a
+/// hundred nanoseconds if the system's `memcmp` uses masked loads (AVX-512), because microcode must
+/// suppress the page fault.
 #[inline]
 pub(super) fn equal(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && (a.is_empty() || a == b)

@@ -12,8 +12,8 @@
 //! stream 2    B   D
 //! ```
 //!
-//! All launches of an op go to one stream, so a pair of the same op on a different stream than the
-//! previous pair has a cost. To apply this cost, a state inside an op records the stream of its
+//! All launches of an op go to one stream, so there is a cost if two successive pairs of the same
+//! op are on different streams. To apply this cost, a state inside an op records the stream of its
 //! last pair.
 //!
 //! Of the states that have used the same total number of launches and events, only the best few
@@ -38,8 +38,8 @@ const GAP: Score = 12;
 const OUT_OF_ORDER: Score = 2;
 /// Cost of changing the stream within one op.
 const OP_ON_TWO_STREAMS: Score = 2;
-/// Maximum number of rounds in which the alignment is repeated with evidence from the previous
-/// round.
+/// Maximum number of times that the alignment is repeated; each repetition uses evidence from the
+/// previous alignment.
 const LESSONS: usize = 4;
 
 /// Aligns captured launches with the GPU events of a replay.
@@ -59,9 +59,9 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
     alignment
 }
 
-/// Returns the launches, with a mangled kernel name removed if no event in the replay has that
-/// name. The replay may have recorded the same name in demangled form, so a mangled name that no
-/// event has is not evidence against a match.
+/// Returns the launches without those mangled kernel names that no event in the replay has. The
+/// replay may have recorded the same name in demangled form, so a mangled name that no event has is
+/// not evidence against a match.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
     let names: FxHashSet<u32> = ran.iter().map(|event| event.name).collect();
     let is_mangled = |name: u32| alphabet.text(name).starts_with("_Z");
@@ -98,8 +98,8 @@ fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     orders
 }
 
-/// Aligns the launches with the events in a given order. The alignment is repeated; each round uses
-/// what the previous round learned about launches without a recorded kernel name.
+/// Aligns the launches with the events in a given order. The alignment is repeated; each repetition
+/// uses what the previous one revealed about launches without a recorded kernel name.
 fn learned(
     launched: &[Launched],
     ran: &[Ran],

@@ -30,19 +30,19 @@ const SAME_WORD: Score = 32;
 /// Minimum length of a word that is searched for in kernel names. Shorter words occur by chance in
 /// many longer words.
 const SHORTEST_WORD: usize = 3;
-/// Score if the launch and the kernel have the same grid and block; if either differs, this score
-/// is subtracted instead.
+/// Score if the launch and the kernel have the same grid and block. If the grid or the block
+/// differs, this score is subtracted instead.
 const GRID: Score = 24;
-/// Score of a launch and a kernel if the previous alignment matched all launches with the same
-/// context to that kernel.
+/// Score of a launch and a kernel if, in the previous alignment, all launches with this context
+/// were matched to this kernel.
 const LEARNED: Score = 80;
-/// Score of a launch and a kernel if the previous alignment matched no launch with the same context
-/// to that kernel. If the previous alignment matched only some of the launches with the same
-/// context to that kernel, the score is interpolated.
+/// Score of a launch and a kernel if, in the previous alignment, no launch with this context was
+/// matched to this kernel. If some of the launches with this context were matched to this kernel,
+/// the score is interpolated.
 const NOT_LEARNED: Score = -24;
 
-/// Kinds of GPU work, each with the words in op names and the substrings of kernel names that
-/// indicate it.
+/// Kinds of GPU work. For each kind: the words that indicate it in op names, and the substrings
+/// that indicate it in kernel names.
 const WORK: [(&[&str], &[&str]); 17] = [
     (
         &["convolution", "conv", "conv1d", "conv2d", "conv3d"],
@@ -77,8 +77,8 @@ pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
     /// For each context and kernel, the score of their words, computed only once.
     words: FxHashMap<(u32, u32), Score>,
-    /// `pairs` counts how often a context was matched to a kernel name, and how often to a
-    /// combination of name and grid. `contexts` counts how often a context was matched to any
+    /// `pairs` counts how often a context was matched to a given kernel name, and how often to a
+    /// given combination of name and grid. `contexts` counts how often a context was matched to any
     /// kernel.
     pairs: FxHashMap<(u32, u32), u32>,
     contexts: FxHashMap<u32, u32>,
@@ -201,8 +201,8 @@ fn words(context: &str, kernel: &str) -> Score {
     if op == kernel {
         return OP_IS_KERNEL;
     }
-    // The lines of the context with shapes and launch counts are skipped, because these lines
-    // contain no names.
+    // The context's lines that contain shapes or launch counts are skipped, because they contain no
+    // names.
     let named: Vec<String> = std::iter::once(op)
         .chain(lines.skip_while(|line| line.starts_with(['[', '#'])))
         .map(str::to_ascii_lowercase)

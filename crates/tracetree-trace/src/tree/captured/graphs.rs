@@ -224,7 +224,7 @@ fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
     let mut at = top.index();
     let end = top.index() + tree.size(top);
     while at < end {
-        let call = tree.call_id(at).expect("a call of the subtree");
+        let call = tree.call_id(at).expect("the subtree contains this call");
         while depths.last().is_some_and(|&(end, _)| end <= at) {
             depths.pop();
         }

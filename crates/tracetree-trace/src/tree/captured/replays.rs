@@ -13,7 +13,7 @@ pub struct Replay {
     pub kernels: usize,
     /// Number of GPU events that were attributed to the captured call that launched them.
     pub placed: usize,
-    /// Number of GPU events that were attributed to the program part named in the event; 0 if a
+    /// Number of GPU events that were attributed to the program parts that they name; 0 if a
     /// captured graph fits.
     pub named: usize,
     /// The captured graph that the launch replays; `None` if no captured graph fits.
@@ -61,8 +61,8 @@ pub enum Misfit {
     OtherBatch(u64),
     /// The graph could have launched only this many of the replay's GPU events.
     OtherKernels(usize),
-    /// Enough launches match a kernel, but only this fraction of the kernels does work that matches
-    /// the name of the op above the launch.
+    /// Enough launches match a kernel, but only this fraction of the kernels does the kind of work
+    /// that the name of the launching op indicates.
     OtherWork(f64),
 }
 

@@ -63,8 +63,8 @@ pub(crate) struct Ran {
     pub(crate) kind: LaunchKind,
     pub(crate) name: u32,
     pub(crate) grid: Option<u32>,
-    /// Id of the combination of the kernel's name and grid. An op with a given shape launches the
-    /// same combination in every layer.
+    /// Id of the combination of the kernel's name and grid. An op with a given shape launches
+    /// kernels with the same name and grid in every layer.
     pub(crate) sort: u32,
     pub(crate) stream: Stream,
     pub(crate) start: Nanos,

@@ -1,12 +1,12 @@
-//! Converts a [`CallTree`] to and from a [`StoredTree`], whose columns of numbers can be stored in
-//! a file.
+//! Converts between a [`CallTree`] and a [`StoredTree`], which consists of columns of numbers that
+//! can be stored in a file.
 //!
 //! Calls are stored in preorder with their depths, so they can be nested and linked again without
 //! times or ids. Most Python frames are stored without times. When the tree is restored, a frame
 //! without times gets the time span of the host calls below it. If there are no host calls below
-//! the frame, it gets the start of the previous host call with times on its thread. Each start is
-//! stored as the distance from the previous start, so steps with the same timing are stored as the
-//! same numbers.
+//! the frame, it gets the start of the nearest earlier host call on its thread that has times. Each
+//! start is stored as the distance from the previous start, so two steps with the same timing are
+//! stored as equal numbers.
 //!
 //! Annotations are not calls, but they mark steps and phases, so they are stored in a separate
 //! list. Flow arrows, ids, notes and memory events are omitted, because the alignment does not use

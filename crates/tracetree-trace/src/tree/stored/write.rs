@@ -49,7 +49,7 @@ struct Writer<'t> {
     above: Vec<CallId>,
     last_start: Nanos,
     last_sequence: i64,
-    /// For each column, the position after its last value.
+    /// For each column, the position after the last call that has a value in it.
     ends: [u32; 9],
 }
 

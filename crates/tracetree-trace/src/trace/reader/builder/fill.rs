@@ -86,7 +86,7 @@ impl Builder {
         self.argument_record(args, place)
     }
 
-    /// Fills the columns that kernels share with the calls that launch them.
+    /// Fills the columns that are used both by kernels and by the calls that launch kernels.
     fn push_launch_args(
         &mut self,
         args: &Args<'_>,

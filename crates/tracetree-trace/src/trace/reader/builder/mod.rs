@@ -46,8 +46,8 @@ struct Spot {
     place: Place,
 }
 
-/// Number of events for which columns reserve space at the start. A small column is copied each
-/// time it grows, whereas a large column grows by additional memory pages.
+/// Number of events for which columns reserve space at the start. When a small column grows, it is
+/// copied; a large column gets additional memory pages instead.
 const FIRST_EVENTS: usize = 128 * 1024;
 
 impl Builder {

@@ -1,8 +1,8 @@
 //! Walks over indexed text and returns the keys and values in order.
 //!
 //! The cursor allocates and decodes nothing: values are slices of the text. Every token is checked
-//! against the JSON grammar, because an unescaped quote swaps the inside and the outside of all
-//! strings after it, and only an irregular token reveals the swap.
+//! against the JSON grammar, because after an unescaped quote, the text outside of strings is read
+//! as strings and vice versa, and only an irregular token reveals this.
 
 mod skip;
 
@@ -67,8 +67,8 @@ impl<'a> Cursor<'a> {
     pub(super) fn consumed(&self) -> usize {
         match self.index.get(self.at) {
             Some(&position) => position as usize,
-            // A string or number is read only if the token after it is known, so if there is no
-            // next token, the last consumed token must be one byte long.
+            // There is no next token. A string or number is read only if the next token is known,
+            // so the last consumed token must be one byte long.
             None => self.passed(),
         }
     }
@@ -115,9 +115,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the next value of an object or list.
-    // This function is always inlined. Without inlining, a `Value` is returned through memory, and
-    // is read in chunks of a different size than the chunks in which it was written. The resulting
-    // stall took 40% of the time for reading an event.
+    // This function is always inlined. Without inlining, a `Value` is returned through memory: it
+    // is written in chunks of one size and read in chunks of a different size. The resulting stall
+    // took 40% of the time for reading an event.
     #[inline(always)]
     pub(super) fn value(&mut self) -> Result<Value<'a>, Stop> {
         let &[start, next] = self.next_two()?;
@@ -190,8 +190,8 @@ impl<'a> Cursor<'a> {
         text
     }
 
-    /// Whether a scalar that does not start with a digit is `null`; counts words that JSON does not
-    /// define.
+    /// Whether a scalar that does not start with a digit is `null`. Also counts the scalar if it is
+    /// a word that JSON does not define.
     fn is_null(&mut self, word: &[u8]) -> bool {
         match word {
             b"null" => return true,

@@ -40,8 +40,8 @@ impl Cursor<'_> {
     }
 }
 
-/// The role of a token, determined by its first byte: a token opens or closes an object or list,
-/// ends or starts a value, or is a word that must be examined.
+/// The role of a token, which its first byte determines. A token may open or close an object or
+/// list, end or start a value, or be a word that must be examined.
 const ROLES: [u8; 256] = {
     let mut roles = [WORD | ENDS | STARTS; 256];
     let mut digit = b'0';
@@ -62,7 +62,6 @@ const ROLES: [u8; 256] = {
 const OPENS: u8 = 1;
 const CLOSES: u8 = 2;
 const ENDS: u8 = 4;
-/// One bit above [`ENDS`]: the position to which the bit `ENDS` of the previous token's role is
-/// shifted.
+/// One bit above [`ENDS`], so that the bit `ENDS` of the previous token's role can be shifted here.
 const STARTS: u8 = 8;
 const WORD: u8 = 16;

@@ -222,7 +222,8 @@ impl Document {
     }
 }
 
-/// Whether the next value is an event. If so, the opening bracket of the event list is missing.
+/// Whether the next value is an event, which means that the opening bracket of the event list is
+/// missing.
 fn starts_event(cursor: &Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
     let value = window.text.get(cursor.position()?..).unwrap_or_default();
     match value {

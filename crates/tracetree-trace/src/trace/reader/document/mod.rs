@@ -67,8 +67,8 @@ pub(super) struct Document {
     known: Known,
     state: State,
     frame: Frame,
-    /// Whether more events followed after the list of events was closed. If so, the closing bracket
-    /// at the actual end of the list may be missing.
+    /// Whether more events followed after the list of events was closed. After these events, the
+    /// closing bracket of the list may be missing.
     was_closed: bool,
     has_trace_events: bool,
     /// The token that was read last in the top-level object.
@@ -284,7 +284,7 @@ impl Document {
         self.state = State::Members;
     }
 
-    /// Whether the file may end after the events. This is the case if no enclosing bracket is open.
+    /// Whether the file may end after the events, because no enclosing bracket is open.
     pub(super) fn may_end(&self) -> bool {
         let is_open = self.was_closed || self.frame == Frame::Lines;
         is_open && matches!(self.state, State::Elements(_))
@@ -430,7 +430,7 @@ fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
         || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))
 }
 
-/// Whether events follow the next bracket.
+/// Whether an event follows the next bracket.
 fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, Stop> {
     cursor.bump();
     let next = cursor.position()?;
@@ -440,8 +440,7 @@ fn is_around_events(mut cursor: Cursor<'_>, window: Window<'_>) -> Result<bool, 
     repair::starts_event(window.text, next).ok_or(Stop::Incomplete)
 }
 
-/// Position of the next event if it is preceded by `gap`, which ends with the opening brace of an
-/// event.
+/// Position of the next event, if the text before and including its opening brace is `gap`.
 #[inline]
 fn behind_gap(text: &[u8], from: usize, gap: &[u8]) -> Option<usize> {
     let start = from + gap.len().checked_sub(1)?;

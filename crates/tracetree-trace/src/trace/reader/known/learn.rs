@@ -17,7 +17,8 @@ struct Lesson<'a, 'k> {
     text: &'a [u8],
     cursor: Cursor<'a>,
     in_args: bool,
-    /// The step that was learned last, and the start and the fixed values of the next step.
+    /// The most recently learned step. `start` and `fixed` describe the next step: where it starts,
+    /// and its fixed values.
     last: u32,
     start: usize,
     fixed: Vec<Fixed>,

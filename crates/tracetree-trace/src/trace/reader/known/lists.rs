@@ -31,7 +31,7 @@ struct Place {
 }
 
 impl Lists {
-    /// The length of the list that `text` starts with, if the list is remembered under this `key`.
+    /// The length of the list at the start of `text`, if the list is remembered under this `key`.
     #[inline]
     pub(super) fn length(&self, key: u64, text: &[u8]) -> Option<usize> {
         let bucket = self.buckets.get(bucket(key, text)?)?;
@@ -47,7 +47,7 @@ impl Lists {
         None
     }
 
-    /// Remembers the list of `length` bytes that `text` starts with.
+    /// Remembers the list at the start of `text`, which is `length` bytes long.
     pub(super) fn remember(&mut self, key: u64, text: &[u8], length: usize) {
         let Some(bucket) = bucket(key, text) else { return };
         if length > MAX_LIST || self.length(key, text).is_some() {
@@ -65,7 +65,7 @@ impl Lists {
     }
 }
 
-/// The bucket of the list with which `text` starts. Most distinct lists already differ at their
+/// The bucket of the list at the start of `text`. Most distinct lists already differ at their
 /// beginning. Returns `None` if the text is too short.
 #[inline]
 fn bucket(key: u64, text: &[u8]) -> Option<usize> {

@@ -48,7 +48,8 @@ struct Step {
     beginning: u8,
     /// Whether the text after the step belongs to `args`.
     in_args: bool,
-    /// The steps that have followed the next value in earlier events, most likely step first.
+    /// The steps that came next (after this step and its value) in earlier events, most likely step
+    /// first.
     after: Vec<u32>,
 }
 
@@ -131,8 +132,8 @@ impl Known {
                 }
             }
             at += between.len();
-            // The same three lines are repeated for each kind of value, because a shared path for
-            // all kinds would make reading 3% slower.
+            // The next three lines are repeated for each kind of value, because shared code for all
+            // kinds would make reading 3% slower.
             at = match *then {
                 Then::Value(slot, Kind::Text) => {
                     let end = scan::string_end(text, at)?;
@@ -177,8 +178,8 @@ impl Known {
         Some(end)
     }
 
-    /// Returns the step with which `text` starts. `text` begins after the value that follows
-    /// `step`.
+    /// Returns the known step at the start of `text`, which is the text after the value that
+    /// follows `step`.
     #[inline]
     fn next(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let likeliest = *self.steps[step].after.first()?;
@@ -241,8 +242,8 @@ impl Kind {
 }
 
 impl Step {
-    /// Whether `text` starts with this step, followed by a non-empty value. Empty values are part
-    /// of a step, so no text starts with two different steps.
+    /// Whether `text` starts with this step, followed by a non-empty value. An empty value is part
+    /// of a step's text, so at most one step matches a given text.
     // This function is always inlined, because a function call for each step would increase the
     // number of instructions for reading by 2%.
     #[inline(always)]

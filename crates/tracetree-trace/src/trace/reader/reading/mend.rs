@@ -26,9 +26,9 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Handles a file that ends before the last value does, either because the file is truncated or
-    /// because an unclosed event contains all text that follows it. Returns `false` if nothing more
-    /// follows.
+    /// Handles a file that ends before the last value does. Either the file is truncated, or an
+    /// event was not closed and therefore extends to the end of the file. Returns `false` if
+    /// nothing more follows.
     pub(super) fn mend_last(&mut self) -> Result<bool> {
         match self.document.state() {
             State::Elements(after) if !self.block.content().is_empty() => self.mend_element(after),
@@ -87,8 +87,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Whether the next text is a key of the trace's top-level object rather than an event. If so,
-    /// the list of events was not closed.
+    /// Whether the next text is a key of the trace's top-level object rather than an event, which
+    /// means that the list of events was not closed.
     fn is_header(&mut self) -> Result<bool> {
         loop {
             match repair::starts_header(self.block.content()) {

@@ -27,8 +27,8 @@ struct Reading<'scope, 'a> {
     block: Block,
     document: Document,
     strict: bool,
-    /// Whether the remaining text is left unread: true if the text after the events is damaged or
-    /// is a second document.
+    /// Whether reading stopped early, because the text after the events is damaged or is a second
+    /// document.
     gave_up: bool,
 }
 
@@ -96,8 +96,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Rejects compressed data from which nothing can be decompressed although the file is not
-    /// empty.
+    /// Rejects a compressed file that is not empty if none of its data can be decompressed.
     fn check_unpacks(&mut self) -> Result<()> {
         match self.feed.source().damage() {
             Some(damage) if self.block.content().is_empty() => {

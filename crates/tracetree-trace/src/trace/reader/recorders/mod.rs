@@ -16,13 +16,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::trace::columns::Trace;
 use crate::trace::header::Header;
 
-/// A file format in which a trace can be stored.
+/// A file format for traces.
 pub(super) trait TraceSource: Sync {
     /// Whether a file that begins with these unpacked bytes has this format.
     fn recognises(&self, head: &[u8]) -> bool;
 
-    /// Whether a file that begins with these bytes may have this format, but more bytes are needed
-    /// to decide.
+    /// Whether more bytes are needed to decide if a file that begins with these bytes has this
+    /// format.
     fn needs_more(&self, head: &[u8]) -> bool;
 
     /// Reads the whole file.

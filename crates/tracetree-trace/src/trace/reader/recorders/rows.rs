@@ -12,8 +12,8 @@ use crate::trace::time::Nanos;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Maximum length of a string in bytes. The length is limited because each row looks up its
-/// strings, so a long string that many rows share would be hashed many times.
+/// Maximum length of a string in bytes. The limit bounds the time for hashing: each row looks up
+/// its strings, and many rows may share one long string.
 const LONGEST: usize = 1 << 16;
 
 /// The beginning of a string, limited to [`LONGEST`] bytes.

@@ -189,8 +189,8 @@ fn args_end(text: &[u8]) -> bool {
     }
 }
 
-/// Copies the content of a string, and escapes unescaped quotes and an unescaped backslash at the
-/// end.
+/// Copies the content of a string. Escapes its unescaped quotes and, if the content ends in an
+/// unescaped backslash, this backslash.
 fn escape_quotes(content: &[u8], out: &mut Vec<u8>) {
     let mut escaped = false;
     for &byte in content {

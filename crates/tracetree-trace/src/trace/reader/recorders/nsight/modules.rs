@@ -54,7 +54,8 @@ pub(super) fn calls(mut hooks: Vec<Hook>, extents: &Extents) -> Vec<ModuleCall> 
         let thread = hooks[0].thread;
         let extent = extents.get(&thread).copied();
         let cut = |path: &str, above| format!("{}{CUT_MODULE}", module_name(path, above));
-        // Only the first hooks on a thread can end a forward pass that began before the recording.
+        // On each thread, the end hooks that precede the first begin hook belong to forward passes
+        // that began before the recording.
         for hook in hooks.iter().take_while(|hook| hook.is_end) {
             if let Some((start, _)) = extent {
                 let name = cut(&hook.path, None);

@@ -28,7 +28,7 @@ fn varint(message: &mut Vec<u8>, mut number: u64) {
     message.push(number as u8);
 }
 
-/// Names to which events refer by number.
+/// Names that events refer to by number.
 #[derive(Default)]
 pub(super) struct Names {
     names: Vec<String>,

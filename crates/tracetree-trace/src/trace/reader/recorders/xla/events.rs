@@ -112,7 +112,7 @@ struct Reading<'a, 'n> {
     rows: Rows,
     programs: FxHashMap<i64, Program<'a>>,
     items: Vec<Item<'a>>,
-    /// For each correlation, the op to which the launched kernels are attributed.
+    /// For each correlation, the op that the launched kernels are attributed to.
     launched: FxHashMap<i64, Told<'a>>,
     paths: FxHashMap<(Told<'a>, bool), Rc<[Step]>>,
 }
@@ -221,8 +221,8 @@ impl<'a> Reading<'a, '_> {
         }
     }
 
-    /// Adds the scopes of a kernel that a graph launched. The scopes are found by the kernel's
-    /// name, because such a kernel is named after its op.
+    /// Adds the scopes of a kernel that a graph launched. The kernel's name determines the scopes,
+    /// because a kernel in a graph is named after its op.
     fn add_region(&mut self, event: EventId, facts: &Facts<'_>, name: &str) {
         let program = facts.program.and_then(|id| self.programs.get(&id));
         let stack = program.and_then(|program| Some(program.stack(program.find(name)?)));
@@ -261,7 +261,8 @@ impl<'a> Reading<'a, '_> {
             let (start, end) = times(line, &event);
             let is_op = category == Category::CpuOp && !facts.op.is_empty();
             let is_launch = category == Category::Runtime;
-            // Launches and ops are moved to a separate track, on which scopes enclose them.
+            // Launches and ops are moved to a separate track, which also contains the scopes that
+            // enclose them.
             let thread = if is_op || is_launch {
                 let (tid, name) = (format!("{tid} XLA"), format!("XLA programs: {}", line.name));
                 self.rows.thread(plane.name, &tid, &name)
@@ -306,8 +307,8 @@ impl<'a> Reading<'a, '_> {
         self.rows.set_arguments(event, Arguments { dims, types, ..Arguments::default() });
     }
 
-    /// Adds the programs and scopes that enclose ops and launches, and the ops that enclose
-    /// launches.
+    /// Adds the calls that enclose other calls: programs and scopes around ops and launches, and
+    /// ops around launches.
     fn add_scopes(&mut self) -> Result<()> {
         let mut ran = Vec::new();
         for mut item in std::mem::take(&mut self.items) {

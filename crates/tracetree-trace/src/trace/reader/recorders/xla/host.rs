@@ -50,7 +50,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The name and the facts of each kind of event.
+/// For each kind of event, its name and its statistics as [`Facts`].
 pub(super) type Kinds<'a> = FxHashMap<u64, (&'a str, Facts<'a>)>;
 
 /// Reads the event kinds in a plane only once, because many events share a kind.

@@ -78,7 +78,7 @@ struct Plane {
 #[derive(Default)]
 struct Line {
     name: String,
-    /// The events, encoded as protobuf fields of the line.
+    /// The events of the line, encoded as protobuf fields.
     events: Vec<u8>,
     uids: Vec<u32>,
 }
@@ -147,7 +147,8 @@ impl Planes {
 }
 
 impl Plane {
-    /// Encodes the arguments of an event as statistics, sorted by name. The name of the event is none of them.
+    /// Encodes the arguments of an event as statistics, sorted by name. These statistics do not include the name of the
+    /// event.
     fn encode_arguments(&mut self, arguments: Option<&Object<'_, '_>>, encoded: &mut Vec<u8>) {
         let all: BTreeMap<&str, Value<'_, '_>> = arguments.into_iter().flatten().collect();
         for (key, value) in all {

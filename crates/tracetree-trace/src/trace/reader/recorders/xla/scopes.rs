@@ -1,5 +1,5 @@
-//! From the order in which a thread ran the ops, derives the program and scope calls that enclose
-//! the ops.
+//! Derives the program and scope calls that enclose ops from the order in which a thread ran the
+//! ops.
 //!
 //! ```text
 //! jit_step/jvp/layer_0/dot  ├─┤                    jit_step
@@ -24,7 +24,7 @@ pub(super) struct Ran {
     pub(super) thread: ThreadId,
     pub(super) start: Nanos,
     pub(super) end: Nanos,
-    /// The number of the program's run, if the profile numbers runs.
+    /// The number of this execution of the program, if the profile records one.
     pub(super) run: i64,
     /// Name of the op, including its number.
     pub(super) op: TextId,
@@ -36,7 +36,7 @@ pub(super) struct Ran {
 /// A call on the path to an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Identifies the call: steps with equal keys are the same call.
+    /// Identifies the call: two steps with equal keys represent the same call.
     pub(super) key: TextId,
     pub(super) name: TextId,
     /// For an op, the number of its program; `None` for a program or a scope.
