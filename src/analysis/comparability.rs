@@ -8,6 +8,7 @@
 use super::conditions::Remedies;
 use super::robust::median;
 use super::{Analysis, modules};
+use crate::analysis::conditions::check_conditions;
 use crate::diff::Window;
 use crate::program::{
     Architecture, Damage, Footing, Found, LOST_LAUNCHES, LayerId, Measure, Obstacle, Stack,
@@ -50,17 +51,17 @@ impl Comparability {
     /// Checks whether the traces are comparable.
     pub(super) fn of(analysis: &Analysis) -> Comparability {
         let mut found = Comparability::default();
-        analysis.check_whole(&mut found.both);
-        analysis.check_architecture(&mut found.both);
+        check_whole(analysis, &mut found.both);
+        check_architecture(analysis, &mut found.both);
         let replays = PerSide::from_fn(|side| graph_replay(analysis.tree(side)));
-        analysis.check_model(replays.map(|(time, _)| time), &mut found.both);
-        analysis.check_windows(&mut found.both);
-        analysis.check_arguments(&mut found.both);
-        analysis.check_tokens_and_steps(&mut found.both);
-        analysis.check_world_size(&mut found.both);
-        analysis.check_conditions(&mut found.both);
+        check_model(analysis, replays.map(|(time, _)| time), &mut found.both);
+        check_windows(analysis, &mut found.both);
+        check_arguments(analysis, &mut found.both);
+        check_tokens_and_steps(analysis, &mut found.both);
+        check_world_size(analysis, &mut found.both);
+        check_conditions(analysis, &mut found.both);
         for side in Side::BOTH {
-            analysis.check_side(side, replays[side], &mut found.sides[side]);
+            check_side(analysis, side, replays[side], &mut found.sides[side]);
         }
         found
     }
@@ -118,243 +119,243 @@ impl Analysis {
         };
         Side::BOTH.into_iter().flat_map(of_side).collect()
     }
+}
 
-    fn check_whole(&self, notes: &mut Notes) {
-        let damage = self.damage();
+fn check_whole(analysis: &Analysis, notes: &mut Notes) {
+    let damage = analysis.damage();
+    notes.add(
+        INCOMPLETE,
+        damage.len() as u64,
+        "compare complete recordings: missing work counts as zero time",
+        || damage.join("; "),
+    );
+}
+
+/// Compares the model architectures if there is solid evidence for the architecture on each side.
+fn check_architecture(analysis: &Analysis, notes: &mut Notes) {
+    let found = PerSide::from_fn(|side| analysis.diff().program(side).architecture());
+    let told = found.map(|found| found.filter(|found| !found.is_thin));
+    if let PerSide { baseline: Some(one), candidate: Some(two) } = told {
         notes.add(
-            INCOMPLETE,
-            damage.len() as u64,
-            "compare complete recordings: missing work counts as zero time",
-            || damage.join("; "),
-        );
-    }
-
-    /// Compares the model architectures if there is solid evidence for the architecture on each side.
-    fn check_architecture(&self, notes: &mut Notes) {
-        let found = PerSide::from_fn(|side| self.diff().program(side).architecture());
-        let told = found.map(|found| found.filter(|found| !found.is_thin));
-        if let PerSide { baseline: Some(one), candidate: Some(two) } = told {
-            notes.add(
-                "DIFFERENT_ARCHITECTURE",
-                u64::from(one.what != two.what),
-                "compare two runs of the same model",
-                || {
-                    let told = |found: &Found<Architecture>| {
-                        format!("{} ({})", found.what.label(), found.evidence.join(", "))
-                    };
-                    format!(
-                        "the models have different architectures: {} | {}",
-                        told(one),
-                        told(two)
-                    )
-                },
-            );
-        }
-    }
-
-    fn check_model(&self, replayed: PerSide<Nanos>, notes: &mut Notes) {
-        let classes = PerSide::from_fn(|side| modules::classes(self.tree(side)));
-        let stacks = PerSide::from_fn(|side| self.layers(side).stacks());
-        let hides_modules = |side: Side| {
-            let replayed = replayed[side] + replayed[side];
-            classes[side].is_empty() || replayed > self.account().totals[side].time
-        };
-        let differing = if Side::BOTH.into_iter().any(hides_modules) {
-            differing_layers(stacks)
-        } else {
-            modules::differing(self)
-        };
-        notes.add(
-            "DIFFERENT_MODEL",
-            differing.len() as u64,
-            "compare two runs of the same model; if the model is the change, look at the rows that only one side has",
-            || format!("the models differ in {}", examples(&differing)),
-        );
-    }
-
-    /// Reports recordings that contain different layers because a recording began in the middle of the model.
-    fn check_windows(&self, notes: &mut Notes) {
-        let windows = self.diff().windows();
-        let told = |window: &Window| {
-            let [one, two] = Side::BOTH.map(|side| window.told(side));
-            let common = window.common().map_or_else(
-                || "the recordings have no layer in common".to_owned(),
-                |common| format!("both contain {common}"),
-            );
-            format!("{} {one} → {two} ({common})", window.class)
-        };
-        notes.add(
-            "DIFFERENT_WINDOW",
-            windows.len() as u64,
-            "compare individual layers in layers.csv: the totals cover different work",
+            "DIFFERENT_ARCHITECTURE",
+            u64::from(one.what != two.what),
+            "compare two runs of the same model",
             || {
-                let told: Vec<String> = windows.iter().map(told).collect();
-                let times = self.common_layers().map_or_else(String::new, |(count, [one, two])| {
-                    let [a, b] = Side::BOTH.map(|side| self.side_name(side));
-                    let layers = counted(count as u64, "layer");
-                    format!("; the median of the {layers} that both contain takes {one:.3} ms in {a} and {two:.3} ms in {b}")
-                });
-                format!("the recordings contain different layers: {}{times}", examples(&told))
+                let told = |found: &Found<Architecture>| {
+                    format!("{} ({})", found.what.label(), found.evidence.join(", "))
+                };
+                format!("the models have different architectures: {} | {}", told(one), told(two))
             },
         );
     }
+}
 
-    /// Number of matched layers, and their median time on each side in ms; `None` if there are none.
-    fn common_layers(&self) -> Option<(usize, [f64; 2])> {
-        let mut times: BTreeMap<(LayerId, LayerId), PerSide<Nanos>> = BTreeMap::new();
-        for row in self.layer_rows(self.layer_pairs()) {
-            let layers = PerSide::from_fn(|side| row.place.layer(side));
-            if let PerSide { baseline: Some(one), candidate: Some(two) } = layers {
-                let time = times.entry((one, two)).or_default();
-                for side in Side::BOTH {
-                    time[side] += row.time[side];
-                }
+fn check_model(analysis: &Analysis, replayed: PerSide<Nanos>, notes: &mut Notes) {
+    let classes = PerSide::from_fn(|side| modules::classes(analysis.tree(side)));
+    let stacks = PerSide::from_fn(|side| analysis.layers(side).stacks());
+    let hides_modules = |side: Side| {
+        let replayed = replayed[side] + replayed[side];
+        classes[side].is_empty() || replayed > analysis.account().totals[side].time
+    };
+    let differing = if Side::BOTH.into_iter().any(hides_modules) {
+        differing_layers(stacks)
+    } else {
+        modules::differing(analysis)
+    };
+    notes.add(
+        "DIFFERENT_MODEL",
+        differing.len() as u64,
+        "compare two runs of the same model; if the model is the change, look at the rows that only one side has",
+        || format!("the models differ in {}", examples(&differing)),
+    );
+}
+
+/// Reports recordings that contain different layers because a recording began in the middle of the model.
+fn check_windows(analysis: &Analysis, notes: &mut Notes) {
+    let windows = analysis.diff().windows();
+    let told = |window: &Window| {
+        let [one, two] = Side::BOTH.map(|side| window.told(side));
+        let common = window.common().map_or_else(
+            || "the recordings have no layer in common".to_owned(),
+            |common| format!("both contain {common}"),
+        );
+        format!("{} {one} → {two} ({common})", window.class)
+    };
+    notes.add(
+        "DIFFERENT_WINDOW",
+        windows.len() as u64,
+        "compare individual layers in layers.csv: the totals cover different work",
+        || {
+            let told: Vec<String> = windows.iter().map(told).collect();
+            let times = common_layers(analysis).map_or_else(String::new, |(count, [one, two])| {
+                let [a, b] = Side::BOTH.map(|side| analysis.side_name(side));
+                let layers = counted(count as u64, "layer");
+                format!("; the median of the {layers} that both contain takes {one:.3} ms in {a} and {two:.3} ms in {b}")
+            });
+            format!("the recordings contain different layers: {}{times}", examples(&told))
+        },
+    );
+}
+
+/// Number of matched layers, and their median time on each side in ms; `None` if there are none.
+fn common_layers(analysis: &Analysis) -> Option<(usize, [f64; 2])> {
+    let mut times: BTreeMap<(LayerId, LayerId), PerSide<Nanos>> = BTreeMap::new();
+    for row in analysis.layer_rows(analysis.layer_pairs()) {
+        let layers = PerSide::from_fn(|side| row.place.layer(side));
+        if let PerSide { baseline: Some(one), candidate: Some(two) } = layers {
+            let time = times.entry((one, two)).or_default();
+            for side in Side::BOTH {
+                time[side] += row.time[side];
             }
         }
-        let of = |side: Side| {
-            median(&times.values().map(|time| time[side].as_micros() / 1e3).collect::<Vec<_>>())
-        };
-        (!times.is_empty()).then(|| (times.len(), Side::BOTH.map(of)))
     }
+    let of = |side: Side| {
+        median(&times.values().map(|time| time[side].as_micros() / 1e3).collect::<Vec<_>>())
+    };
+    (!times.is_empty()).then(|| (times.len(), Side::BOTH.map(of)))
+}
 
-    /// Compares the shapes and types of the matched ops.
-    fn check_arguments(&self, notes: &mut Notes) {
-        let [shapes, types] = self.differing_arguments();
-        notes.add(
-            "DIFFERENT_SHAPES",
-            shapes.len() as u64,
-            "compare runs with the same batch, sequence length and model size",
-            || {
-                format!(
-                    "different shapes in {}: {}",
-                    counted(shapes.len() as u64, "matched op"),
-                    examples(&shapes)
-                )
-            },
-        );
-        notes.add(
-            "DIFFERENT_DTYPE",
-            types.len() as u64,
-            "compare runs with the same precision, unless the precision is the change",
-            || {
-                format!(
-                    "different types in {}: {}",
-                    counted(types.len() as u64, "matched op"),
-                    examples(&types)
-                )
-            },
-        );
-    }
+/// Compares the shapes and types of the matched ops.
+fn check_arguments(analysis: &Analysis, notes: &mut Notes) {
+    let [shapes, types] = differing_arguments(analysis);
+    notes.add(
+        "DIFFERENT_SHAPES",
+        shapes.len() as u64,
+        "compare runs with the same batch, sequence length and model size",
+        || {
+            format!(
+                "different shapes in {}: {}",
+                counted(shapes.len() as u64, "matched op"),
+                examples(&shapes)
+            )
+        },
+    );
+    notes.add(
+        "DIFFERENT_DTYPE",
+        types.len() as u64,
+        "compare runs with the same precision, unless the precision is the change",
+        || {
+            format!(
+                "different types in {}: {}",
+                counted(types.len() as u64, "matched op"),
+                examples(&types)
+            )
+        },
+    );
+}
 
-    /// Two lists of matched ops that did measured work: the ops whose recorded shapes differ, and the ops
-    /// whose recorded types differ.
-    fn differing_arguments(&self) -> [Vec<String>; 2] {
-        let mut found = [Vec::new(), Vec::new()];
-        let (a, b) = (self.tree(Side::Baseline), self.tree(Side::Candidate));
-        let counts = |call| self.measure() == Measure::HostSelfTime || a.is_gpu_path(call);
-        for call in a.calls().filter(|&call| a.kind(call) == CallKind::Op && counts(call)) {
-            let is_common = self.diff().relation(Side::Baseline, call).is_common();
-            let partner = self.diff().partner(Side::Baseline, call).filter(|_| is_common);
-            let both =
-                partner.and_then(|partner| Some((a.arguments(call)?, b.arguments(partner)?)));
-            let Some((one, two)) = both else { continue };
-            for (found, (one, two)) in
-                found.iter_mut().zip([(one.dims, two.dims), (one.types, two.types)])
-            {
-                let (one, two) = (a.trace().text(one), b.trace().text(two));
-                if !one.is_empty() && !two.is_empty() && one != two {
-                    found.push(format!("{} {one} | {two}", a.name(call)));
-                }
+/// Two lists of matched ops that did measured work: the ops whose recorded shapes differ, and the ops
+/// whose recorded types differ.
+fn differing_arguments(analysis: &Analysis) -> [Vec<String>; 2] {
+    let mut found = [Vec::new(), Vec::new()];
+    let (a, b) = (analysis.tree(Side::Baseline), analysis.tree(Side::Candidate));
+    let counts = |call| analysis.measure() == Measure::HostSelfTime || a.is_gpu_path(call);
+    for call in a.calls().filter(|&call| a.kind(call) == CallKind::Op && counts(call)) {
+        let is_common = analysis.diff().relation(Side::Baseline, call).is_common();
+        let partner = analysis.diff().partner(Side::Baseline, call).filter(|_| is_common);
+        let both = partner.and_then(|partner| Some((a.arguments(call)?, b.arguments(partner)?)));
+        let Some((one, two)) = both else { continue };
+        for (found, (one, two)) in
+            found.iter_mut().zip([(one.dims, two.dims), (one.types, two.types)])
+        {
+            let (one, two) = (a.trace().text(one), b.trace().text(two));
+            if !one.is_empty() && !two.is_empty() && one != two {
+                found.push(format!("{} {one} | {two}", a.name(call)));
             }
         }
-        found
     }
+    found
+}
 
-    fn check_tokens_and_steps(&self, notes: &mut Notes) {
-        let steps = PerSide::from_fn(|side| self.steps(side));
-        let counts = steps.map(Steps::len);
-        let names = Side::BOTH.map(|side| self.side_name(side));
+fn check_tokens_and_steps(analysis: &Analysis, notes: &mut Notes) {
+    let steps = PerSide::from_fn(|side| analysis.steps(side));
+    let counts = steps.map(Steps::len);
+    let names = Side::BOTH.map(|side| analysis.side_name(side));
+    notes.add(
+        "DIFFERENT_STEP_COUNT",
+        u64::from(counts.baseline != counts.candidate),
+        "totals cover all steps: compare the per-step figures, or select steps with --steps",
+        || {
+            let [a, b] = names;
+            let steps = format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate);
+            match analysis.wall().paired_steps() {
+                Some(paired) => {
+                    let alone = counts.baseline + counts.candidate - 2 * paired as usize;
+                    let alone = counted(alone as u64, "step");
+                    format!("{steps}; per-step figures, causes and verdicts exclude {alone} without a counterpart")
+                }
+                None => steps,
+            }
+        },
+    );
+    let tokens = steps.as_ref().map(|steps| {
+        let told = steps.spans().iter().filter_map(|step| step.tokens);
+        let told: Vec<f64> = told.map(|tokens| tokens as f64).collect();
+        (!told.is_empty()).then(|| median(&told))
+    });
+    if let PerSide { baseline: Some(one), candidate: Some(two) } = tokens {
         notes.add(
-            "DIFFERENT_STEP_COUNT",
-            u64::from(counts.baseline != counts.candidate),
-            "totals cover all steps: compare the per-step figures, or select steps with --steps",
+            "DIFFERENT_TOKENS",
+            u64::from(one != two),
+            "compare steps with the same number of tokens, or use the per-token columns",
             || {
                 let [a, b] = names;
-                let steps = format!("steps: {} in {a}, {} in {b}", counts.baseline, counts.candidate);
-                match self.wall().paired_steps() {
-                    Some(paired) => {
-                        let alone = counts.baseline + counts.candidate - 2 * paired as usize;
-                        let alone = counted(alone as u64, "step");
-                        format!("{steps}; per-step figures, causes and verdicts exclude {alone} without a counterpart")
-                    }
-                    None => steps,
-                }
+                format!("the median step processes {one} tokens in {a} and {two} in {b}")
             },
         );
-        let tokens = steps.as_ref().map(|steps| {
-            let told = steps.spans().iter().filter_map(|step| step.tokens);
-            let told: Vec<f64> = told.map(|tokens| tokens as f64).collect();
-            (!told.is_empty()).then(|| median(&told))
-        });
-        if let PerSide { baseline: Some(one), candidate: Some(two) } = tokens {
-            notes.add(
-                "DIFFERENT_TOKENS",
-                u64::from(one != two),
-                "compare steps with the same number of tokens, or use the per-token columns",
-                || {
-                    let [a, b] = names;
-                    format!("the median step processes {one} tokens in {a} and {two} in {b}")
-                },
-            );
-        }
     }
+}
 
-    fn check_world_size(&self, notes: &mut Notes) {
-        let size = |side: Side| self.tree(side).trace().header().distributed.as_ref()?.world_size;
-        if let (Some(one), Some(two)) = (size(Side::Baseline), size(Side::Candidate)) {
-            notes.add(
-                "DIFFERENT_WORLD_SIZE",
-                u64::from(one != two),
-                "compare runs with the same number of ranks",
-                || {
-                    let [a, b] = Side::BOTH.map(|side| self.side_name(side));
-                    format!("number of ranks: {one} in {a}, {two} in {b}")
-                },
-            );
-        }
-    }
-
-    fn check_side(&self, side: Side, (replayed, launches): (Nanos, u64), notes: &mut Notes) {
-        let tree = self.tree(side);
-        let total = self.account().totals[side].time;
-        let remedies = Remedies::of(tree.trace().header().recorder);
-        notes.add("GRAPH_REPLAY", launches, remedies.graphs, || {
-            let launches = counted(launches, "graph launch");
-            format!("{} of the GPU time is replayed by {launches}", percent(replayed, total))
-        });
+fn check_world_size(analysis: &Analysis, notes: &mut Notes) {
+    let size = |side: Side| analysis.tree(side).trace().header().distributed.as_ref()?.world_size;
+    if let (Some(one), Some(two)) = (size(Side::Baseline), size(Side::Candidate)) {
         notes.add(
-            "NO_PYTHON_STACKS",
-            u64::from(!has_stacks(tree)),
-            remedies.stacks,
-            || if has_stacks(self.tree(side.other())) { format!(
-                    "{} has no Python frames, so the frames of {} are not matched; modules and layers are known for {} only",
-                    side.label(),
-                    side.other().label(),
-                    side.other().label()
-                ) } else { "the trace has no Python frames: modules and layers are unknown".to_owned() },
-        );
-        let has_shapes = tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY);
-        notes.add("NO_SHAPES", u64::from(!has_shapes), remedies.shapes, || {
-            "the trace has no input shapes: ops are matched without shapes".to_owned()
-        });
-        let early = early_events(tree);
-        notes.add(
-            "CLOCK_SKEW",
-            early,
-            "idle times and gaps in this trace are unreliable; durations are not affected",
-            || format!("{} started before the launching call", counted(early, "GPU event")),
+            "DIFFERENT_WORLD_SIZE",
+            u64::from(one != two),
+            "compare runs with the same number of ranks",
+            || {
+                let [a, b] = Side::BOTH.map(|side| analysis.side_name(side));
+                format!("number of ranks: {one} in {a}, {two} in {b}")
+            },
         );
     }
+}
+
+fn check_side(
+    analysis: &Analysis,
+    side: Side,
+    (replayed, launches): (Nanos, u64),
+    notes: &mut Notes,
+) {
+    let tree = analysis.tree(side);
+    let total = analysis.account().totals[side].time;
+    let remedies = Remedies::of(tree.trace().header().recorder);
+    notes.add("GRAPH_REPLAY", launches, remedies.graphs, || {
+        let launches = counted(launches, "graph launch");
+        format!("{} of the GPU time is replayed by {launches}", percent(replayed, total))
+    });
+    notes.add(
+        "NO_PYTHON_STACKS",
+        u64::from(!has_stacks(tree)),
+        remedies.stacks,
+        || if has_stacks(analysis.tree(side.other())) { format!(
+                "{} has no Python frames, so the frames of {} are not matched; modules and layers are known for {} only",
+                side.label(),
+                side.other().label(),
+                side.other().label()
+            ) } else { "the trace has no Python frames: modules and layers are unknown".to_owned() },
+    );
+    let has_shapes = tree.trace().all_arguments().iter().any(|a| a.dims != TextId::EMPTY);
+    notes.add("NO_SHAPES", u64::from(!has_shapes), remedies.shapes, || {
+        "the trace has no input shapes: ops are matched without shapes".to_owned()
+    });
+    let early = early_events(tree);
+    notes.add(
+        "CLOCK_SKEW",
+        early,
+        "idle times and gaps in this trace are unreliable; durations are not affected",
+        || format!("{} started before the launching call", counted(early, "GPU event")),
+    );
 }
 
 /// Whether the trace records Python frames. The trace is checked rather than the tree, because the user may

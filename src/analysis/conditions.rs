@@ -40,82 +40,79 @@ impl Remedies {
     }
 }
 
-impl Analysis {
-    /// Compares device, versions, recording options, rank and backend.
-    pub(super) fn check_conditions(&self, notes: &mut Notes) {
-        let headers = PerSide::from_fn(|side| self.tree(side).trace().header());
-        let differing = [
-            Condition::of(
-                "DIFFERENT_RECORDER",
-                "the recorders capture and name events differently: compare ops rather than kernels, \
-                 and check surprising rows in both files",
-                "recorders",
-                headers.map(|header| Some(header.recorder.label().to_owned())),
-            ),
-            Condition::of(
-                "DIFFERENT_DEVICE",
-                "part of the time difference is due to the different devices",
-                "devices",
-                headers.map(devices),
-            ),
-            Condition::of(
-                "DIFFERENT_RANK",
-                "compare the same rank of both runs, or pass folders that contain all ranks",
-                "ranks",
-                headers
-                    .map(|header| distributed(header, |group| group.rank.map(|r| r.to_string()))),
-            ),
-            Condition::of(
-                "DIFFERENT_BACKEND",
-                "part of the difference in communication time is due to the different libraries",
-                "communication backends",
-                headers.map(|header| distributed(header, |group| Some(group.backend.clone()))),
-            ),
-        ];
-        for condition in differing {
-            condition.note(notes);
-        }
-        self.check_versions(headers, notes);
-        self.check_options(headers, notes);
+/// Compares device, versions, recording options, rank and backend.
+pub(super) fn check_conditions(analysis: &Analysis, notes: &mut Notes) {
+    let headers = PerSide::from_fn(|side| analysis.tree(side).trace().header());
+    let differing = [
+        Condition::of(
+            "DIFFERENT_RECORDER",
+            "the recorders capture and name events differently: compare ops rather than kernels, \
+             and check surprising rows in both files",
+            "recorders",
+            headers.map(|header| Some(header.recorder.label().to_owned())),
+        ),
+        Condition::of(
+            "DIFFERENT_DEVICE",
+            "part of the time difference is due to the different devices",
+            "devices",
+            headers.map(devices),
+        ),
+        Condition::of(
+            "DIFFERENT_RANK",
+            "compare the same rank of both runs, or pass folders that contain all ranks",
+            "ranks",
+            headers.map(|header| distributed(header, |group| group.rank.map(|r| r.to_string()))),
+        ),
+        Condition::of(
+            "DIFFERENT_BACKEND",
+            "part of the difference in communication time is due to the different libraries",
+            "communication backends",
+            headers.map(|header| distributed(header, |group| Some(group.backend.clone()))),
+        ),
+    ];
+    for condition in differing {
+        condition.note(notes);
     }
+    check_versions(headers, notes);
+    check_options(analysis, headers, notes);
+}
 
-    /// Compares the software versions that both sides record.
-    fn check_versions(&self, headers: PerSide<&Header>, notes: &mut Notes) {
-        let PerSide { baseline, candidate } = headers;
-        let differing: Vec<String> = baseline
-            .versions
-            .iter()
-            .filter_map(|(key, one)| {
-                let (_, two) = candidate.versions.iter().find(|(other, _)| other == key)?;
-                (one != two).then(|| format!("{key} {one} | {two}"))
-            })
-            .collect();
-        let hint =
-            "different versions may run different kernels: treat the version as part of the change";
-        notes.add("DIFFERENT_VERSIONS", differing.len() as u64, hint, || {
-            format!("the versions differ: {}", differing.join(", "))
-        });
-    }
+/// Compares the software versions that both sides record.
+fn check_versions(headers: PerSide<&Header>, notes: &mut Notes) {
+    let PerSide { baseline, candidate } = headers;
+    let differing: Vec<String> = baseline
+        .versions
+        .iter()
+        .filter_map(|(key, one)| {
+            let (_, two) = candidate.versions.iter().find(|(other, _)| other == key)?;
+            (one != two).then(|| format!("{key} {one} | {two}"))
+        })
+        .collect();
+    let hint =
+        "different versions may run different kernels: treat the version as part of the change";
+    notes.add("DIFFERENT_VERSIONS", differing.len() as u64, hint, || {
+        format!("the versions differ: {}", differing.join(", "))
+    });
+}
 
-    /// Reports recording options that are set on one side only, provided that at least one header lists
-    /// options.
-    fn check_options(&self, headers: PerSide<&Header>, notes: &mut Notes) {
-        let alone = |side: Side| {
-            let other = &headers[side.other()].options;
-            let own = headers[side].options.iter().filter(|option| !other.contains(option));
-            own.map(|option| format!("{option} in {} only", self.side_name(side)))
-                .collect::<Vec<_>>()
-        };
-        if headers.baseline.options.is_empty() && headers.candidate.options.is_empty() {
-            return;
-        }
-        let differing = Side::BOTH.map(alone).concat();
-        let hint =
-            "recording costs host time, with_stack most of all: use the same options on both sides";
-        notes.add("DIFFERENT_OPTIONS", differing.len() as u64, hint, || {
-            format!("the profiler recorded {}", differing.join(", "))
-        });
+/// Reports recording options that are set on one side only, provided that at least one header lists
+/// options.
+fn check_options(analysis: &Analysis, headers: PerSide<&Header>, notes: &mut Notes) {
+    let alone = |side: Side| {
+        let other = &headers[side.other()].options;
+        let own = headers[side].options.iter().filter(|option| !other.contains(option));
+        own.map(|option| format!("{option} in {} only", analysis.side_name(side)))
+            .collect::<Vec<_>>()
+    };
+    if headers.baseline.options.is_empty() && headers.candidate.options.is_empty() {
+        return;
     }
+    let differing = Side::BOTH.map(alone).concat();
+    let hint =
+        "recording costs host time, with_stack most of all: use the same options on both sides";
+    notes.add("DIFFERENT_OPTIONS", differing.len() as u64, hint, || {
+        format!("the profiler recorded {}", differing.join(", "))
+    });
 }
 
 /// A recording condition, such as the device, with its values on both sides.

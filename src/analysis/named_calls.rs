@@ -33,7 +33,7 @@ pub struct NamedCalls {
 impl Analysis {
     /// All ops by name, sorted by descending difference of GPU time, then of host self time.
     pub fn ops_by_name(&self) -> Vec<NamedCalls> {
-        self.calls_by_name(CallKind::Op)
+        calls_by_name(self, CallKind::Op)
     }
 
     /// The ops that only `side` calls, in the order of [`Analysis::ops_by_name`].
@@ -45,24 +45,23 @@ impl Analysis {
 
     /// All calls into the GPU runtime and driver by name, in the order of [`Analysis::ops_by_name`].
     pub fn api_calls_by_name(&self) -> Vec<NamedCalls> {
-        self.calls_by_name(CallKind::Runtime)
+        calls_by_name(self, CallKind::Runtime)
     }
+}
 
-    fn calls_by_name(&self, kind: CallKind) -> Vec<NamedCalls> {
-        let mut groups = Groups::default();
-        for side in Side::BOTH {
-            groups.add(self, side, kind);
-        }
-        let mut all = groups.all;
-        let distance = |times: PerSide<Nanos>| (times.candidate.0 - times.baseline.0).abs();
-        all.order_by(|one, two| {
-            let order = |calls: &NamedCalls| {
-                (Reverse(distance(calls.gpu)), Reverse(distance(calls.host_self)))
-            };
-            order(one).cmp(&order(two)).then_with(|| one.name.cmp(&two.name))
-        });
-        all
+fn calls_by_name(analysis: &Analysis, kind: CallKind) -> Vec<NamedCalls> {
+    let mut groups = Groups::default();
+    for side in Side::BOTH {
+        groups.add(analysis, side, kind);
     }
+    let mut all = groups.all;
+    let distance = |times: PerSide<Nanos>| (times.candidate.0 - times.baseline.0).abs();
+    all.order_by(|one, two| {
+        let order =
+            |calls: &NamedCalls| (Reverse(distance(calls.gpu)), Reverse(distance(calls.host_self)));
+        order(one).cmp(&order(two)).then_with(|| one.name.cmp(&two.name))
+    });
+    all
 }
 
 #[derive(Debug, Default)]

@@ -4,7 +4,8 @@
 use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::efficiency::{Efficiency, EfficiencyRow};
+use crate::analysis::efficiency::{Efficiency, EfficiencyRow, by_efficiency};
+use crate::analysis::runs::run_figures;
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
@@ -67,7 +68,7 @@ pub(super) fn columns<R: 'static>(of: Of<R>) -> Columns<Analysis, R> {
 
 pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
     let runs = runs::columns(&analysis, |a: &Analysis, r: &EfficiencyRow, side| {
-        Some(a.run_figures(side, &r.events[side]))
+        Some(run_figures(a, side, &r.events[side]))
     });
     identity().and(columns(|row: &EfficiencyRow| &row.efficiency)).and(savings()).and(runs).table(
         (
@@ -76,7 +77,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              could be saved in the candidate",
         ),
         analysis,
-        |analysis| Box::new(analysis.by_efficiency().iter().cloned()),
+        |analysis| Box::new(by_efficiency(analysis).iter().cloned()),
     )
 }
 

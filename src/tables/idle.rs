@@ -4,8 +4,8 @@
 use super::runs;
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::runs::RunFigures;
-use crate::analysis::wall::IdleRow;
+use crate::analysis::runs::{RunFigures, idle_of_runs};
+use crate::analysis::wall::{IdleRow, node_name};
 use crate::side::Side;
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
         .text(
             "lowest_common_ancestor_name",
             "the owner if both traces have it, otherwise the nearest enclosing call that both traces have",
-            |analysis, r| r.lowest_common.map(|id| analysis.node_name(id)).into(),
+            |analysis, r| r.lowest_common.map(|id| node_name(analysis, id)).into(),
         )
         .whole(
             "lowest_common_ancestor_id",
@@ -67,7 +67,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
             },
         )
         .and(runs::columns(&analysis, |a: &Analysis, r, side| {
-            a.idle_of_runs(side, r).map(|times| RunFigures::of(&times))
+            idle_of_runs(a, side, r).map(|times| RunFigures::of(&times))
         }))
         .table(
             (name, "one row per owner and kind of idle time, in the order of the merged tree; the idle times of all \

@@ -5,6 +5,7 @@ use super::{arguments, efficiency, runs};
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
 use crate::analysis::efficiency::Efficiency;
+use crate::analysis::kernels::row_category;
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
 
@@ -102,7 +103,7 @@ fn places() -> Rows {
         .word(
             "category",
             "kind of work, see `categories.csv`; if the row has several kinds, the kind with the most time",
-            |a, r| a.row_category(r.row(a)).into(),
+            |a, r| row_category(a, r.row(a)).into(),
         )
         .whole(
             "step",

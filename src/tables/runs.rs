@@ -3,7 +3,7 @@
 
 use super::table::{ColumnType, Columns};
 use crate::analysis::Analysis;
-use crate::analysis::runs::RunFigures;
+use crate::analysis::runs::{RunFigures, events_of_rows, has_runs, run_figures};
 use crate::analysis::verdict::Judgement;
 use crate::side::Side;
 
@@ -15,7 +15,7 @@ pub(super) fn columns<R: 'static>(
     analysis: &Analysis,
     figures: fn(&Analysis, &R, Side) -> Option<RunFigures>,
 ) -> Columns<Analysis, R> {
-    if !analysis.has_runs() {
+    if !has_runs(analysis) {
         return Columns::default();
     }
     Columns::default()
@@ -51,7 +51,7 @@ pub(super) fn of_judgement(judgement: &Judgement, side: Side) -> Option<RunFigur
 
 /// The number of runs, the median and the spread for attribution rows, which are identified by their indices.
 pub(super) fn of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Option<RunFigures> {
-    Some(analysis.run_figures(side, &analysis.events_of_rows(rows, side)))
+    Some(run_figures(analysis, side, &events_of_rows(analysis, rows, side)))
 }
 
 /// Columns that list the time in each run, for tables that people read row by row. If a side has a single
@@ -62,7 +62,7 @@ pub(super) fn each<R: 'static>(
     doc: &'static str,
     times: fn(&Analysis, &R, Side) -> Option<Vec<f64>>,
 ) -> Columns<Analysis, R> {
-    if !analysis.has_runs() {
+    if !has_runs(analysis) {
         return Columns::default();
     }
     Columns::default().sides(

@@ -3,7 +3,7 @@
 use super::table::{ColumnType, Columns, Table};
 use super::{figures, runs};
 use crate::analysis::Analysis;
-use crate::analysis::runs::{RunFigures, StepTime};
+use crate::analysis::runs::{RunFigures, StepTime, runs_of_step};
 use crate::analysis::steps::{StepPlace, StepRow};
 use crate::side::Side;
 use std::sync::Arc;
@@ -84,6 +84,6 @@ fn of_runs(
     side: Side,
     pick: fn(&StepTime) -> f64,
 ) -> Option<Vec<f64>> {
-    let steps = analysis.runs_of_step(side, row.steps[side].as_ref()?.id);
+    let steps = runs_of_step(analysis, side, row.steps[side].as_ref()?.id);
     (!steps.is_empty()).then(|| steps.iter().map(pick).collect())
 }

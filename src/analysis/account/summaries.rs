@@ -62,28 +62,13 @@ impl Analysis {
     /// Rows grouped by name. The groups are sorted by descending baseline time, then by candidate time, then
     /// by name.
     pub fn by_name(&self) -> Vec<RowGroup> {
-        self.grouped_rows(|_| ())
+        grouped_rows(self, |_| ())
     }
 
     /// Rows grouped by name and by the arguments on both sides, in the same order as [`Analysis::by_name`].
     #[doc(hidden)]
     pub fn by_unique_args(&self) -> Vec<RowGroup> {
-        self.grouped_rows(|row| PerSide::from_fn(|side| self.arguments_of(row, side)))
-    }
-
-    /// Rows grouped by name and `key`.
-    fn grouped_rows<K: Eq + Hash>(&self, key: impl Fn(&Row) -> K) -> Vec<RowGroup> {
-        let mut numbers: FxHashMap<(String, K), usize> = FxHashMap::default();
-        let mut groups: Vec<RowGroup> = Vec::new();
-        for (at, row) in self.rows().iter().enumerate() {
-            let group = *numbers.entry((self.row_name(row), key(row))).or_insert_with_key(|key| {
-                groups.push(empty(key.0.clone()));
-                groups.len() - 1
-            });
-            add(&mut groups[group], at, row);
-        }
-        groups.order_by(|a, b| order(a).cmp(&order(b)));
-        groups
+        grouped_rows(self, |row| PerSide::from_fn(|side| self.arguments_of(row, side)))
     }
 
     /// An argument of a row's op on one side; empty if the argument was not recorded.
@@ -98,7 +83,7 @@ impl Analysis {
             let of_name = counts.entry(self.row_name(row)).or_default();
             of_name.0 += 1;
             for side in Side::BOTH {
-                self.count_lowering(&mut of_name.1[side], row, side);
+                count_lowering(self, &mut of_name.1[side], row, side);
             }
         }
         let lowering = |(name, (row_count, counts)): (String, (u64, PerSide<Counts>))| {
@@ -107,22 +92,36 @@ impl Analysis {
         };
         counts.into_iter().map(lowering).collect()
     }
+}
 
-    fn count_lowering(&self, counts: &mut Counts, row: &Row, side: Side) {
-        let tree = self.tree(side);
-        let name = |call: CallId| {
-            tree.trace()
-                .name_id(tree.event(call).expect("every op and attributed call has an event"))
-        };
-        counts.time += row.time[side];
-        let mut counted: FxHashSet<CallId> = FxHashSet::default();
-        for &event in &row.events[side] {
-            let time = self.measure.time(tree, event);
-            add_count(&mut counts.kernels, name(event), 1, time);
-            if let Some(op) = self.op_of(side, event) {
-                // An op that launches three kernels counts once.
-                add_count(&mut counts.ops, name(op), u64::from(counted.insert(op)), time);
-            }
+/// Rows grouped by name and `key`.
+fn grouped_rows<K: Eq + Hash>(analysis: &Analysis, key: impl Fn(&Row) -> K) -> Vec<RowGroup> {
+    let mut numbers: FxHashMap<(String, K), usize> = FxHashMap::default();
+    let mut groups: Vec<RowGroup> = Vec::new();
+    for (at, row) in analysis.rows().iter().enumerate() {
+        let group = *numbers.entry((analysis.row_name(row), key(row))).or_insert_with_key(|key| {
+            groups.push(empty(key.0.clone()));
+            groups.len() - 1
+        });
+        add(&mut groups[group], at, row);
+    }
+    groups.order_by(|a, b| order(a).cmp(&order(b)));
+    groups
+}
+
+fn count_lowering(analysis: &Analysis, counts: &mut Counts, row: &Row, side: Side) {
+    let tree = analysis.tree(side);
+    let name = |call: CallId| {
+        tree.trace().name_id(tree.event(call).expect("every op and attributed call has an event"))
+    };
+    counts.time += row.time[side];
+    let mut counted: FxHashSet<CallId> = FxHashSet::default();
+    for &event in &row.events[side] {
+        let time = analysis.measure.time(tree, event);
+        add_count(&mut counts.kernels, name(event), 1, time);
+        if let Some(op) = analysis.op_of(side, event) {
+            // An op that launches three kernels counts once.
+            add_count(&mut counts.ops, name(op), u64::from(counted.insert(op)), time);
         }
     }
 }

@@ -9,6 +9,7 @@ use super::places::Place;
 use super::reason::Reason;
 use super::scale::Scale;
 use crate::analysis::Analysis;
+use crate::analysis::causes::places::{module_class, plain_node_name, plain_owner_name};
 use crate::analysis::efficiency::{WorkChange, clause, work_change};
 use crate::analysis::fusion::{FusionRow, KernelChange};
 use crate::analysis::wall::IdleKind;
@@ -262,13 +263,13 @@ pub(super) fn of_idle(
     let node = place.map(|place| place.node);
     let name = match place {
         None => crate::tree::UNLINKED.to_owned(),
-        Some(place) if place.is_common => analysis.plain_owner_name(place.node),
-        Some(place) => analysis.one_sided_name(place, above, &part.instead),
+        Some(place) if place.is_common => plain_owner_name(analysis, place.node),
+        Some(place) => one_sided_name(analysis, place, above, &part.instead),
     };
     Cause {
         reason: Reason::of_idle(kind),
         place: name,
-        module: node.map_or_else(String::new, |node| analysis.module_class(node)),
+        module: node.map_or_else(String::new, |node| module_class(analysis, node)),
         arguments: PerSide::default(),
         node,
         nodes,
@@ -302,22 +303,20 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
     text
 }
 
-impl Analysis {
-    /// Name of unmatched calls below a common node, such as `a → b in c`. `a` and `b` are the
-    /// outermost unmatched calls with the most idle time on each side, and `c` is the common node.
-    fn one_sided_name(
-        &self,
-        place: &Place,
-        above: Option<MergedId>,
-        instead: &PerSide<Option<String>>,
-    ) -> String {
-        let name = match (&instead.baseline, &instead.candidate) {
-            (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
-            (Some(name), _) | (None, Some(name)) => name.clone(),
-            (None, None) => self.plain_node_name(place.node),
-        };
-        above.map_or_else(|| name.clone(), |at| format!("{name} in {}", self.plain_node_name(at)))
-    }
+/// Name of unmatched calls below a common node, such as `a → b in c`. `a` and `b` are the
+/// outermost unmatched calls with the most idle time on each side, and `c` is the common node.
+fn one_sided_name(
+    analysis: &Analysis,
+    place: &Place,
+    above: Option<MergedId>,
+    instead: &PerSide<Option<String>>,
+) -> String {
+    let name = match (&instead.baseline, &instead.candidate) {
+        (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
+        (Some(name), _) | (None, Some(name)) => name.clone(),
+        (None, None) => plain_node_name(analysis, place.node),
+    };
+    above.map_or_else(|| name.clone(), |at| format!("{name} in {}", plain_node_name(analysis, at)))
 }
 
 #[cfg(test)]

@@ -3,8 +3,10 @@
 
 use super::scale::Scale;
 use crate::analysis::account::{Row, RowKind};
+use crate::analysis::causes::places::{common_above, module_class, plain_node_name};
 use crate::analysis::efficiency::Efficiency;
 use crate::analysis::grouped::Grouped;
+use crate::analysis::wall::{is_of_other_steps, is_row_alone};
 use crate::analysis::{Analysis, RowNameIds};
 use crate::diff::MergedId;
 use crate::program::Measure;
@@ -75,7 +77,7 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
         let key = || key(analysis, row, kind, node);
         let part = parts.entry(ids, key, |key| BusyPart::empty(key.clone(), node));
         let works = |side: &Side| !row.events[*side].is_empty();
-        if !analysis.is_of_other_steps(row) {
+        if !is_of_other_steps(analysis, row) {
             part.rows.push(at);
         }
         for side in Side::BOTH.into_iter().filter(works) {
@@ -83,7 +85,7 @@ pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
             part.time[side] += busy;
             let is_before = busy == Nanos::ZERO && wall.busy_before()[at][side] > Nanos::ZERO;
             let mut events = events_of_window(analysis, row, side).peekable();
-            if !is_before && !analysis.is_row_alone(row, side) && events.peek().is_some() {
+            if !is_before && !is_row_alone(analysis, row, side) && events.peek().is_some() {
                 part.nodes.extend(node);
                 part.add(analysis, row, side, events);
             }
@@ -177,7 +179,7 @@ fn part_node(analysis: &Analysis, row: &Row, kind: PartKind) -> Option<MergedId>
     let own = own.map(|(side, call)| merged.of(side, call));
     match kind {
         PartKind::Common | PartKind::Region => own,
-        PartKind::Below => own.and_then(|own| analysis.common_above(own)).or(own),
+        PartKind::Below => own.and_then(|own| common_above(analysis, own)).or(own),
         PartKind::Unlinked => None,
     }
 }
@@ -185,13 +187,13 @@ fn part_node(analysis: &Analysis, row: &Row, kind: PartKind) -> Option<MergedId>
 fn key(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartKey {
     let name = match (kind, node) {
         (PartKind::Common | PartKind::Region, _) | (_, None) => analysis.row_name(row),
-        (PartKind::Below | PartKind::Unlinked, Some(node)) => analysis.plain_node_name(node),
+        (PartKind::Below | PartKind::Unlinked, Some(node)) => plain_node_name(analysis, node),
     };
     let arguments = match kind {
         PartKind::Common => PerSide::from_fn(|side| arguments(analysis, side, row)),
         PartKind::Below | PartKind::Region | PartKind::Unlinked => PerSide::default(),
     };
-    let module = node.map_or_else(String::new, |node| analysis.module_class(node));
+    let module = node.map_or_else(String::new, |node| module_class(analysis, node));
     PartKey { module, name, arguments: (arguments.baseline, arguments.candidate), kind }
 }
 

@@ -116,11 +116,11 @@ impl<'a> Places<'a> {
     /// Name of an owner of idle time. The name of a launch includes the name of the caller, which is more
     /// informative.
     pub(super) fn owner_name(&self, node: MergedId) -> String {
-        self.analysis.plain_owner_name(node)
+        plain_owner_name(self.analysis, node)
     }
 
     pub(super) fn owner_ids(&self, node: MergedId) -> OwnerIds {
-        self.analysis.owner_ids(node)
+        owner_ids(self.analysis, node)
     }
 
     /// Name of the outermost unmatched call at or above a node, on each side that has such a call. The calls
@@ -130,7 +130,7 @@ impl<'a> Places<'a> {
         let diff = self.analysis.diff();
         PerSide::from_fn(|side| {
             let call = diff.merged().node(node).call(side)?;
-            let outermost = self.analysis.outermost_alone(side, call)?;
+            let outermost = outermost_alone(self.analysis, side, call)?;
             let region = diff.region_of(side, outermost).map(|at| &diff.regions()[at]);
             let is_replaced = region.is_some_and(|region| region.side != side);
             Some(if is_replaced { REPLACED } else { diff.plain_name(side, outermost) })
@@ -143,10 +143,10 @@ impl<'a> Places<'a> {
         }
         // Ancestors of the node that have no place yet. Usually, all ancestors already have a place.
         let mut path = Vec::new();
-        let mut next = self.analysis.common_above(node);
+        let mut next = common_above(self.analysis, node);
         while let Some(at) = next.filter(|at| self.of_nodes[at.index()].is_none()) {
             path.push(at);
-            next = self.analysis.common_above(at);
+            next = common_above(self.analysis, at);
         }
         let mut above = next.and_then(|at| self.of_nodes[at.index()]);
         for &at in path.iter().rev() {
@@ -180,7 +180,7 @@ impl<'a> Places<'a> {
             CallKind::Frame | CallKind::Op | CallKind::Runtime | CallKind::Gpu => true,
         };
         let is_common = is_call && diff.relation(Side::Baseline, a).is_common();
-        is_common.then(|| self.analysis.name_ids(node))
+        is_common.then(|| name_ids(self.analysis, node))
     }
 
     fn find_or_add(&mut self, node: MergedId, above: Option<PlaceId>) -> PlaceId {
@@ -209,7 +209,7 @@ impl<'a> Places<'a> {
                     }
                 }
             }
-            MergedNode::Both(..) | MergedNode::Only(..) => match self.analysis.renamed(id) {
+            MergedNode::Both(..) | MergedNode::Only(..) => match renamed(self.analysis, id) {
                 Some((a, b)) => Key::Renamed(plain(Side::Baseline, a), plain(Side::Candidate, b)),
                 None => Key::OneSided,
             },
@@ -217,147 +217,145 @@ impl<'a> Places<'a> {
     }
 }
 
-impl Analysis {
-    /// The nearest common node that is above the given node in both trees. Swapping the sides does not
-    /// change the result.
-    pub(super) fn common_above(&self, node: MergedId) -> Option<MergedId> {
-        let diff = self.diff();
-        let merged = diff.merged();
-        let common = |side: Side, call: CallId| {
-            let above = diff.tree(side).ancestors(call);
-            above.filter(move |&above| diff.relation(side, above).is_common())
-        };
-        let found = match merged.node(node) {
-            MergedNode::Only(side, call) => common(side, call).next().map(|above| (side, above)),
-            MergedNode::Both(a, b) => {
-                let holds_both = |&above: &CallId| {
-                    let partner = diff.partner(Side::Baseline, above);
-                    partner.is_some_and(|partner| diff.tree(Side::Candidate).is_below(b, partner))
-                };
-                common(Side::Baseline, a).find(holds_both).map(|above| (Side::Baseline, above))
-            }
-        };
-        found.map(|(side, call)| merged.of(side, call))
-    }
+/// The outermost call at or above `call` with no common call in between; `None` if `call`
+/// itself is common.
+fn outermost_alone(analysis: &Analysis, side: Side, call: CallId) -> Option<CallId> {
+    let path = std::iter::once(call).chain(analysis.tree(side).ancestors(call));
+    path.take_while(|&at| !analysis.diff().relation(side, at).is_common()).last()
+}
 
-    /// The outermost call at or above `call` with no common call in between; `None` if `call`
-    /// itself is common.
-    fn outermost_alone(&self, side: Side, call: CallId) -> Option<CallId> {
-        let path = std::iter::once(call).chain(self.tree(side).ancestors(call));
-        path.take_while(|&at| !self.diff().relation(side, at).is_common()).last()
-    }
-
-    /// Finds the outermost call, at or above a node, that is not common. If this call is matched
-    /// with a call that has a different name, returns the two calls.
-    fn renamed(&self, id: MergedId) -> Option<(CallId, CallId)> {
-        let (diff, merged) = (self.diff(), self.diff().merged());
-        let node = merged.node(id);
-        let outermost = |side: Side| {
-            let alone = self.outermost_alone(side, node.call(side)?)?;
-            Some(merged.of(side, alone))
-        };
-        let pair = match (outermost(Side::Baseline), outermost(Side::Candidate)) {
-            (Some(a), Some(b)) if a == b => merged.node(a),
-            (Some(one), None) | (None, Some(one)) => merged.node(one),
-            (Some(_), Some(_)) | (None, None) => return None,
-        };
-        match pair {
-            MergedNode::Only(..) => None,
-            MergedNode::Both(a, b) => {
-                let is_outermost = |side, call| self.outermost_alone(side, call) == Some(call);
-                (diff.partner(Side::Baseline, a) == Some(b)
-                    && is_outermost(Side::Baseline, a)
-                    && is_outermost(Side::Candidate, b))
-                .then_some((a, b))
-            }
+/// Finds the outermost call, at or above a node, that is not common. If this call is matched
+/// with a call that has a different name, returns the two calls.
+fn renamed(analysis: &Analysis, id: MergedId) -> Option<(CallId, CallId)> {
+    let (diff, merged) = (analysis.diff(), analysis.diff().merged());
+    let node = merged.node(id);
+    let outermost = |side: Side| {
+        let alone = outermost_alone(analysis, side, node.call(side)?)?;
+        Some(merged.of(side, alone))
+    };
+    let pair = match (outermost(Side::Baseline), outermost(Side::Candidate)) {
+        (Some(a), Some(b)) if a == b => merged.node(a),
+        (Some(one), None) | (None, Some(one)) => merged.node(one),
+        (Some(_), Some(_)) | (None, None) => return None,
+    };
+    match pair {
+        MergedNode::Only(..) => None,
+        MergedNode::Both(a, b) => {
+            let is_outermost = |side, call| outermost_alone(analysis, side, call) == Some(call);
+            (diff.partner(Side::Baseline, a) == Some(b)
+                && is_outermost(Side::Baseline, a)
+                && is_outermost(Side::Candidate, b))
+            .then_some((a, b))
         }
     }
+}
 
-    /// Name of a node without details that vary between instances: modules are named by class, line
-    /// numbers are omitted, and threads are named like `thread pt_autograd`.
-    pub(in crate::analysis) fn plain_node_name(&self, id: MergedId) -> String {
-        let node = self.diff().merged().node(id);
-        let name = |side: Side| node.call(side).map(|call| self.diff().plain_name(side, call));
-        let is_thread = Side::BOTH.iter().any(|&side| {
-            node.call(side).is_some_and(|call| self.tree(side).kind(call) == CallKind::Thread)
-        });
-        if is_thread {
-            return thread_name(PerSide::from_fn(name));
-        }
-        match (name(Side::Baseline), name(Side::Candidate)) {
-            (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
-            (Some(name), _) | (None, Some(name)) => ModuleName::instance_or_name(name).to_owned(),
-            (None, None) => String::new(),
-        }
-    }
+pub(super) fn owner_ids(analysis: &Analysis, id: MergedId) -> OwnerIds {
+    let own = name_ids(analysis, id);
+    let is_runtime = matches!(
+        own,
+        PerSide { baseline: Some((CallKind::Runtime, _)), .. }
+            | PerSide { candidate: Some((CallKind::Runtime, _)), .. }
+    );
+    let above = analysis.diff().merged().parent(id).filter(|_| is_runtime);
+    OwnerIds { own, above: above.map_or_else(NameIds::default, |above| name_ids(analysis, above)) }
+}
 
-    fn name_ids(&self, id: MergedId) -> NameIds {
-        let node = self.diff().merged().node(id);
-        PerSide::from_fn(|side| {
-            let (tree, call) = (self.tree(side), node.call(side)?);
-            let name = match (tree.event(call), tree.thread(call)) {
-                (Some(event), _) => tree.trace().name_id(event),
-                (None, Some(thread)) => tree.trace().thread(thread).name,
-                (None, None) => TextId::EMPTY,
+/// The nearest common node that is above the given node in both trees. Swapping the sides does not
+/// change the result.
+pub(super) fn common_above(analysis: &Analysis, node: MergedId) -> Option<MergedId> {
+    let diff = analysis.diff();
+    let merged = diff.merged();
+    let common = |side: Side, call: CallId| {
+        let above = diff.tree(side).ancestors(call);
+        above.filter(move |&above| diff.relation(side, above).is_common())
+    };
+    let found = match merged.node(node) {
+        MergedNode::Only(side, call) => common(side, call).next().map(|above| (side, above)),
+        MergedNode::Both(a, b) => {
+            let holds_both = |&above: &CallId| {
+                let partner = diff.partner(Side::Baseline, above);
+                partner.is_some_and(|partner| diff.tree(Side::Candidate).is_below(b, partner))
             };
-            Some((tree.kind(call), name))
-        })
-    }
-
-    pub(super) fn owner_ids(&self, id: MergedId) -> OwnerIds {
-        let own = self.name_ids(id);
-        let is_runtime = matches!(
-            own,
-            PerSide { baseline: Some((CallKind::Runtime, _)), .. }
-                | PerSide { candidate: Some((CallKind::Runtime, _)), .. }
-        );
-        let above = self.diff().merged().parent(id).filter(|_| is_runtime);
-        OwnerIds { own, above: above.map_or_else(NameIds::default, |above| self.name_ids(above)) }
-    }
-
-    /// Like [`Analysis::plain_node_name`], but the name of a runtime call includes its caller, and a
-    /// thread is named `(between calls)`.
-    pub(super) fn plain_owner_name(&self, id: MergedId) -> String {
-        let merged = self.diff().merged();
-        let kind = |id: MergedId| {
-            let node = merged.node(id);
-            let call = |side: Side| node.call(side).map(|call| self.tree(side).kind(call));
-            call(Side::Baseline).or_else(|| call(Side::Candidate))
-        };
-        let name = self.plain_node_name(id);
-        match (kind(id), merged.parent(id)) {
-            (Some(CallKind::Thread), _) => "(between calls)".to_owned(),
-            (Some(CallKind::Runtime), Some(above)) if kind(above) != Some(CallKind::Thread) => {
-                format!("{name} in {}", self.plain_node_name(above))
-            }
-            (
-                Some(
-                    CallKind::Runtime
-                    | CallKind::Op
-                    | CallKind::Frame
-                    | CallKind::Gpu
-                    | CallKind::Unlinked,
-                )
-                | None,
-                _,
-            ) => name,
+            common(Side::Baseline, a).find(holds_both).map(|above| (Side::Baseline, above))
         }
-    }
+    };
+    found.map(|(side, call)| merged.of(side, call))
+}
 
-    /// Class of the innermost module that encloses a node, or both classes if the sides differ; empty if no
-    /// module encloses the node.
-    pub(super) fn module_class(&self, id: MergedId) -> String {
-        let node = self.diff().merged().node(id);
-        let class = |side: Side| {
-            let (tree, call) = (self.tree(side), node.call(side)?);
-            let module = tree.module(call)?;
-            Some(ModuleName::class_or_name(tree.name(module)))
+/// Name of a node without details that vary between instances: modules are named by class, line
+/// numbers are omitted, and threads are named like `thread pt_autograd`.
+pub(in crate::analysis) fn plain_node_name(analysis: &Analysis, id: MergedId) -> String {
+    let node = analysis.diff().merged().node(id);
+    let name = |side: Side| node.call(side).map(|call| analysis.diff().plain_name(side, call));
+    let is_thread = Side::BOTH.iter().any(|&side| {
+        node.call(side).is_some_and(|call| analysis.tree(side).kind(call) == CallKind::Thread)
+    });
+    if is_thread {
+        return thread_name(PerSide::from_fn(name));
+    }
+    match (name(Side::Baseline), name(Side::Candidate)) {
+        (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
+        (Some(name), _) | (None, Some(name)) => ModuleName::instance_or_name(name).to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+fn name_ids(analysis: &Analysis, id: MergedId) -> NameIds {
+    let node = analysis.diff().merged().node(id);
+    PerSide::from_fn(|side| {
+        let (tree, call) = (analysis.tree(side), node.call(side)?);
+        let name = match (tree.event(call), tree.thread(call)) {
+            (Some(event), _) => tree.trace().name_id(event),
+            (None, Some(thread)) => tree.trace().thread(thread).name,
+            (None, None) => TextId::EMPTY,
         };
-        match (class(Side::Baseline), class(Side::Candidate)) {
-            (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
-            (Some(class), _) | (None, Some(class)) => class.to_owned(),
-            (None, None) => String::new(),
+        Some((tree.kind(call), name))
+    })
+}
+
+/// Like [`Analysis::plain_node_name`], but the name of a runtime call includes its caller, and a
+/// thread is named `(between calls)`.
+pub(super) fn plain_owner_name(analysis: &Analysis, id: MergedId) -> String {
+    let merged = analysis.diff().merged();
+    let kind = |id: MergedId| {
+        let node = merged.node(id);
+        let call = |side: Side| node.call(side).map(|call| analysis.tree(side).kind(call));
+        call(Side::Baseline).or_else(|| call(Side::Candidate))
+    };
+    let name = plain_node_name(analysis, id);
+    match (kind(id), merged.parent(id)) {
+        (Some(CallKind::Thread), _) => "(between calls)".to_owned(),
+        (Some(CallKind::Runtime), Some(above)) if kind(above) != Some(CallKind::Thread) => {
+            format!("{name} in {}", plain_node_name(analysis, above))
         }
+        (
+            Some(
+                CallKind::Runtime
+                | CallKind::Op
+                | CallKind::Frame
+                | CallKind::Gpu
+                | CallKind::Unlinked,
+            )
+            | None,
+            _,
+        ) => name,
+    }
+}
+
+/// Class of the innermost module that encloses a node, or both classes if the sides differ; empty if no
+/// module encloses the node.
+pub(super) fn module_class(analysis: &Analysis, id: MergedId) -> String {
+    let node = analysis.diff().merged().node(id);
+    let class = |side: Side| {
+        let (tree, call) = (analysis.tree(side), node.call(side)?);
+        let module = tree.module(call)?;
+        Some(ModuleName::class_or_name(tree.name(module)))
+    };
+    match (class(Side::Baseline), class(Side::Candidate)) {
+        (Some(a), Some(b)) if a != b => format!("{a} → {b}"),
+        (Some(class), _) | (None, Some(class)) => class.to_owned(),
+        (None, None) => String::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::analysis::Analysis;
 use crate::analysis::account::{Row, RowKind};
 use crate::analysis::shared_texts::SharedTexts;
-use crate::analysis::wall::WallBasis;
+use crate::analysis::wall::{WallBasis, is_of_other_steps};
 use crate::diff::{Confidence, MergedId, MergedNode, Relation};
 use crate::program::Measure;
 use crate::side::Side;
@@ -208,7 +208,7 @@ fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
 /// sides.
 fn runs_other_kernels(analysis: &Analysis, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
     let is_on_both = row.calls.baseline.is_some() && row.calls.candidate.is_some();
-    if !is_on_both || row.kind == RowKind::Replaced || analysis.is_of_other_steps(row) {
+    if !is_on_both || row.kind == RowKind::Replaced || is_of_other_steps(analysis, row) {
         return false;
     }
     // A captured memset may be replayed under a different name or as a kernel, so memsets are ignored.

@@ -10,6 +10,7 @@ use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
 use crate::analysis::account::Row;
 use crate::analysis::grouped::Grouped;
+use crate::analysis::runs::has_runs;
 use crate::analysis::{Analysis, RowNameIds};
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
@@ -58,30 +59,30 @@ impl Analysis {
     pub fn row_efficiency(&self, row: &Row, side: Side) -> Efficiency {
         self.efficiency(side).of_events(&row.events[side])
     }
+}
 
-    /// The modeled ops by name and shapes, sorted by descending possible saving on the candidate, then on
-    /// the baseline, then by descending time.
-    pub(crate) fn by_efficiency(&self) -> &[EfficiencyRow] {
-        self.cached.by_efficiency.get_or_init(|| self.sort_by_efficiency())
-    }
+/// The modeled ops by name and shapes, sorted by descending possible saving on the candidate, then on
+/// the baseline, then by descending time.
+pub(crate) fn by_efficiency(analysis: &Analysis) -> &[EfficiencyRow] {
+    analysis.cached.by_efficiency.get_or_init(|| sort_by_efficiency(analysis))
+}
 
-    fn sort_by_efficiency(&self) -> Vec<EfficiencyRow> {
-        let mut table = Table::new(self);
-        for row in self.rows() {
-            table.add(row);
-        }
-        let mut rows: Vec<EfficiencyRow> = table.groups.into_sorted().map(|(_, row)| row).collect();
-        // The sort is stable, so ties remain in the order of name, shapes and types.
-        rows.order_by(|a, b| {
-            let saved =
-                |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us().unwrap_or(-1.0);
-            let by = |side: Side| saved(b, side).total_cmp(&saved(a, side));
-            let time =
-                |row: &EfficiencyRow| row.efficiency.candidate.time + row.efficiency.baseline.time;
-            by(Side::Candidate).then(by(Side::Baseline)).then(time(b).cmp(&time(a)))
-        });
-        rows
+fn sort_by_efficiency(analysis: &Analysis) -> Vec<EfficiencyRow> {
+    let mut table = Table::new(analysis);
+    for row in analysis.rows() {
+        table.add(row);
     }
+    let mut rows: Vec<EfficiencyRow> = table.groups.into_sorted().map(|(_, row)| row).collect();
+    // The sort is stable, so ties remain in the order of name, shapes and types.
+    rows.order_by(|a, b| {
+        let saved =
+            |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us().unwrap_or(-1.0);
+        let by = |side: Side| saved(b, side).total_cmp(&saved(a, side));
+        let time =
+            |row: &EfficiencyRow| row.efficiency.candidate.time + row.efficiency.baseline.time;
+        by(Side::Candidate).then(by(Side::Baseline)).then(time(b).cmp(&time(a)))
+    });
+    rows
 }
 
 struct Table<'a> {
@@ -126,7 +127,7 @@ impl<'a> Table<'a> {
                 let time = analysis.time_of(side, event);
                 group.efficiency[side].add(time, efficiency.job(event), efficiency.peaks());
             }
-            if analysis.has_runs() {
+            if has_runs(analysis) {
                 group.events[side].extend(&row.events[side]);
             }
         }
@@ -155,7 +156,7 @@ impl<'a> Table<'a> {
         group.count[side] += u64::from(!std::mem::replace(counted, true));
         let time = analysis.time_of(side, event);
         group.efficiency[side].add(time, Some(job), efficiency.peaks());
-        if analysis.has_runs() {
+        if has_runs(analysis) {
             group.events[side].push(event);
         }
     }

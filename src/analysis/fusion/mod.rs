@@ -89,39 +89,39 @@ type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 impl Analysis {
     /// The nodes at which the kernel count differs, sorted by descending time difference, then by path.
     pub fn fusions(&self) -> &[FusionRow] {
-        self.cached.fusions.get_or_init(|| self.find_fusions())
+        self.cached.fusions.get_or_init(|| find_fusions(self))
     }
+}
 
-    fn find_fusions(&self) -> Vec<FusionRow> {
-        let pieces = Pieces::of(self);
-        let instances = instances::find(&pieces);
-        let mut of_place: BTreeMap<(Place<'_>, &[&str]), usize> = BTreeMap::new();
-        let mut agreeing: BTreeMap<Agreement<'_>, usize> = BTreeMap::new();
-        let mut groups: BTreeMap<Group<'_>, Vec<&Instance<'_>>> = BTreeMap::new();
-        for instance in &instances {
-            let place = place(instance);
-            *of_place.entry((place, &instance.told_apart_by)).or_default() += 1;
-            let counts = instance.counts();
-            if counts.baseline != counts.candidate {
-                let agreement = (place, (counts.baseline, counts.candidate), instance.change);
-                *agreeing.entry(agreement).or_default() += 1;
-                groups.entry((agreement, &instance.told_apart_by)).or_default().push(instance);
-            }
+fn find_fusions(analysis: &Analysis) -> Vec<FusionRow> {
+    let pieces = Pieces::of(analysis);
+    let instances = instances::find(&pieces);
+    let mut of_place: BTreeMap<(Place<'_>, &[&str]), usize> = BTreeMap::new();
+    let mut agreeing: BTreeMap<Agreement<'_>, usize> = BTreeMap::new();
+    let mut groups: BTreeMap<Group<'_>, Vec<&Instance<'_>>> = BTreeMap::new();
+    for instance in &instances {
+        let place = place(instance);
+        *of_place.entry((place, &instance.told_apart_by)).or_default() += 1;
+        let counts = instance.counts();
+        if counts.baseline != counts.candidate {
+            let agreement = (place, (counts.baseline, counts.candidate), instance.change);
+            *agreeing.entry(agreement).or_default() += 1;
+            groups.entry((agreement, &instance.told_apart_by)).or_default().push(instance);
         }
-        let mut rows: Vec<FusionRow> = groups
-            .into_iter()
-            .map(|((agreement, kernels), group)| {
-                let change = if agreeing[&agreement] < group[0].enough {
-                    KernelChange::Count
-                } else {
-                    agreement.2
-                };
-                row(&pieces, change, &group, of_place[&(agreement.0, kernels)])
-            })
-            .collect();
-        rows.order_by(|a, b| order(a).cmp(&order(b)));
-        rows
     }
+    let mut rows: Vec<FusionRow> = groups
+        .into_iter()
+        .map(|((agreement, kernels), group)| {
+            let change = if agreeing[&agreement] < group[0].enough {
+                KernelChange::Count
+            } else {
+                agreement.2
+            };
+            row(&pieces, change, &group, of_place[&(agreement.0, kernels)])
+        })
+        .collect();
+    rows.order_by(|a, b| order(a).cmp(&order(b)));
+    rows
 }
 
 fn place<'a>(instance: &'a Instance<'_>) -> Place<'a> {

@@ -12,6 +12,7 @@ use super::account::{Row, Tally};
 use super::categories::{CategoryId, EventCategory};
 use super::grouped::Grouped;
 use super::verdict::Judgement;
+use crate::analysis::verdict::judge_groups;
 use crate::program::{Phase, counted};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -55,7 +56,7 @@ impl Analysis {
     pub fn by_category(&self) -> Vec<CategoryRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
-        for (side, event) in self.accounted() {
+        for (side, event) in accounted(self) {
             let key = (self.category(side, event).id, phases[side].phase(event));
             groups.entry(key).or_default().add(side, event, self.time_of(side, event));
         }
@@ -73,7 +74,7 @@ impl Analysis {
     /// The events by name, category and launching op, sorted by descending total time of both sides.
     pub fn by_kernel(&self) -> Vec<KernelRow> {
         let mut groups: Grouped<_, (&str, &str, EventCategory), Tally> = Grouped::new();
-        for (side, event) in self.accounted() {
+        for (side, event) in accounted(self) {
             let tree = self.tree(side);
             let op = self.op_of(side, event);
             let id = |call: CallId| Some(tree.trace().name_id(tree.event(call)?));
@@ -100,7 +101,7 @@ impl Analysis {
     /// Uncategorized time on each side.
     pub fn unclassified(&self) -> PerSide<Nanos> {
         let mut time = PerSide::default();
-        for (side, event) in self.accounted() {
+        for (side, event) in accounted(self) {
             if self.category(side, event).id == CategoryId::UNCLASSIFIED {
                 time[side] += self.time_of(side, event);
             }
@@ -118,7 +119,7 @@ impl Analysis {
                 }
             }
         }
-        self.judge_groups(tallies.len(), |side, event| {
+        judge_groups(self, tallies.len(), |side, event| {
             groups[side][self.slot(side, event).expect(ACCOUNTED)] as usize
         })
     }
@@ -127,7 +128,7 @@ impl Analysis {
         let unclassified = |&(side, event): &(Side, CallId)| {
             self.category(side, event).id == CategoryId::UNCLASSIFIED
         };
-        let events = self.accounted().filter(unclassified).count() as u64;
+        let events = accounted(self).filter(unclassified).count() as u64;
         let (time, totals) = (self.unclassified(), self.account().totals);
         let share =
             |side: Side| 100.0 * time[side].0 as f64 / (totals[side].time.0 as f64).max(1.0);
@@ -142,29 +143,29 @@ impl Analysis {
         let hint = "write rules for the unclassified kernels or ops in a file, and pass the file with --categories";
         self.notes.add("UNCLASSIFIED", events, hint, || message);
     }
+}
 
-    /// Name of the category that accounts for the largest share of a row's time.
-    pub(crate) fn row_category(&self, row: &Row) -> &str {
-        let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
-        for side in Side::BOTH {
-            for &event in &row.events[side] {
-                *times.entry(self.category(side, event).id).or_default() +=
-                    self.time_of(side, event);
-            }
+/// Name of the category that accounts for the largest share of a row's time.
+pub(crate) fn row_category<'a>(analysis: &'a Analysis, row: &Row) -> &'a str {
+    let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
+    for side in Side::BOTH {
+        for &event in &row.events[side] {
+            *times.entry(analysis.category(side, event).id).or_default() +=
+                analysis.time_of(side, event);
         }
-        // If several categories have the same time, the first category wins.
-        let most = times.into_iter().max_by_key(|&(id, time)| (time, Reverse(id)));
-        most.map_or("", |(id, _)| self.options().categories.name(id))
     }
+    // If several categories have the same time, the first category wins.
+    let most = times.into_iter().max_by_key(|&(id, time)| (time, Reverse(id)));
+    most.map_or("", |(id, _)| analysis.options().categories.name(id))
+}
 
-    /// All measured events, each exactly once, row by row; in each row, the baseline's events come first.
-    pub(super) fn accounted(&self) -> impl Iterator<Item = (Side, CallId)> + '_ {
-        self.rows().iter().flat_map(|row| {
-            Side::BOTH
-                .into_iter()
-                .flat_map(|side| row.events[side].iter().map(move |&event| (side, event)))
-        })
-    }
+/// All measured events, each exactly once, row by row; in each row, the baseline's events come first.
+pub(super) fn accounted(analysis: &Analysis) -> impl Iterator<Item = (Side, CallId)> + '_ {
+    analysis.rows().iter().flat_map(|row| {
+        Side::BOTH
+            .into_iter()
+            .flat_map(|side| row.events[side].iter().map(move |&event| (side, event)))
+    })
 }
 
 pub(super) fn most_time_first(tally: &Tally) -> Reverse<Nanos> {

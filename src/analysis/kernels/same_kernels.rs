@@ -57,68 +57,68 @@ type Named = (u32, Side, CallId);
 impl Analysis {
     /// The kernels that both sides run below matched ops, computed on first use.
     pub fn same_kernels(&self) -> &SameKernels {
-        self.cached.same_kernels.get_or_init(|| self.find_same_kernels())
+        self.cached.same_kernels.get_or_init(|| find_same_kernels(self))
     }
+}
 
-    fn find_same_kernels(&self) -> SameKernels {
-        let mut texts = SharedTexts::new(self);
-        let mut ops: FxHashMap<String, u32> = FxHashMap::default();
-        let mut known: FxHashMap<Key, usize> = FxHashMap::default();
-        let mut rows: Vec<SameKernelRow> = Vec::new();
-        let mut others = Tally::default();
-        for row in self.rows() {
-            let is_pair = row.calls.baseline.is_some() && row.calls.candidate.is_some();
-            let next = ops.len() as u32;
-            let op = *ops.entry(self.row_name(row)).or_insert(next);
-            let shapes = PerSide::from_fn(|side| self.arguments_of(row, side).dims);
-            for events in self.by_event_name(row, &mut texts).chunk_by(|a, b| a.0 == b.0) {
-                let is_on = |side| events.iter().any(|event| event.1 == side);
-                let tally = if is_pair && Side::BOTH.into_iter().all(is_on) {
-                    let at = *known.entry((op, events[0].0, shapes)).or_insert_with(|| {
-                        rows.push(self.empty_same(row, events[0], shapes));
-                        rows.len() - 1
-                    });
-                    &mut rows[at].tally
-                } else {
-                    &mut others
-                };
-                for &(_, side, event) in events {
-                    tally.add(side, event, self.time_of(side, event));
-                }
+fn find_same_kernels(analysis: &Analysis) -> SameKernels {
+    let mut texts = SharedTexts::new(analysis);
+    let mut ops: FxHashMap<String, u32> = FxHashMap::default();
+    let mut known: FxHashMap<Key, usize> = FxHashMap::default();
+    let mut rows: Vec<SameKernelRow> = Vec::new();
+    let mut others = Tally::default();
+    for row in analysis.rows() {
+        let is_pair = row.calls.baseline.is_some() && row.calls.candidate.is_some();
+        let next = ops.len() as u32;
+        let op = *ops.entry(analysis.row_name(row)).or_insert(next);
+        let shapes = PerSide::from_fn(|side| analysis.arguments_of(row, side).dims);
+        for events in by_event_name(row, &mut texts).chunk_by(|a, b| a.0 == b.0) {
+            let is_on = |side| events.iter().any(|event| event.1 == side);
+            let tally = if is_pair && Side::BOTH.into_iter().all(is_on) {
+                let at = *known.entry((op, events[0].0, shapes)).or_insert_with(|| {
+                    rows.push(empty_same(analysis, row, events[0], shapes));
+                    rows.len() - 1
+                });
+                &mut rows[at].tally
+            } else {
+                &mut others
+            };
+            for &(_, side, event) in events {
+                tally.add(side, event, analysis.time_of(side, event));
             }
         }
-        // The second sort is stable, so rows with the same time remain in the order of their names and
-        // shapes.
-        rows.sort_unstable_by(|a, b| a.texts().cmp(&b.texts()));
-        rows.sort_by_cached_key(|row| most_time_first(&row.tally));
-        SameKernels { rows, others }
     }
+    // The second sort is stable, so rows with the same time remain in the order of their names and
+    // shapes.
+    rows.sort_unstable_by(|a, b| a.texts().cmp(&b.texts()));
+    rows.sort_by_cached_key(|row| most_time_first(&row.tally));
+    SameKernels { rows, others }
+}
 
-    /// The events of a row sorted by name, with the baseline before the candidate.
-    fn by_event_name(&self, row: &Row, texts: &mut SharedTexts<'_>) -> Vec<Named> {
-        let mut events: Vec<Named> = Vec::new();
-        for side in Side::BOTH {
-            events.extend(
-                row.events[side].iter().map(|&event| (texts.of_event(side, event), side, event)),
-            );
-        }
-        // The sort is stable, so events with the same name keep their relative order.
-        events.order_by_key(|event| event.0);
-        events
+/// The events of a row sorted by name, with the baseline before the candidate.
+fn by_event_name(row: &Row, texts: &mut SharedTexts<'_>) -> Vec<Named> {
+    let mut events: Vec<Named> = Vec::new();
+    for side in Side::BOTH {
+        events.extend(
+            row.events[side].iter().map(|&event| (texts.of_event(side, event), side, event)),
+        );
     }
+    // The sort is stable, so events with the same name keep their relative order.
+    events.order_by_key(|event| event.0);
+    events
+}
 
-    fn empty_same(
-        &self,
-        row: &Row,
-        (_, side, event): Named,
-        shapes: PerSide<TextId>,
-    ) -> SameKernelRow {
-        let shape = |side| self.tree(side).trace().text(shapes[side]).to_owned();
-        SameKernelRow {
-            op: self.row_name(row),
-            kernel: self.tree(side).name(event).to_owned(),
-            shapes: PerSide::from_fn(shape),
-            tally: Tally::default(),
-        }
+fn empty_same(
+    analysis: &Analysis,
+    row: &Row,
+    (_, side, event): Named,
+    shapes: PerSide<TextId>,
+) -> SameKernelRow {
+    let shape = |side| analysis.tree(side).trace().text(shapes[side]).to_owned();
+    SameKernelRow {
+        op: analysis.row_name(row),
+        kernel: analysis.tree(side).name(event).to_owned(),
+        shapes: PerSide::from_fn(shape),
+        tally: Tally::default(),
     }
 }

@@ -29,33 +29,33 @@ impl Analysis {
     /// The distinct Python stacks of the given events on each side, most frequent first, limited to
     /// `AnalysisOptions::stacks`. Events without frames above them are not counted.
     pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
-        PerSide::from_fn(|side| self.stacks_of_side(side, &events[side]))
+        PerSide::from_fn(|side| stacks_of_side(self, side, &events[side]))
     }
+}
 
-    fn stacks_of_side(&self, side: Side, events: &[CallId]) -> Vec<PythonStack> {
-        let limit = self.options().stacks;
-        if limit == 0 {
-            return Vec::new();
-        }
-        let (tree, measure) = (self.tree(side), self.measure());
-        let all = self.cached.stacks[side].get_or_init(|| Stacks::of(tree, measure));
-        let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
-        for slot in events.iter().filter_map(|&event| measure.slot(tree, event)) {
-            *counts.entry(all.of_slot[slot]).or_default() += 1;
-        }
-        counts.remove(&NO_STACK);
-        let mut stacks: Vec<(Vec<&str>, u64)> =
-            counts.into_iter().map(|(stack, count)| (all.frames_of(stack), count)).collect();
-        stacks.order_by(|(a, many), (b, more)| (Reverse(many), a).cmp(&(Reverse(more), b)));
-        stacks.truncate(limit);
-        stacks
-            .into_iter()
-            .map(|(frames, count)| PythonStack {
-                count,
-                frames: frames.into_iter().map(str::to_owned).collect(),
-            })
-            .collect()
+fn stacks_of_side(analysis: &Analysis, side: Side, events: &[CallId]) -> Vec<PythonStack> {
+    let limit = analysis.options().stacks;
+    if limit == 0 {
+        return Vec::new();
     }
+    let (tree, measure) = (analysis.tree(side), analysis.measure());
+    let all = analysis.cached.stacks[side].get_or_init(|| Stacks::of(tree, measure));
+    let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
+    for slot in events.iter().filter_map(|&event| measure.slot(tree, event)) {
+        *counts.entry(all.of_slot[slot]).or_default() += 1;
+    }
+    counts.remove(&NO_STACK);
+    let mut stacks: Vec<(Vec<&str>, u64)> =
+        counts.into_iter().map(|(stack, count)| (all.frames_of(stack), count)).collect();
+    stacks.order_by(|(a, many), (b, more)| (Reverse(many), a).cmp(&(Reverse(more), b)));
+    stacks.truncate(limit);
+    stacks
+        .into_iter()
+        .map(|(frames, count)| PythonStack {
+            count,
+            frames: frames.into_iter().map(str::to_owned).collect(),
+        })
+        .collect()
 }
 
 /// The distinct Python stacks of a trace, and the stack of each measured event.

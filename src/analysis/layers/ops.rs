@@ -91,7 +91,7 @@ impl Analysis {
         let of_rows: Vec<Name> =
             self.rows().iter().map(|row| names.number(&self.row_name(row))).collect();
         for side in Side::BOTH {
-            let of_side = self.pieces(pairs, (&of_rows, &mut names), side);
+            let of_side = pieces_of(self, pairs, (&of_rows, &mut names), side);
             pieces.extend(of_side.map(|piece| (side, piece)));
         }
         let names = names.sort(&mut pieces);
@@ -103,37 +103,37 @@ impl Analysis {
         }
         table.rows(pairs, &names)
     }
+}
 
-    /// The measured events on one side, with group, sample and name.
-    fn pieces(
-        &self,
-        pairs: &LayerPairs,
-        (of_rows, names): (&[Name], &mut Names),
-        side: Side,
-    ) -> impl Iterator<Item = Piece> {
-        let tree = self.tree(side);
-        let (phases, steps) = (self.phases(side), self.steps(side));
-        let first = first_places(pairs.places());
-        let piece = move |call: CallId| {
-            let row = self.row_index(side, call).expect("every attributed call has a row");
-            let at = pairs.place_of(side, call);
-            let place = pairs.places()[at];
-            let is_layer = matches!(place, PlacePair::Layer { .. });
-            let is_graph = pairs.is_graph(place);
-            Piece {
-                group: (first[at], phases.phase(call)),
-                sample: (at, steps.step(call).map_or(u32::MAX, |step| step.0)),
-                name: if is_graph { names.number(tree.name(call)) } else { of_rows[row] },
-                place: match (is_layer, is_graph) {
-                    (true, false) => Within::Row(row),
-                    (true, true) => Within::Graph(call),
-                    (false, _) => Within::Nothing,
-                },
-                time: self.time_of(side, call),
-            }
-        };
-        self.accounted_calls(side).iter().copied().map(piece)
-    }
+/// The measured events on one side, with group, sample and name.
+fn pieces_of(
+    analysis: &Analysis,
+    pairs: &LayerPairs,
+    (of_rows, names): (&[Name], &mut Names),
+    side: Side,
+) -> impl Iterator<Item = Piece> {
+    let tree = analysis.tree(side);
+    let (phases, steps) = (analysis.phases(side), analysis.steps(side));
+    let first = first_places(pairs.places());
+    let piece = move |call: CallId| {
+        let row = analysis.row_index(side, call).expect("every attributed call has a row");
+        let at = pairs.place_of(side, call);
+        let place = pairs.places()[at];
+        let is_layer = matches!(place, PlacePair::Layer { .. });
+        let is_graph = pairs.is_graph(place);
+        Piece {
+            group: (first[at], phases.phase(call)),
+            sample: (at, steps.step(call).map_or(u32::MAX, |step| step.0)),
+            name: if is_graph { names.number(tree.name(call)) } else { of_rows[row] },
+            place: match (is_layer, is_graph) {
+                (true, false) => Within::Row(row),
+                (true, true) => Within::Graph(call),
+                (false, _) => Within::Nothing,
+            },
+            time: analysis.time_of(side, call),
+        }
+    };
+    analysis.accounted_calls(side).iter().copied().map(piece)
 }
 
 /// Assigns numbers to the names of the pieces.

@@ -3,7 +3,7 @@
 use super::{LayerPairs, PlacePair};
 use crate::analysis::Analysis;
 use crate::analysis::robust::{median, median_deviation};
-use crate::analysis::verdict::Judgement;
+use crate::analysis::verdict::{Judgement, judge_groups};
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -54,7 +54,7 @@ impl Analysis {
         let at = |side: Side, call| {
             pairs.place_of(side, call) * Phase::ALL.len() + phases[side].phase(call) as usize
         };
-        let judged = self.judge_groups(pairs.places().len() * Phase::ALL.len(), at);
+        let judged = judge_groups(self, pairs.places().len() * Phase::ALL.len(), at);
         let mut rows: Vec<LayerRow> =
             keys.zip(judged).map(|(key, judgement)| empty_row(key, judgement)).collect();
         for side in Side::BOTH {

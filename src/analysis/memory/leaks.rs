@@ -7,6 +7,7 @@
 //! a leak, because the program frees the block of the previous step.
 
 use crate::analysis::Analysis;
+use crate::analysis::memory::rows::memory_node;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::StepOrigin;
@@ -51,60 +52,56 @@ pub(crate) struct Leak {
     pub(crate) calls: Vec<(MergedId, i64)>,
 }
 
-impl Analysis {
-    /// The leaks on a side.
-    pub(crate) fn leaks(&self, side: Side) -> Vec<Leak> {
-        let devices = self.memory(side).devices();
-        devices.filter_map(|(place, usage)| self.leak(side, place, usage)).collect()
-    }
+/// The leaks on a side.
+pub(in crate::analysis) fn leaks_of(analysis: &Analysis, side: Side) -> Vec<Leak> {
+    let devices = analysis.memory(side).devices();
+    devices.filter_map(|(place, usage)| leak(analysis, side, place, usage)).collect()
+}
 
-    /// Whether leaks can be detected on a side. This requires at least three recorded steps, and memory
-    /// events with addresses.
-    pub(crate) fn shows_leaks(&self, side: Side, place: MemoryPlace) -> bool {
-        let steps = self.steps(side).spans();
-        // Steps that were detected by repetition may actually be layers, which keep their activations for the
-        // backward pass.
-        let is_recorded = steps.iter().all(|step| step.origin == StepOrigin::Recorded);
-        let usage = self.memory(side).device(place);
-        is_recorded && steps.len() >= FEWEST_STEPS && usage.is_some_and(DeviceUsage::has_addresses)
-    }
+/// Whether leaks can be detected on a side. This requires at least three recorded steps, and memory
+/// events with addresses.
+pub(crate) fn shows_leaks(analysis: &Analysis, side: Side, place: MemoryPlace) -> bool {
+    let steps = analysis.steps(side).spans();
+    // Steps that were detected by repetition may actually be layers, which keep their activations for the
+    // backward pass.
+    let is_recorded = steps.iter().all(|step| step.origin == StepOrigin::Recorded);
+    let usage = analysis.memory(side).device(place);
+    is_recorded && steps.len() >= FEWEST_STEPS && usage.is_some_and(DeviceUsage::has_addresses)
+}
 
-    fn leak(&self, side: Side, place: MemoryPlace, usage: &DeviceUsage) -> Option<Leak> {
-        if !self.shows_leaks(side, place) {
-            return None;
-        }
-        let steps = self.steps(side).spans();
-        let (first, last) = (steps.first()?, steps.last()?);
-        let mut levels = vec![usage.allocated_at(first.start)];
-        levels.extend(steps.iter().map(|step| usage.allocated_at(step.end)));
-        if levels.windows(2).any(|pair| pair[1] <= pair[0]) {
-            return None;
-        }
-        let time = |at: usize| usage.events()[at].time;
-        let mut names = FirstOfName::of(self);
-        let mut kept: BTreeMap<MergedId, Vec<i64>> = BTreeMap::new();
-        for block in usage.blocks() {
-            let start = time(block.allocated);
-            let step = steps.partition_point(|step| step.start <= start).checked_sub(1);
-            let step = step.filter(|&step| start < steps[step].end);
-            let node = block.call.and_then(|call| self.memory_node(side, call));
-            let is_live = block.freed.is_none_or(|freed| time(freed) >= last.end);
-            if let (true, Some(step), Some(node)) = (is_live, step, node) {
-                let of_node = kept.entry(names.node(node)).or_insert_with(|| vec![0; steps.len()]);
-                of_node[step] = of_node[step].saturating_add(block.bytes);
-            }
-        }
-        let before_last = steps.len() - 1;
-        let mut calls: Vec<(MergedId, i64)> = kept
-            .into_iter()
-            .filter(|(_, bytes)| bytes[..before_last].iter().all(|&bytes| bytes > 0))
-            .map(|(node, bytes)| {
-                (node, bytes[..before_last].iter().sum::<i64>() / before_last as i64)
-            })
-            .collect();
-        calls.order_by_key(|&(node, bytes)| (Reverse(bytes), node));
-        let grown = levels[steps.len()].saturating_sub(levels[0]);
-        let per_step = grown / steps.len() as i64;
-        (!calls.is_empty()).then_some(Leak { place, per_step, calls })
+fn leak(analysis: &Analysis, side: Side, place: MemoryPlace, usage: &DeviceUsage) -> Option<Leak> {
+    if !shows_leaks(analysis, side, place) {
+        return None;
     }
+    let steps = analysis.steps(side).spans();
+    let (first, last) = (steps.first()?, steps.last()?);
+    let mut levels = vec![usage.allocated_at(first.start)];
+    levels.extend(steps.iter().map(|step| usage.allocated_at(step.end)));
+    if levels.windows(2).any(|pair| pair[1] <= pair[0]) {
+        return None;
+    }
+    let time = |at: usize| usage.events()[at].time;
+    let mut names = FirstOfName::of(analysis);
+    let mut kept: BTreeMap<MergedId, Vec<i64>> = BTreeMap::new();
+    for block in usage.blocks() {
+        let start = time(block.allocated);
+        let step = steps.partition_point(|step| step.start <= start).checked_sub(1);
+        let step = step.filter(|&step| start < steps[step].end);
+        let node = block.call.and_then(|call| memory_node(analysis, side, call));
+        let is_live = block.freed.is_none_or(|freed| time(freed) >= last.end);
+        if let (true, Some(step), Some(node)) = (is_live, step, node) {
+            let of_node = kept.entry(names.node(node)).or_insert_with(|| vec![0; steps.len()]);
+            of_node[step] = of_node[step].saturating_add(block.bytes);
+        }
+    }
+    let before_last = steps.len() - 1;
+    let mut calls: Vec<(MergedId, i64)> = kept
+        .into_iter()
+        .filter(|(_, bytes)| bytes[..before_last].iter().all(|&bytes| bytes > 0))
+        .map(|(node, bytes)| (node, bytes[..before_last].iter().sum::<i64>() / before_last as i64))
+        .collect();
+    calls.order_by_key(|&(node, bytes)| (Reverse(bytes), node));
+    let grown = levels[steps.len()].saturating_sub(levels[0]);
+    let per_step = grown / steps.len() as i64;
+    (!calls.is_empty()).then_some(Leak { place, per_step, calls })
 }

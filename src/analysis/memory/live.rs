@@ -6,6 +6,7 @@
 
 use super::rows::MemorySource;
 use crate::analysis::Analysis;
+use crate::analysis::memory::rows::{memory_node, memory_source};
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::StepId;
@@ -65,7 +66,7 @@ impl Analysis {
             .collect();
         let mut names = Names { analysis: self, of_nodes: FxHashMap::default() };
         let sets = places.into_iter().flat_map(|place| Side::BOTH.map(|side| (place, side)));
-        sets.filter_map(|(place, side)| self.live_set(place, None, side, &mut names)).collect()
+        sets.filter_map(|(place, side)| live_set(self, place, None, side, &mut names)).collect()
     }
 
     /// Two live sets for each device and each step that both sides have: at the baseline's peak in the step,
@@ -85,101 +86,108 @@ impl Analysis {
             steps.flat_map(move |step| Side::BOTH.map(|side| (place, step, side)))
         });
         sets.filter_map(move |(place, step, side)| {
-            self.live_set(place, Some(step), side, &mut names)
+            live_set(self, place, Some(step), side, &mut names)
         })
     }
+}
 
-    fn live_set(
-        &self,
-        place: MemoryPlace,
-        step: Option<PerSide<StepId>>,
-        peak_of: Side,
-        names: &mut Names<'_>,
-    ) -> Option<LiveSet> {
-        let usages = PerSide::from_fn(|side| {
-            self.memory(side).device(place).filter(|usage| usage.has_addresses())
-        });
-        let highest = |side: Side, usage: &DeviceUsage| match step {
-            None => usage.peak_event(),
-            Some(step) => {
-                let span = self.steps(side).span(step[side]);
-                usage.highest_event((span.start, span.end))
-            }
-        };
-        let peak = highest(peak_of, usages[peak_of]?);
-        let call = peak.and_then(|at| self.matched_call_at(peak_of, usages[peak_of]?, at));
-        let moment = |side: Side, usage: &DeviceUsage| -> Moment {
-            match call {
-                _ if side == peak_of => peak,
-                Some(call) => self.highest_during(side, usage, self.diff().partner(peak_of, call)?),
-                None => highest(side, usage),
-            }
-        };
-        let mut found: BTreeMap<(String, MemorySource), Live> = BTreeMap::new();
-        let mut bytes = PerSide::default();
-        for side in Side::BOTH {
-            let Some(usage) = usages[side] else { continue };
-            let at = moment(side, usage);
-            let mut add = |key: (String, MemorySource), node: Option<MergedId>, bytes: i64| {
-                let live = found.entry(key).or_default();
-                live.node = live.node.into_iter().chain(node).min();
-                let sum = live.bytes[side].get_or_insert(0);
-                *sum = sum.saturating_add(bytes);
-            };
-            let mut rest = at.map_or(usage.before(), |at| usage.allocated()[at]);
-            bytes[side] = Some(rest);
-            for block in usage.blocks().iter().filter(|block| block.is_live(at)) {
-                let node = block.call.and_then(|call| self.memory_node(side, call));
-                add(names.of(node), node, block.bytes);
-                rest = rest.saturating_sub(block.bytes);
-            }
-            let before = usage.earlier_at(at);
-            add((String::new(), MemorySource::Before), None, before);
-            if rest != before {
-                let lost = (String::new(), MemorySource::NotRecorded);
-                add(lost, None, rest.saturating_sub(before));
-            }
+fn live_set(
+    analysis: &Analysis,
+    place: MemoryPlace,
+    step: Option<PerSide<StepId>>,
+    peak_of: Side,
+    names: &mut Names<'_>,
+) -> Option<LiveSet> {
+    let usages = PerSide::from_fn(|side| {
+        analysis.memory(side).device(place).filter(|usage| usage.has_addresses())
+    });
+    let highest = |side: Side, usage: &DeviceUsage| match step {
+        None => usage.peak_event(),
+        Some(step) => {
+            let span = analysis.steps(side).span(step[side]);
+            usage.highest_event((span.start, span.end))
         }
-        let mut rows: Vec<LiveRow> = found
-            .into_iter()
-            .map(|((module, source), live)| {
-                let zero = |side: Side| live.bytes[side].or_else(|| usages[side].map(|_| 0));
-                LiveRow { module, node: live.node, source, bytes: PerSide::from_fn(zero) }
-            })
-            .collect();
-        rows.order_by_key(|row| {
-            Reverse(row.bytes.baseline.unwrap_or(0).max(row.bytes.candidate.unwrap_or(0)))
-        });
-        let call = call.map_or(String::new(), |call| self.tree(peak_of).name(call).to_owned());
-        Some(LiveSet { place, step, peak_of, call, bytes, rows })
+    };
+    let peak = highest(peak_of, usages[peak_of]?);
+    let call = peak.and_then(|at| matched_call_at(analysis, peak_of, usages[peak_of]?, at));
+    let moment = |side: Side, usage: &DeviceUsage| -> Moment {
+        match call {
+            _ if side == peak_of => peak,
+            Some(call) => {
+                highest_during(analysis, side, usage, analysis.diff().partner(peak_of, call)?)
+            }
+            None => highest(side, usage),
+        }
+    };
+    let mut found: BTreeMap<(String, MemorySource), Live> = BTreeMap::new();
+    let mut bytes = PerSide::default();
+    for side in Side::BOTH {
+        let Some(usage) = usages[side] else { continue };
+        let at = moment(side, usage);
+        let mut add = |key: (String, MemorySource), node: Option<MergedId>, bytes: i64| {
+            let live = found.entry(key).or_default();
+            live.node = live.node.into_iter().chain(node).min();
+            let sum = live.bytes[side].get_or_insert(0);
+            *sum = sum.saturating_add(bytes);
+        };
+        let mut rest = at.map_or(usage.before(), |at| usage.allocated()[at]);
+        bytes[side] = Some(rest);
+        for block in usage.blocks().iter().filter(|block| block.is_live(at)) {
+            let node = block.call.and_then(|call| memory_node(analysis, side, call));
+            add(names.of(node), node, block.bytes);
+            rest = rest.saturating_sub(block.bytes);
+        }
+        let before = usage.earlier_at(at);
+        add((String::new(), MemorySource::Before), None, before);
+        if rest != before {
+            let lost = (String::new(), MemorySource::NotRecorded);
+            add(lost, None, rest.saturating_sub(before));
+        }
     }
-
-    /// The innermost matched frame or op that encloses an allocation.
-    fn matched_call_at(&self, side: Side, usage: &DeviceUsage, at: usize) -> Option<CallId> {
-        let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated).ok()?;
-        let call = usage.blocks()[found].call?;
-        let tree = self.tree(side);
-        std::iter::once(call).chain(tree.ancestors(call)).find(|&call| {
-            matches!(tree.kind(call), CallKind::Op | CallKind::Frame)
-                && self.diff().partner(side, call).is_some_and(|partner| {
-                    let other = self.tree(side.other());
-                    other.event(partner).is_some() && !other.is_captured(partner)
-                })
+    let mut rows: Vec<LiveRow> = found
+        .into_iter()
+        .map(|((module, source), live)| {
+            let zero = |side: Side| live.bytes[side].or_else(|| usages[side].map(|_| 0));
+            LiveRow { module, node: live.node, source, bytes: PerSide::from_fn(zero) }
         })
-    }
+        .collect();
+    rows.order_by_key(|row| {
+        Reverse(row.bytes.baseline.unwrap_or(0).max(row.bytes.candidate.unwrap_or(0)))
+    });
+    let call = call.map_or(String::new(), |call| analysis.tree(peak_of).name(call).to_owned());
+    Some(LiveSet { place, step, peak_of, call, bytes, rows })
+}
 
-    /// The moment during a call at which the most bytes are allocated, or the end of the call if no event
-    /// occurs during the call.
-    fn highest_during(&self, side: Side, usage: &DeviceUsage, call: CallId) -> Moment {
-        let tree = self.tree(side);
-        let event = tree.event(call)?;
-        let (start, end) = (tree.trace().start(event), tree.trace().end(event));
-        let events = usage.events();
-        let first = events.partition_point(|event| event.time < start);
-        let last = events.partition_point(|event| event.time <= end).max(first);
-        let highest = (first..last).max_by_key(|&at| (usage.allocated()[at], Reverse(at)));
-        highest.or_else(|| last.checked_sub(1))
-    }
+/// The innermost matched frame or op that encloses an allocation.
+fn matched_call_at(
+    analysis: &Analysis,
+    side: Side,
+    usage: &DeviceUsage,
+    at: usize,
+) -> Option<CallId> {
+    let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated).ok()?;
+    let call = usage.blocks()[found].call?;
+    let tree = analysis.tree(side);
+    std::iter::once(call).chain(tree.ancestors(call)).find(|&call| {
+        matches!(tree.kind(call), CallKind::Op | CallKind::Frame)
+            && analysis.diff().partner(side, call).is_some_and(|partner| {
+                let other = analysis.tree(side.other());
+                other.event(partner).is_some() && !other.is_captured(partner)
+            })
+    })
+}
+
+/// The moment during a call at which the most bytes are allocated, or the end of the call if no event
+/// occurs during the call.
+fn highest_during(analysis: &Analysis, side: Side, usage: &DeviceUsage, call: CallId) -> Moment {
+    let tree = analysis.tree(side);
+    let event = tree.event(call)?;
+    let (start, end) = (tree.trace().start(event), tree.trace().end(event));
+    let events = usage.events();
+    let first = events.partition_point(|event| event.time < start);
+    let last = events.partition_point(|event| event.time <= end).max(first);
+    let highest = (first..last).max_by_key(|&at| (usage.allocated()[at], Reverse(at)));
+    highest.or_else(|| last.checked_sub(1))
 }
 
 /// The live bytes of a memory source, and the first node with this source.
@@ -200,7 +208,7 @@ impl Names<'_> {
         let Some(node) = node else { return (String::new(), MemorySource::OutsideOps) };
         let find = || {
             let module = self.analysis.module_of_node(node).to_owned();
-            (module, self.analysis.memory_source(node))
+            (module, memory_source(self.analysis, node))
         };
         self.of_nodes.entry(node).or_insert_with(find).clone()
     }

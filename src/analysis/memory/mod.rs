@@ -9,7 +9,7 @@ mod timeline;
 pub use crate::program::memory::{
     Block, DeviceUsage, MemoryPlace, MemorySummary, MemoryUsage, bytes,
 };
-pub(super) use leaks::Leak;
+pub(super) use leaks::{Leak, leaks_of, shows_leaks};
 pub use live::{LiveRow, LiveSet};
 pub use rows::{MemoryFigures, MemoryRow, MemorySource};
 pub use timeline::{MemorySpan, MemoryTimelineRow};

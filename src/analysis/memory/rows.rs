@@ -87,7 +87,7 @@ impl Analysis {
         let mut names = FxHashMap::default();
         for side in Side::BOTH {
             for (place, usage) in self.memory(side).devices() {
-                for (source, figures) in self.memory_of(side, usage, &mut names) {
+                for (source, figures) in memory_of(self, side, usage, &mut names) {
                     found.entry((place, source)).or_default()[side] = Some(figures);
                 }
             }
@@ -112,81 +112,81 @@ impl Analysis {
         });
         rows
     }
+}
 
-    /// The op to which an allocation is attributed: the nearest op at or above `call` that both traces have
-    /// or, if there is none, the nearest op.
-    pub(super) fn memory_node(&self, side: Side, call: CallId) -> Option<MergedId> {
-        let common = self.diff().lowest_common_op(side, call);
-        let op = common.or_else(|| self.op_of(side, call))?;
-        Some(self.diff().merged().of(side, op))
+/// The op to which an allocation is attributed: the nearest op at or above `call` that both traces have
+/// or, if there is none, the nearest op.
+pub(super) fn memory_node(analysis: &Analysis, side: Side, call: CallId) -> Option<MergedId> {
+    let common = analysis.diff().lowest_common_op(side, call);
+    let op = common.or_else(|| analysis.op_of(side, call))?;
+    Some(analysis.diff().merged().of(side, op))
+}
+
+fn memory_of(
+    analysis: &Analysis,
+    side: Side,
+    usage: &DeviceUsage,
+    names: &mut FxHashMap<MergedId, MemorySource>,
+) -> BTreeMap<MemorySource, MemoryFigures> {
+    let mut found: BTreeMap<MemorySource, MemoryFigures> = BTreeMap::new();
+    let (peak, end) = (usage.peak_event(), usage.events().len().checked_sub(1));
+    for block in usage.blocks() {
+        let node = block.call.and_then(|call| memory_node(analysis, side, call));
+        let source = node.map_or(MemorySource::OutsideOps, |node| {
+            names.entry(node).or_insert_with(|| memory_source(analysis, node)).clone()
+        });
+        let figures = found.entry(source).or_insert_with(|| MemoryFigures::none(usage));
+        figures.add(block, peak, end);
+        let op_end = node.and_then(|node| {
+            let op = analysis.diff().merged().node(node).call(side)?;
+            let tree = analysis.tree(side);
+            Some(tree.trace().end(tree.event(op)?))
+        });
+        figures.add_kept(block, usage, op_end);
     }
-
-    fn memory_of(
-        &self,
-        side: Side,
-        usage: &DeviceUsage,
-        names: &mut FxHashMap<MergedId, MemorySource>,
-    ) -> BTreeMap<MemorySource, MemoryFigures> {
-        let mut found: BTreeMap<MemorySource, MemoryFigures> = BTreeMap::new();
-        let (peak, end) = (usage.peak_event(), usage.events().len().checked_sub(1));
-        for block in usage.blocks() {
-            let node = block.call.and_then(|call| self.memory_node(side, call));
-            let source = node.map_or(MemorySource::OutsideOps, |node| {
-                names.entry(node).or_insert_with(|| self.memory_source(node)).clone()
-            });
-            let figures = found.entry(source).or_insert_with(|| MemoryFigures::none(usage));
-            figures.add(block, peak, end);
-            let op_end = node.and_then(|node| {
-                let op = self.diff().merged().node(node).call(side)?;
-                let tree = self.tree(side);
-                Some(tree.trace().end(tree.event(op)?))
-            });
-            figures.add_kept(block, usage, op_end);
+    if usage.has_addresses() {
+        let before = (usage.earlier_at(peak), usage.earlier_at(end));
+        let attributed = found.values().fold((0i64, 0i64), |sum, figures| {
+            let (at_peak, at_end) = (figures.at_peak.unwrap_or(0), figures.at_end.unwrap_or(0));
+            (sum.0.saturating_add(at_peak), sum.1.saturating_add(at_end))
+        });
+        let last = usage.allocated().last().copied().unwrap_or(0);
+        let rest = |total: i64, before: i64, attributed: i64| {
+            total.saturating_sub(before).saturating_sub(attributed)
+        };
+        let not_recorded =
+            (rest(usage.peak(), before.0, attributed.0), rest(last, before.1, attributed.1));
+        found.insert(MemorySource::Before, MemoryFigures::live(before));
+        if not_recorded != (0, 0) {
+            found.insert(MemorySource::NotRecorded, MemoryFigures::live(not_recorded));
         }
-        if usage.has_addresses() {
-            let before = (usage.earlier_at(peak), usage.earlier_at(end));
-            let attributed = found.values().fold((0i64, 0i64), |sum, figures| {
-                let (at_peak, at_end) = (figures.at_peak.unwrap_or(0), figures.at_end.unwrap_or(0));
-                (sum.0.saturating_add(at_peak), sum.1.saturating_add(at_end))
-            });
-            let last = usage.allocated().last().copied().unwrap_or(0);
-            let rest = |total: i64, before: i64, attributed: i64| {
-                total.saturating_sub(before).saturating_sub(attributed)
-            };
-            let not_recorded =
-                (rest(usage.peak(), before.0, attributed.0), rest(last, before.1, attributed.1));
-            found.insert(MemorySource::Before, MemoryFigures::live(before));
-            if not_recorded != (0, 0) {
-                found.insert(MemorySource::NotRecorded, MemoryFigures::live(not_recorded));
-            }
-        }
-        found
     }
+    found
+}
 
-    /// Describes the op of a node as a memory source.
-    pub(super) fn memory_source(&self, node: MergedId) -> MemorySource {
-        let calls = self.diff().merged().node(node);
-        let text = |of: &dyn Fn(Side, CallId) -> String| {
-            Side::BOTH.map(|side| calls.call(side).map_or(String::new(), |call| of(side, call)))
-        };
-        let either = |[one, two]: [String; 2]| match (one.as_str(), two.as_str()) {
-            (_, "") => one,
-            ("", _) => two,
-            (a, b) if a == b => one,
-            (a, b) => format!("{a} | {b}"),
-        };
-        MemorySource::Op {
-            name: either(text(&|side, call| self.tree(side).name(call).to_owned())),
-            root: either(text(&|side, call| {
-                let tree = self.tree(side);
-                root_op(tree, call).map_or(String::new(), |root| tree.name(root).to_owned())
-            })),
-            shapes: text(&|side, call| {
-                let tree = self.tree(side);
-                let dims = tree.arguments(call).map(|arguments| arguments.dims);
-                dims.map_or(String::new(), |dims| tree.trace().text(dims).to_owned())
-            }),
-        }
+/// Describes the op of a node as a memory source.
+pub(super) fn memory_source(analysis: &Analysis, node: MergedId) -> MemorySource {
+    let calls = analysis.diff().merged().node(node);
+    let text = |of: &dyn Fn(Side, CallId) -> String| {
+        Side::BOTH.map(|side| calls.call(side).map_or(String::new(), |call| of(side, call)))
+    };
+    let either = |[one, two]: [String; 2]| match (one.as_str(), two.as_str()) {
+        (_, "") => one,
+        ("", _) => two,
+        (a, b) if a == b => one,
+        (a, b) => format!("{a} | {b}"),
+    };
+    MemorySource::Op {
+        name: either(text(&|side, call| analysis.tree(side).name(call).to_owned())),
+        root: either(text(&|side, call| {
+            let tree = analysis.tree(side);
+            root_op(tree, call).map_or(String::new(), |root| tree.name(root).to_owned())
+        })),
+        shapes: text(&|side, call| {
+            let tree = analysis.tree(side);
+            let dims = tree.arguments(call).map(|arguments| arguments.dims);
+            dims.map_or(String::new(), |dims| tree.trace().text(dims).to_owned())
+        }),
     }
 }
 

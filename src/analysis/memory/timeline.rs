@@ -65,42 +65,41 @@ impl Analysis {
                         (span.start, span.end)
                     }
                 };
-                Some(self.memory_span(side, usage, times))
+                Some(memory_span(self, side, usage, times))
             });
             MemoryTimelineRow { place, step, spans }
         };
         places.iter().flat_map(|&place| steps.iter().map(move |step| row(place, *step))).collect()
     }
+}
 
-    fn memory_span(
-        &self,
-        side: Side,
-        usage: &DeviceUsage,
-        (start, end): (Nanos, Nanos),
-    ) -> MemorySpan {
-        let within = usage.within((start, end));
-        let events = &usage.events()[within.clone()];
-        let before = usage.allocated_at(start);
-        let allocated = usage.allocated();
-        let highest = usage.highest_event((start, end)).filter(|at| within.contains(at));
-        let peak_op = highest.and_then(|at| {
-            let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated);
-            let op = self.op_of(side, usage.blocks()[found.ok()?].call?)?;
-            Some(self.tree(side).name(op).to_owned())
-        });
-        let last = usage.events()[..within.end].last();
-        let count = |counts: fn(i64) -> bool| {
-            events.iter().filter(|event| counts(event.bytes)).count() as u64
-        };
-        MemorySpan {
-            allocations: count(|bytes| bytes > 0),
-            frees: count(|bytes| bytes < 0),
-            start: before,
-            end: within.end.checked_sub(1).map_or(before, |last| allocated[last]),
-            peak: highest.map_or(before, |at| allocated[at]),
-            peak_op: peak_op.unwrap_or_default(),
-            reserved: last.filter(|last| !last.device.is_host()).and_then(|last| last.reserved),
-            is_absolute: usage.is_absolute(),
-        }
+fn memory_span(
+    analysis: &Analysis,
+    side: Side,
+    usage: &DeviceUsage,
+    (start, end): (Nanos, Nanos),
+) -> MemorySpan {
+    let within = usage.within((start, end));
+    let events = &usage.events()[within.clone()];
+    let before = usage.allocated_at(start);
+    let allocated = usage.allocated();
+    let highest = usage.highest_event((start, end)).filter(|at| within.contains(at));
+    let peak_op = highest.and_then(|at| {
+        let found = usage.blocks().binary_search_by_key(&at, |block| block.allocated);
+        let op = analysis.op_of(side, usage.blocks()[found.ok()?].call?)?;
+        Some(analysis.tree(side).name(op).to_owned())
+    });
+    let last = usage.events()[..within.end].last();
+    let count =
+        |counts: fn(i64) -> bool| events.iter().filter(|event| counts(event.bytes)).count() as u64;
+    MemorySpan {
+        allocations: count(|bytes| bytes > 0),
+        frees: count(|bytes| bytes < 0),
+        start: before,
+        end: within.end.checked_sub(1).map_or(before, |last| allocated[last]),
+        peak: highest.map_or(before, |at| allocated[at]),
+        peak_op: peak_op.unwrap_or_default(),
+        reserved: last.filter(|last| !last.device.is_host()).and_then(|last| last.reserved),
+        is_absolute: usage.is_absolute(),
     }
 }

@@ -13,6 +13,7 @@ use super::causes::Cause;
 use super::wall::Part;
 use super::wall::{IdleKind, IdleRow, WallBasis};
 use super::{Analysis, robust};
+use crate::analysis::runs::per_step::{per_step, scope_of};
 use crate::diff::TraceDiff;
 use crate::program::{Evidence, StepId};
 use crate::side::Side;
@@ -233,31 +234,6 @@ impl Analysis {
         &self.runs[side]
     }
 
-    /// Whether both sides have several runs. If both sides have several runs, verdicts are based on runs.
-    pub(crate) fn has_runs(&self) -> bool {
-        Side::BOTH.into_iter().all(|side| !self.runs[side].is_empty())
-    }
-
-    /// Inserts the value for the median run in the middle of the values for the additional runs, which are sorted
-    /// by step time.
-    fn in_order<T>(&self, side: Side, median: T, others: impl IntoIterator<Item = T>) -> Vec<T> {
-        let mut all: Vec<T> = others.into_iter().collect();
-        let middle = (self.runs[side].len() / 2).min(all.len());
-        all.insert(middle, median);
-        all
-    }
-
-    /// Spread between the runs on a side; `None` with a single run.
-    pub(crate) fn run_noise(&self, side: Side) -> Option<RunNoise> {
-        let runs = &self.runs[side];
-        let variable = runs.iter().map(Run::variable).max()?;
-        Some(RunNoise {
-            time: self.run_figures(side, self.accounted_calls(side)),
-            wall: self.walls_of_runs(side).map(|walls| RunFigures::of(&walls)),
-            variable,
-        })
-    }
-
     /// Counts of recorded and missing events in each run of a side, with the median run first.
     #[doc(hidden)]
     pub fn evidence(&self, side: Side) -> Vec<Evidence> {
@@ -266,26 +242,13 @@ impl Analysis {
         std::iter::once(median).chain(others).cloned().collect()
     }
 
-    /// The wall time (busy + idle) per step in each run, in µs, in the order of the runs. Returns `None` if
-    /// some runs have steps and others do not.
-    pub(crate) fn walls_of_runs(&self, side: Side) -> Option<Vec<f64>> {
-        let own = self.wall().totals(side).step_ms() * 1e3;
-        let others = self.runs[side].iter().map(|run| run.means.1.wall_us);
-        self.has_one_basis(side).then(|| self.in_order(side, own, others))
-    }
-
     /// Mean times per step of each run, in the order of the runs. Returns `None` if some runs have steps
     /// and others do not.
     #[doc(hidden)]
     pub fn means_of_runs(&self, side: Side) -> Option<Vec<StepMeans>> {
         let others = self.runs[side].iter().map(|run| run.means.1);
-        let all = || self.in_order(side, step_means(self, side), others);
-        self.has_one_basis(side).then(all)
-    }
-
-    /// Whether the runs on a side are comparable: either all runs or none of the runs have steps.
-    fn has_one_basis(&self, side: Side) -> bool {
-        self.runs[side].iter().all(|run| run.means.0 == self.wall().basis())
+        let all = || in_order(self, side, step_means(self, side), others);
+        has_one_basis(self, side).then(all)
     }
 
     /// Times of the median run's steps, including only steps with a counterpart on the other side; empty if a
@@ -306,91 +269,138 @@ impl Analysis {
         })
         .collect()
     }
+}
 
-    /// Statistics over the runs of a side: how much time per step the given events of the median run take in
-    /// each run. If one side has more steps, and all given events are in compared steps, only compared steps
-    /// count.
-    pub(crate) fn run_figures(&self, side: Side, events: &[CallId]) -> RunFigures {
-        let scope = self.scope_of(side, events);
-        RunFigures::of(&self.times_of_runs(side, events, scope))
-    }
+/// Inserts the value for the median run in the middle of the values for the additional runs, which are sorted
+/// by step time.
+fn in_order<T>(
+    analysis: &Analysis,
+    side: Side,
+    median: T,
+    others: impl IntoIterator<Item = T>,
+) -> Vec<T> {
+    let mut all: Vec<T> = others.into_iter().collect();
+    let middle = (analysis.runs[side].len() / 2).min(all.len());
+    all.insert(middle, median);
+    all
+}
 
-    /// Times of a step in each run that has a matching step, in the order of the runs.
-    pub(crate) fn runs_of_step(&self, side: Side, step: StepId) -> Vec<StepTime> {
-        let median = self.cached.step_times[side].get_or_init(|| step_times(self, side, side));
-        self.in_order(side, median, self.runs[side].iter().map(|run| &run.steps_of))
-            .into_iter()
-            .filter_map(|steps| steps.get(step.index()).copied().flatten())
-            .collect()
-    }
+/// The idle time per step of an idle row in each run, in µs, in the order of the runs. The value is 0 for
+/// a run without this idle time. Returns `None` if some runs have steps and others do not.
+pub(crate) fn idle_of_runs(analysis: &Analysis, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
+    let owner = row.owner.map(|id| analysis.diff().merged().node(id).call(side));
+    let key = match owner {
+        // If a side does not have the call, the call causes no idle time in any run on that side.
+        Some(None) => None,
+        Some(Some(call)) => Some((row.kind, row.part, Some(call))),
+        None => Some((row.kind, row.part, None)),
+    };
+    let time = |run: &Run| key.and_then(|key| run.idle.get(&key).copied()).unwrap_or_default();
+    let further: Vec<Nanos> = analysis.runs[side].iter().map(time).collect();
+    idle_per_step(analysis, side, StepScope::of_part(row.part), row.time[side], &further)
+}
 
-    /// The idle time per step of an idle row in each run, in µs, in the order of the runs. The value is 0 for
-    /// a run without this idle time. Returns `None` if some runs have steps and others do not.
-    pub(crate) fn idle_of_runs(&self, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
-        let owner = row.owner.map(|id| self.diff().merged().node(id).call(side));
-        let key = match owner {
-            // If a side does not have the call, the call causes no idle time in any run on that side.
-            Some(None) => None,
-            Some(Some(call)) => Some((row.kind, row.part, Some(call))),
-            None => Some((row.kind, row.part, None)),
-        };
-        let time = |run: &Run| key.and_then(|key| run.idle.get(&key).copied()).unwrap_or_default();
-        let further: Vec<Nanos> = self.runs[side].iter().map(time).collect();
-        self.idle_per_step(side, StepScope::of_part(row.part), row.time[side], &further)
-    }
+/// Whether both sides have several runs. If both sides have several runs, verdicts are based on runs.
+pub(crate) fn has_runs(analysis: &Analysis) -> bool {
+    Side::BOTH.into_iter().all(|side| !analysis.runs[side].is_empty())
+}
 
-    /// The idle time per step of a cause in each run, in µs, in the order of the runs. Returns `None` if the
-    /// cause is GPU work, or if some runs have steps and others do not.
-    pub(crate) fn idle_cause_of_runs(&self, side: Side, cause: &Cause) -> Option<Vec<f64>> {
-        let further = &cause.idle_of_runs[side];
-        let is_idle = further.len() == self.runs[side].len();
-        let times = || self.idle_per_step(side, StepScope::Compared, cause.time[side], further);
-        is_idle.then(times).flatten()
-    }
+/// Spread between the runs on a side; `None` with a single run.
+pub(crate) fn run_noise(analysis: &Analysis, side: Side) -> Option<RunNoise> {
+    let runs = &analysis.runs[side];
+    let variable = runs.iter().map(Run::variable).max()?;
+    Some(RunNoise {
+        time: run_figures(analysis, side, analysis.accounted_calls(side)),
+        wall: walls_of_runs(analysis, side).map(|walls| RunFigures::of(&walls)),
+        variable,
+    })
+}
 
-    /// Like [`Analysis::per_step`], for idle time. Returns `None` if some runs have steps and others do
-    /// not, or if no run has steps in `scope`.
-    fn idle_per_step(
-        &self,
-        side: Side,
-        scope: StepScope,
-        median: Nanos,
-        others: &[Nanos],
-    ) -> Option<Vec<f64>> {
-        let times = || self.per_step(side, scope, median, others.iter().copied());
-        self.has_one_basis(side).then(times).filter(|times| !times.is_empty())
-    }
+/// The wall time (busy + idle) per step in each run, in µs, in the order of the runs. Returns `None` if
+/// some runs have steps and others do not.
+pub(crate) fn walls_of_runs(analysis: &Analysis, side: Side) -> Option<Vec<f64>> {
+    let own = analysis.wall().totals(side).step_ms() * 1e3;
+    let others = analysis.runs[side].iter().map(|run| run.means.1.wall_us);
+    has_one_basis(analysis, side).then(|| in_order(analysis, side, own, others))
+}
 
-    /// Time per step that a cause's GPU work takes in each run, in µs, in the order of the runs.
-    pub(crate) fn busy_cause_of_runs(&self, side: Side, cause: &Cause) -> Vec<f64> {
-        let events = self.events_of_rows(&cause.rows, side);
-        self.times_of_runs(side, &events, StepScope::Compared)
-    }
+/// Whether the runs on a side are comparable: either all runs or none of the runs have steps.
+fn has_one_basis(analysis: &Analysis, side: Side) -> bool {
+    analysis.runs[side].iter().all(|run| run.means.0 == analysis.wall().basis())
+}
 
-    /// The measured events of the given rows on one side.
-    pub(crate) fn events_of_rows(&self, rows: &[usize], side: Side) -> Vec<CallId> {
-        rows.iter().flat_map(|&row| &self.rows()[row].events[side]).copied().collect()
-    }
+/// Statistics over the runs of a side: how much time per step the given events of the median run take in
+/// each run. If one side has more steps, and all given events are in compared steps, only compared steps
+/// count.
+pub(crate) fn run_figures(analysis: &Analysis, side: Side, events: &[CallId]) -> RunFigures {
+    let scope = scope_of(analysis, side, events);
+    RunFigures::of(&times_of_runs(analysis, side, events, scope))
+}
 
-    /// Time per step that the given events of the median run take in each run, in µs, in the order of the
-    /// runs. A run without steps in `scope` is skipped.
-    pub(super) fn times_of_runs(
-        &self,
-        side: Side,
-        events: &[CallId],
-        scope: StepScope,
-    ) -> Vec<f64> {
-        let steps = self.steps(side);
-        let in_steps: Vec<CallId> = events
-            .iter()
-            .copied()
-            .filter(|&event| steps.is_empty() || steps.step(event).is_some())
-            .collect();
-        let median = in_steps.iter().map(|&event| self.time_of(side, event)).sum();
-        let others = self.runs[side].iter().map(|run| {
-            let slots = in_steps.iter().filter_map(|&event| self.slot(side, event));
-            slots.map(|slot| run.time(slot)).sum()
-        });
-        self.per_step(side, scope, median, others)
-    }
+/// Times of a step in each run that has a matching step, in the order of the runs.
+pub(crate) fn runs_of_step(analysis: &Analysis, side: Side, step: StepId) -> Vec<StepTime> {
+    let median = analysis.cached.step_times[side].get_or_init(|| step_times(analysis, side, side));
+    in_order(analysis, side, median, analysis.runs[side].iter().map(|run| &run.steps_of))
+        .into_iter()
+        .filter_map(|steps| steps.get(step.index()).copied().flatten())
+        .collect()
+}
+
+/// The idle time per step of a cause in each run, in µs, in the order of the runs. Returns `None` if the
+/// cause is GPU work, or if some runs have steps and others do not.
+pub(crate) fn idle_cause_of_runs(
+    analysis: &Analysis,
+    side: Side,
+    cause: &Cause,
+) -> Option<Vec<f64>> {
+    let further = &cause.idle_of_runs[side];
+    let is_idle = further.len() == analysis.runs[side].len();
+    let times = || idle_per_step(analysis, side, StepScope::Compared, cause.time[side], further);
+    is_idle.then(times).flatten()
+}
+
+/// Like [`Analysis::per_step`], for idle time. Returns `None` if some runs have steps and others do
+/// not, or if no run has steps in `scope`.
+fn idle_per_step(
+    analysis: &Analysis,
+    side: Side,
+    scope: StepScope,
+    median: Nanos,
+    others: &[Nanos],
+) -> Option<Vec<f64>> {
+    let times = || per_step(analysis, side, scope, median, others.iter().copied());
+    has_one_basis(analysis, side).then(times).filter(|times| !times.is_empty())
+}
+
+/// Time per step that a cause's GPU work takes in each run, in µs, in the order of the runs.
+pub(crate) fn busy_cause_of_runs(analysis: &Analysis, side: Side, cause: &Cause) -> Vec<f64> {
+    let events = events_of_rows(analysis, &cause.rows, side);
+    times_of_runs(analysis, side, &events, StepScope::Compared)
+}
+
+/// The measured events of the given rows on one side.
+pub(crate) fn events_of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Vec<CallId> {
+    rows.iter().flat_map(|&row| &analysis.rows()[row].events[side]).copied().collect()
+}
+
+/// Time per step that the given events of the median run take in each run, in µs, in the order of the
+/// runs. A run without steps in `scope` is skipped.
+pub(super) fn times_of_runs(
+    analysis: &Analysis,
+    side: Side,
+    events: &[CallId],
+    scope: StepScope,
+) -> Vec<f64> {
+    let steps = analysis.steps(side);
+    let in_steps: Vec<CallId> = events
+        .iter()
+        .copied()
+        .filter(|&event| steps.is_empty() || steps.step(event).is_some())
+        .collect();
+    let median = in_steps.iter().map(|&event| analysis.time_of(side, event)).sum();
+    let others = analysis.runs[side].iter().map(|run| {
+        let slots = in_steps.iter().filter_map(|&event| analysis.slot(side, event));
+        slots.map(|slot| run.time(slot)).sum()
+    });
+    per_step(analysis, side, scope, median, others)
 }

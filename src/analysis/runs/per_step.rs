@@ -4,6 +4,7 @@
 //! compared, the time in these steps is divided by the number of compared steps in the run, not by the number
 //! of all steps.
 
+use super::in_order;
 use crate::analysis::Analysis;
 use crate::analysis::wall::Part;
 use crate::side::Side;
@@ -68,36 +69,34 @@ impl SharedSteps {
     }
 }
 
-impl Analysis {
-    /// The steps over which the times of events are summed: compared steps if all events are in compared
-    /// steps, otherwise all steps.
-    pub(super) fn scope_of(&self, side: Side, events: &[CallId]) -> StepScope {
-        // No lookup is needed if all steps are compared.
-        let Some(pairs) = self.wall().step_pairs() else { return StepScope::All };
-        let is_compared = |&event: &CallId| {
-            self.steps(side).step(event).is_some_and(|step| !pairs.is_alone(side, step))
-        };
-        if events.iter().all(is_compared) { StepScope::Compared } else { StepScope::All }
-    }
+/// Times per step of all runs including the median run, in µs, in the order of the runs. A run without
+/// steps in `scope` is skipped.
+pub(super) fn per_step(
+    analysis: &Analysis,
+    side: Side,
+    scope: StepScope,
+    median: Nanos,
+    others: impl IntoIterator<Item = Nanos>,
+) -> Vec<f64> {
+    let all = analysis.steps(side).len().max(1);
+    let compared = analysis.wall().paired_steps().map_or(all, |steps| steps as usize);
+    let own = SharedSteps { paired: all, compared, others: all - compared };
+    let shared = in_order(analysis, side, own, analysis.runs[side].iter().map(|run| run.shared));
+    in_order(analysis, side, median, others)
+        .into_iter()
+        .zip(shared.into_iter().map(|steps| steps.count(scope)))
+        .filter(|&(_, count)| count > 0)
+        .map(|(time, count)| time.as_micros() / count as f64)
+        .collect()
+}
 
-    /// Times per step of all runs including the median run, in µs, in the order of the runs. A run without
-    /// steps in `scope` is skipped.
-    pub(super) fn per_step(
-        &self,
-        side: Side,
-        scope: StepScope,
-        median: Nanos,
-        others: impl IntoIterator<Item = Nanos>,
-    ) -> Vec<f64> {
-        let all = self.steps(side).len().max(1);
-        let compared = self.wall().paired_steps().map_or(all, |steps| steps as usize);
-        let own = SharedSteps { paired: all, compared, others: all - compared };
-        let shared = self.in_order(side, own, self.runs[side].iter().map(|run| run.shared));
-        self.in_order(side, median, others)
-            .into_iter()
-            .zip(shared.into_iter().map(|steps| steps.count(scope)))
-            .filter(|&(_, count)| count > 0)
-            .map(|(time, count)| time.as_micros() / count as f64)
-            .collect()
-    }
+/// The steps over which the times of events are summed: compared steps if all events are in compared
+/// steps, otherwise all steps.
+pub(super) fn scope_of(analysis: &Analysis, side: Side, events: &[CallId]) -> StepScope {
+    // No lookup is needed if all steps are compared.
+    let Some(pairs) = analysis.wall().step_pairs() else { return StepScope::All };
+    let is_compared = |&event: &CallId| {
+        analysis.steps(side).step(event).is_some_and(|step| !pairs.is_alone(side, step))
+    };
+    if events.iter().all(is_compared) { StepScope::Compared } else { StepScope::All }
 }

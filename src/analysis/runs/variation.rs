@@ -51,23 +51,6 @@ fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Opti
 }
 
 impl Analysis {
-    /// Whether a call found on only one side also varies between runs of one side: either another run of the
-    /// side that has the call lacks it, or a run of the other side has a call with this name at the same
-    /// point.
-    pub(crate) fn varies_among_runs(&self, difference: &Difference) -> bool {
-        let node = self.diff().merged().node(difference.node);
-        let has_call = |side: &Side| node.call(*side).is_some();
-        Side::BOTH.into_iter().filter(has_call).any(|side| {
-            let call = node.call(side).expect("the side has this call");
-            let lacks = |run: &super::Run| run.variation.lacks(self, side, call);
-            let is_extra = |run: &super::Run| {
-                let above = common_call(self, difference, side.other());
-                run.variation.extra.contains(&(above, self.tree(side).name(call).to_owned()))
-            };
-            self.runs(side).iter().any(lacks) || self.runs(side.other()).iter().any(is_extra)
-        })
-    }
-
     /// The differences between the sides that do not occur between runs of the same side, and the number of
     /// differences that do.
     #[doc(hidden)]
@@ -75,8 +58,25 @@ impl Analysis {
         let all = self.diff().differences();
         let count = all.len();
         let settled: Vec<Difference> =
-            all.iter().filter(|point| !self.varies_among_runs(point)).copied().collect();
+            all.iter().filter(|point| !varies_among_runs(self, point)).copied().collect();
         let varying = count - settled.len();
         (settled, varying)
     }
+}
+
+/// Whether a call found on only one side also varies between runs of one side: either another run of the
+/// side that has the call lacks it, or a run of the other side has a call with this name at the same
+/// point.
+pub(crate) fn varies_among_runs(analysis: &Analysis, difference: &Difference) -> bool {
+    let node = analysis.diff().merged().node(difference.node);
+    let has_call = |side: &Side| node.call(*side).is_some();
+    Side::BOTH.into_iter().filter(has_call).any(|side| {
+        let call = node.call(side).expect("the side has this call");
+        let lacks = |run: &super::Run| run.variation.lacks(analysis, side, call);
+        let is_extra = |run: &super::Run| {
+            let above = common_call(analysis, difference, side.other());
+            run.variation.extra.contains(&(above, analysis.tree(side).name(call).to_owned()))
+        };
+        analysis.runs(side).iter().any(lacks) || analysis.runs(side.other()).iter().any(is_extra)
+    })
 }

@@ -60,11 +60,11 @@ impl Analysis {
         let rows = self.step_rows().into_iter();
         let rows = rows.filter(|row| matches!(row.place, StepPlace::Step(_)));
         rows.map(|row| {
-            let spans = self.spans(&row.steps);
+            let spans = spans(self, &row.steps);
             let both = spans.baseline.zip(spans.candidate);
             StepPairRow {
                 classes: spans.map(|span| span.and_then(BatchClass::of)),
-                evidence: both.map(|(one, two)| self.step_evidence(one, two)),
+                evidence: both.map(|(one, two)| step_evidence(self, one, two)),
                 steps: row.steps,
             }
         })
@@ -76,7 +76,7 @@ impl Analysis {
     pub fn batch_class_rows(&self) -> Vec<BatchClassRow> {
         let mut rows: BTreeMap<BatchClass, BatchClassRow> = BTreeMap::new();
         for row in self.step_rows() {
-            let spans = self.spans(&row.steps);
+            let spans = spans(self, &row.steps);
             let is_compared = spans.baseline.is_some() && spans.candidate.is_some();
             for side in Side::BOTH {
                 let Some(class) = spans[side].and_then(BatchClass::of) else { continue };
@@ -93,24 +93,25 @@ impl Analysis {
         }
         rows.into_values().collect()
     }
+}
 
-    fn spans(&self, steps: &PerSide<Option<StepName>>) -> PerSide<Option<&StepSpan>> {
-        PerSide::from_fn(|side| steps[side].as_ref().map(|step| self.steps(side).span(step.id)))
-    }
+fn spans<'a>(
+    analysis: &'a Analysis,
+    steps: &PerSide<Option<StepName>>,
+) -> PerSide<Option<&'a StepSpan>> {
+    PerSide::from_fn(|side| steps[side].as_ref().map(|step| analysis.steps(side).span(step.id)))
+}
 
-    fn step_evidence(&self, one: &StepSpan, two: &StepSpan) -> StepEvidence {
-        let batch = |span: &StepSpan| Some((span.phase?, span.requests?, span.tokens));
-        let is_equal = |a: Option<_>, b: Option<_>| a.is_some() && a == b;
-        match self.diff().step_pairs() {
-            _ if is_equal(batch(one), batch(two)) => StepEvidence::SameBatch,
-            Some(_)
-                if BatchClass::of(one).is_some() && BatchClass::of(one) == BatchClass::of(two) =>
-            {
-                StepEvidence::BatchClass
-            }
-            Some(_) => StepEvidence::Calls,
-            None => StepEvidence::Position,
+fn step_evidence(analysis: &Analysis, one: &StepSpan, two: &StepSpan) -> StepEvidence {
+    let batch = |span: &StepSpan| Some((span.phase?, span.requests?, span.tokens));
+    let is_equal = |a: Option<_>, b: Option<_>| a.is_some() && a == b;
+    match analysis.diff().step_pairs() {
+        _ if is_equal(batch(one), batch(two)) => StepEvidence::SameBatch,
+        Some(_) if BatchClass::of(one).is_some() && BatchClass::of(one) == BatchClass::of(two) => {
+            StepEvidence::BatchClass
         }
+        Some(_) => StepEvidence::Calls,
+        None => StepEvidence::Position,
     }
 }
 

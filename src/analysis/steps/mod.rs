@@ -7,6 +7,7 @@ mod timeline;
 
 use super::Analysis;
 use super::verdict::Judgement;
+use crate::analysis::verdict::judge_groups;
 use crate::program::{Communication, Measure, Phase, Phases, Program, StepId, StepSpan, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::{Category, Nanos};
@@ -110,34 +111,7 @@ impl Analysis {
     /// totals on both sides. Matched steps share a row if one side has more steps; otherwise, steps at the
     /// same position share a row.
     pub fn step_rows(&self) -> Vec<StepRow> {
-        self.cached.step_rows.get_or_init(|| self.find_step_rows()).clone()
-    }
-
-    fn find_step_rows(&self) -> Vec<StepRow> {
-        let steps = PerSide::from_fn(|side| self.steps(side));
-        let figures = PerSide::from_fn(|side| self.step_figures(side, steps[side]));
-        let in_steps = self.step_places().into_iter().filter_map(|ids| {
-            let place = StepPlace::Step(ids.baseline.or(ids.candidate)?);
-            let of_step = |side: Side| ids[side].map(|id| figures[side][id.index()]);
-            Some(StepRow {
-                place,
-                steps: PerSide::from_fn(|side| {
-                    ids[side].map(|id| self.step_name(side, steps[side], id))
-                }),
-                figures: PerSide::from_fn(|side| of_step(side).unwrap_or_default()),
-            })
-        });
-        let outside = [StepPlace::Outside, StepPlace::NotCaptured].map(|place| StepRow {
-            place,
-            steps: PerSide::default(),
-            figures: PerSide::from_fn(|side| {
-                figures[side][steps[side].len() + usize::from(place == StepPlace::NotCaptured)]
-            }),
-        });
-        let outside = outside
-            .into_iter()
-            .filter(|row| Side::BOTH.iter().any(|&side| has_any(&row.figures[side])));
-        in_steps.chain(outside).collect()
+        self.cached.step_rows.get_or_init(|| find_step_rows(self)).clone()
     }
 
     /// The steps of both sides in order; matched steps share an entry.
@@ -155,9 +129,9 @@ impl Analysis {
     /// totals on both sides.
     pub fn phase_rows(&self) -> Vec<PhaseRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
-        let figures = PerSide::from_fn(|side| self.phase_figures(side, phases[side]));
+        let figures = PerSide::from_fn(|side| phase_figures(self, side, phases[side]));
         let judged =
-            self.judge_groups(Phase::ALL.len(), |side, call| phases[side].phase(call) as usize);
+            judge_groups(self, Phase::ALL.len(), |side, call| phases[side].phase(call) as usize);
         Phase::ALL
             .into_iter()
             .enumerate()
@@ -169,58 +143,85 @@ impl Analysis {
             .filter(|row| Side::BOTH.iter().any(|&side| has_any(&row.figures[side])))
             .collect()
     }
+}
 
-    /// Times and counts of each step, then of the work outside of steps, then of the events whose launch was
-    /// not recorded.
-    fn step_figures(&self, side: Side, steps: &Steps) -> Vec<Figures> {
-        let (tree, count) = (self.tree(side), steps.len());
-        let group = |call: CallId| match steps.step(call) {
-            Some(step) => step.index(),
-            None if self.is_captured(tree, call) => count,
-            None => count + 1,
-        };
-        let mut figures = self.group_figures(side, steps, count + 2, group);
-        for (figures, span) in figures.iter_mut().zip(steps.spans()) {
-            (figures.tokens, figures.steps) = (span.tokens, 1);
-        }
-        figures
-    }
+/// Times and counts for each of `count` groups of measured calls. The function `group` maps a measured
+/// call to its group.
+fn measured_figures(
+    analysis: &Analysis,
+    side: Side,
+    steps: &Steps,
+    count: usize,
+    group: impl Fn(CallId) -> usize,
+) -> Vec<Figures> {
+    let calls = analysis.accounted_calls(side).iter().copied();
+    let program = analysis.diff.program(side);
+    group_figures((program, analysis.measure()), steps, calls, count, group)
+}
 
-    fn phase_figures(&self, side: Side, phases: &Phases) -> Vec<Figures> {
-        let steps = self.steps(side);
-        let group = |call: CallId| phases.phase(call) as usize;
-        let mut figures = self.group_figures(side, steps, Phase::ALL.len(), group);
-        for (at, figures) in figures.iter_mut().enumerate() {
-            let of_phase = |step: &&StepSpan| step.phase == Some(Phase::ALL[at]);
-            let tokens: Option<u64> =
-                steps.spans().iter().filter(of_phase).map(|step| step.tokens).sum();
-            figures.tokens = tokens.filter(|&tokens| tokens > 0);
-            figures.steps = steps.len() as u64;
-        }
-        figures
-    }
+fn is_captured(tree: &CallTree, call: CallId) -> bool {
+    tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()
+}
 
-    /// Times and counts for each of `count` groups of measured calls. The function `group` maps a measured
-    /// call to its group.
-    fn group_figures(
-        &self,
-        side: Side,
-        steps: &Steps,
-        count: usize,
-        group: impl Fn(CallId) -> usize,
-    ) -> Vec<Figures> {
-        let calls = self.accounted_calls(side).iter().copied();
-        let program = self.diff.program(side);
-        group_figures((program, self.measure()), steps, calls, count, group)
-    }
+fn find_step_rows(analysis: &Analysis) -> Vec<StepRow> {
+    let steps = PerSide::from_fn(|side| analysis.steps(side));
+    let figures = PerSide::from_fn(|side| step_figures(analysis, side, steps[side]));
+    let in_steps = analysis.step_places().into_iter().filter_map(|ids| {
+        let place = StepPlace::Step(ids.baseline.or(ids.candidate)?);
+        let of_step = |side: Side| ids[side].map(|id| figures[side][id.index()]);
+        Some(StepRow {
+            place,
+            steps: PerSide::from_fn(|side| {
+                ids[side].map(|id| step_name(analysis, side, steps[side], id))
+            }),
+            figures: PerSide::from_fn(|side| of_step(side).unwrap_or_default()),
+        })
+    });
+    let outside = [StepPlace::Outside, StepPlace::NotCaptured].map(|place| StepRow {
+        place,
+        steps: PerSide::default(),
+        figures: PerSide::from_fn(|side| {
+            figures[side][steps[side].len() + usize::from(place == StepPlace::NotCaptured)]
+        }),
+    });
+    let outside = outside
+        .into_iter()
+        .filter(|row| Side::BOTH.iter().any(|&side| has_any(&row.figures[side])));
+    in_steps.chain(outside).collect()
+}
 
-    fn is_captured(&self, tree: &CallTree, call: CallId) -> bool {
-        tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()
+/// Times and counts of each step, then of the work outside of steps, then of the events whose launch was
+/// not recorded.
+fn step_figures(analysis: &Analysis, side: Side, steps: &Steps) -> Vec<Figures> {
+    let (tree, count) = (analysis.tree(side), steps.len());
+    let group = |call: CallId| match steps.step(call) {
+        Some(step) => step.index(),
+        None if is_captured(tree, call) => count,
+        None => count + 1,
+    };
+    let mut figures = measured_figures(analysis, side, steps, count + 2, group);
+    for (figures, span) in figures.iter_mut().zip(steps.spans()) {
+        (figures.tokens, figures.steps) = (span.tokens, 1);
     }
+    figures
+}
 
-    fn step_name(&self, side: Side, steps: &Steps, id: StepId) -> StepName {
-        StepName { id, name: steps.name(self.tree(side), id), phase: steps.span(id).phase }
+fn phase_figures(analysis: &Analysis, side: Side, phases: &Phases) -> Vec<Figures> {
+    let steps = analysis.steps(side);
+    let group = |call: CallId| phases.phase(call) as usize;
+    let mut figures = measured_figures(analysis, side, steps, Phase::ALL.len(), group);
+    for (at, figures) in figures.iter_mut().enumerate() {
+        let of_phase = |step: &&StepSpan| step.phase == Some(Phase::ALL[at]);
+        let tokens: Option<u64> =
+            steps.spans().iter().filter(of_phase).map(|step| step.tokens).sum();
+        figures.tokens = tokens.filter(|&tokens| tokens > 0);
+        figures.steps = steps.len() as u64;
     }
+    figures
+}
+
+fn step_name(analysis: &Analysis, side: Side, steps: &Steps, id: StepId) -> StepName {
+    StepName { id, name: steps.name(analysis.tree(side), id), phase: steps.span(id).phase }
 }
 
 /// Times and counts for `count` groups of measured `calls` in one tree. The function `group` maps a call to

@@ -48,7 +48,7 @@ impl Analysis {
         if self.measure() != Measure::GpuTime {
             return Vec::new();
         }
-        let of_steps = PerSide::from_fn(|side| self.overlap_of(side));
+        let of_steps = PerSide::from_fn(|side| overlap_of(self, side));
         let whole = OverlapRow {
             step: None,
             figures: of_steps.as_ref().map(|(whole, _)| (whole.streams > 0).then_some(*whole)),
@@ -62,37 +62,37 @@ impl Analysis {
         };
         std::iter::once(whole).chain(self.step_places().into_iter().map(row)).collect()
     }
+}
 
-    /// The concurrency of all GPU work on a side, and of the GPU work in each step.
-    fn overlap_of(&self, side: Side) -> (Overlap, Vec<Overlap>) {
-        let (tree, steps) = (self.tree(side), self.steps(side));
-        let communication = self.diff().program(side).communication();
-        let mut streams: FxHashMap<_, u32> = FxHashMap::default();
-        let mut all: Vec<(Option<usize>, Running)> = Vec::new();
-        for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu) {
-            let Some(event) = tree.event(call) else { continue };
-            let next = streams.len() as u32;
-            all.push((
-                steps.step(call).map(StepId::index),
-                Running {
-                    start: tree.trace().start(event),
-                    end: tree.trace().end(event),
-                    stream: *streams.entry(tree.trace().stream(event)).or_insert(next),
-                    activity: activity(tree, communication, call),
-                },
-            ));
-        }
-        all.order_by_key(|(_, running)| (running.start, running.end));
-        let whole = overlap(streams.len(), all.iter().map(|(_, running)| running));
-        let mut of_steps: Vec<Vec<&Running>> = vec![Vec::new(); steps.len()];
-        for (step, running) in &all {
-            if let Some(step) = step {
-                of_steps[*step].push(running);
-            }
-        }
-        let of_step = |step: Vec<&Running>| overlap(streams.len(), step.into_iter());
-        (whole, of_steps.into_iter().map(of_step).collect())
+/// The concurrency of all GPU work on a side, and of the GPU work in each step.
+fn overlap_of(analysis: &Analysis, side: Side) -> (Overlap, Vec<Overlap>) {
+    let (tree, steps) = (analysis.tree(side), analysis.steps(side));
+    let communication = analysis.diff().program(side).communication();
+    let mut streams: FxHashMap<_, u32> = FxHashMap::default();
+    let mut all: Vec<(Option<usize>, Running)> = Vec::new();
+    for call in tree.calls().filter(|&call| tree.kind(call) == CallKind::Gpu) {
+        let Some(event) = tree.event(call) else { continue };
+        let next = streams.len() as u32;
+        all.push((
+            steps.step(call).map(StepId::index),
+            Running {
+                start: tree.trace().start(event),
+                end: tree.trace().end(event),
+                stream: *streams.entry(tree.trace().stream(event)).or_insert(next),
+                activity: activity(tree, communication, call),
+            },
+        ));
     }
+    all.order_by_key(|(_, running)| (running.start, running.end));
+    let whole = overlap(streams.len(), all.iter().map(|(_, running)| running));
+    let mut of_steps: Vec<Vec<&Running>> = vec![Vec::new(); steps.len()];
+    for (step, running) in &all {
+        if let Some(step) = step {
+            of_steps[*step].push(running);
+        }
+    }
+    let of_step = |step: Vec<&Running>| overlap(streams.len(), step.into_iter());
+    (whole, of_steps.into_iter().map(of_step).collect())
 }
 
 /// Computes the concurrency of events that are sorted by start; stream numbers must be below `streams`.

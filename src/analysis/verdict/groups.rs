@@ -7,26 +7,24 @@ use crate::analysis::Analysis;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 
-impl Analysis {
-    /// Tests groups of measured events. The function `group` maps each measured call to a group number below
-    /// `count`. The spread and the false discovery rates come from the call sites, so a group with the same
-    /// events as a call site gets the same verdict as that call site.
-    pub(crate) fn judge_groups(
-        &self,
-        count: usize,
-        group: impl Fn(Side, CallId) -> usize,
-    ) -> Vec<Judgement> {
-        let sampler = Sampler::new(self);
-        let mut groups: Vec<PerSide<Vec<CallId>>> = vec![PerSide::default(); count];
-        for side in Side::BOTH {
-            for &call in self.accounted_calls(side) {
-                groups[group(side, call)][side].push(call);
-            }
+/// Tests groups of measured events. The function `group` maps each measured call to a group number below
+/// `count`. The spread and the false discovery rates come from the call sites, so a group with the same
+/// events as a call site gets the same verdict as that call site.
+pub(crate) fn judge_groups(
+    analysis: &Analysis,
+    count: usize,
+    group: impl Fn(Side, CallId) -> usize,
+) -> Vec<Judgement> {
+    let sampler = Sampler::new(analysis);
+    let mut groups: Vec<PerSide<Vec<CallId>>> = vec![PerSide::default(); count];
+    for side in Side::BOTH {
+        for &call in analysis.accounted_calls(side) {
+            groups[group(side, call)][side].push(call);
         }
-        let Verdicts { family, works, .. } = self.judged();
-        groups
-            .iter()
-            .map(|events| family.judge(&sampler.question(events, works), self.thresholds()))
-            .collect()
     }
+    let Verdicts { family, works, .. } = analysis.judged();
+    groups
+        .iter()
+        .map(|events| family.judge(&sampler.question(events, works), analysis.thresholds()))
+        .collect()
 }

@@ -6,6 +6,7 @@ use super::judgement::{Judgement, Repeats, Thresholds, Work};
 use super::sampler::Sampler;
 use super::site::Site;
 use crate::analysis::Analysis;
+use crate::analysis::runs::walls_of_runs;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -76,7 +77,7 @@ impl Analysis {
         });
         let all = PerSide::from_fn(|side| self.accounted_calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
-        let step = self.step_question().map(|question| {
+        let step = step_question(self).map(|question| {
             // The step time has no q, because its test is a single planned test, not one of hundreds.
             Judgement { q: None, ..family.judge(&question, thresholds) }
         });
@@ -84,26 +85,26 @@ impl Analysis {
         let least = thresholds.least(total.mean_us);
         Verdicts { repeats: sampler.repeats(), steps, least, family, total, step, sites, works }
     }
+}
 
-    /// The step times of all runs as a [`Question`], so that they are tested like the times of a call site.
-    fn step_question(&self) -> Option<Question> {
-        let samples = Side::BOTH.map(|side| self.walls_of_runs(side).filter(|runs| runs.len() > 1));
-        let [Some(baseline), Some(candidate)] = samples else { return None };
-        let of = if self.has_other_options() { Repeats::OtherOptions } else { Repeats::Runs };
-        let means =
-            |runs: &[f64]| Nanos((1e3 * runs.iter().sum::<f64>() / runs.len() as f64) as i64);
-        Some(Question {
-            time: PerSide::new(means(&baseline), means(&candidate)),
-            samples: PerSide::new(baseline, candidate),
-            work: Work::Changed,
-            of,
-            resolution_us: self.coarse_tick().unwrap_or_default().as_micros(),
-        })
-    }
+/// The step times of all runs as a [`Question`], so that they are tested like the times of a call site.
+fn step_question(analysis: &Analysis) -> Option<Question> {
+    let samples =
+        Side::BOTH.map(|side| walls_of_runs(analysis, side).filter(|runs| runs.len() > 1));
+    let [Some(baseline), Some(candidate)] = samples else { return None };
+    let of = if has_other_options(analysis) { Repeats::OtherOptions } else { Repeats::Runs };
+    let means = |runs: &[f64]| Nanos((1e3 * runs.iter().sum::<f64>() / runs.len() as f64) as i64);
+    Some(Question {
+        time: PerSide::new(means(&baseline), means(&candidate)),
+        samples: PerSide::new(baseline, candidate),
+        work: Work::Changed,
+        of,
+        resolution_us: analysis.coarse_tick().unwrap_or_default().as_micros(),
+    })
+}
 
-    /// Whether the sides were recorded with different options. Profiler options cost host time: if only one
-    /// side is recorded with `profile_memory`, that side takes longer to run the same program.
-    pub(super) fn has_other_options(&self) -> bool {
-        self.comparability().both.get("DIFFERENT_OPTIONS").is_some()
-    }
+/// Whether the sides were recorded with different options. Profiler options cost host time: if only one
+/// side is recorded with `profile_memory`, that side takes longer to run the same program.
+pub(super) fn has_other_options(analysis: &Analysis) -> bool {
+    analysis.comparability().both.get("DIFFERENT_OPTIONS").is_some()
 }

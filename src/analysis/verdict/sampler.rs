@@ -4,7 +4,8 @@
 use super::family::Question;
 use super::judgement::{Repeats, Work};
 use crate::analysis::Analysis;
-use crate::analysis::runs::StepScope;
+use crate::analysis::runs::{StepScope, has_runs, times_of_runs};
+use crate::analysis::verdict::places::has_other_options;
 use crate::program::{Measure, StepId, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -36,10 +37,10 @@ impl<'a> Sampler<'a> {
     }
 
     pub(super) fn repeats(&self) -> Repeats {
-        if self.analysis.measure() == Measure::HostSelfTime && self.analysis.has_other_options() {
+        if self.analysis.measure() == Measure::HostSelfTime && has_other_options(self.analysis) {
             return Repeats::OtherOptions;
         }
-        if self.analysis.has_runs() {
+        if has_runs(self.analysis) {
             return Repeats::Runs;
         }
         match self.step_counts.baseline.min(self.step_counts.candidate) {
@@ -91,8 +92,8 @@ impl<'a> Sampler<'a> {
                 let changed: Vec<CallId> =
                     events.iter().copied().filter(|&event| has_changed(event)).collect();
                 Sums {
-                    samples: self.analysis.times_of_runs(side, events, StepScope::Compared),
-                    changed: self.analysis.times_of_runs(side, &changed, StepScope::Compared),
+                    samples: times_of_runs(self.analysis, side, events, StepScope::Compared),
+                    changed: times_of_runs(self.analysis, side, &changed, StepScope::Compared),
                     time: events.iter().map(|&event| self.analysis.time_of(side, event)).sum(),
                 }
             }

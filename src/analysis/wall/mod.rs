@@ -34,6 +34,7 @@ mod window;
 
 pub use part::Part;
 pub use rows::IdleRow;
+pub(crate) use rows::node_name;
 pub use step_wall::StepWall;
 pub use sweep::IdleKind;
 pub use window::{WallBasis, Window};
@@ -233,18 +234,16 @@ impl Wall {
     }
 }
 
-impl Analysis {
-    /// Whether all work of a row was launched in steps without a counterpart.
-    pub(crate) fn is_of_other_steps(&self, row: &Row) -> bool {
-        let mut with_work = Side::BOTH.into_iter().filter(|&side| !row.events[side].is_empty());
-        self.wall().pairs.is_some() && with_work.all(|side| self.is_row_alone(row, side))
-    }
+/// Whether all work of a row was launched in steps without a counterpart.
+pub(crate) fn is_of_other_steps(analysis: &Analysis, row: &Row) -> bool {
+    let mut with_work = Side::BOTH.into_iter().filter(|&side| !row.events[side].is_empty());
+    analysis.wall().pairs.is_some() && with_work.all(|side| is_row_alone(analysis, row, side))
+}
 
-    /// Whether a row's call on the given side is in a step without a counterpart.
-    pub(super) fn is_row_alone(&self, row: &Row, side: Side) -> bool {
-        let pairs = self.wall().pairs.as_ref().zip(row.calls[side]);
-        pairs.is_some_and(|(pairs, call)| pairs.leaves_out(self, side, call))
-    }
+/// Whether a row's call on the given side is in a step without a counterpart.
+pub(super) fn is_row_alone(analysis: &Analysis, row: &Row, side: Side) -> bool {
+    let pairs = analysis.wall().pairs.as_ref().zip(row.calls[side]);
+    pairs.is_some_and(|(pairs, call)| pairs.leaves_out(analysis, side, call))
 }
 
 /// The measured events on a side and the work that was not selected, sorted by start. The function `within`

@@ -195,27 +195,25 @@ impl Analysis {
     /// `(between calls)`, or `(launch not in trace)`.
     #[doc(hidden)]
     pub fn idle_owner_name(&self, row: &IdleRow) -> Cow<'_, str> {
-        row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| self.node_name(owner))
+        row.owner.map_or(Cow::Borrowed(crate::tree::UNLINKED), |owner| node_name(self, owner))
     }
+}
 
-    /// Name of a node of the merged tree: the call (both names separated by `|` if it was renamed),
-    /// or `(between calls)` for a thread.
-    pub(crate) fn node_name(&self, id: MergedId) -> Cow<'_, str> {
-        let node = self.diff().merged().node(id);
-        let call = |side: Side| node.call(side).map(|call| (side, call));
-        let is_thread =
-            |(side, call): (Side, CallId)| self.tree(side).kind(call) == CallKind::Thread;
-        let name = |(side, call): (Side, CallId)| self.tree(side).name(call);
-        match (call(Side::Baseline), call(Side::Candidate)) {
-            (Some(one), _) | (None, Some(one)) if is_thread(one) => {
-                Cow::Borrowed("(between calls)")
-            }
-            (Some(a), Some(b)) if !self.diff().relation(a.0, a.1).is_common() => {
-                Cow::Owned(format!("{} | {}", name(a), name(b)))
-            }
-            (Some(one), _) | (None, Some(one)) => Cow::Borrowed(name(one)),
-            (None, None) => Cow::Borrowed(""),
+/// Name of a node of the merged tree: the call (both names separated by `|` if it was renamed),
+/// or `(between calls)` for a thread.
+pub(crate) fn node_name(analysis: &Analysis, id: MergedId) -> Cow<'_, str> {
+    let node = analysis.diff().merged().node(id);
+    let call = |side: Side| node.call(side).map(|call| (side, call));
+    let is_thread =
+        |(side, call): (Side, CallId)| analysis.tree(side).kind(call) == CallKind::Thread;
+    let name = |(side, call): (Side, CallId)| analysis.tree(side).name(call);
+    match (call(Side::Baseline), call(Side::Candidate)) {
+        (Some(one), _) | (None, Some(one)) if is_thread(one) => Cow::Borrowed("(between calls)"),
+        (Some(a), Some(b)) if !analysis.diff().relation(a.0, a.1).is_common() => {
+            Cow::Owned(format!("{} | {}", name(a), name(b)))
         }
+        (Some(one), _) | (None, Some(one)) => Cow::Borrowed(name(one)),
+        (None, None) => Cow::Borrowed(""),
     }
 }
 

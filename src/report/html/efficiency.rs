@@ -1,7 +1,7 @@
 //! Builds the page's table of the ops in which the most time could be saved.
 
 use crate::analysis::Analysis;
-use crate::analysis::efficiency::{EfficiencyRow, clause};
+use crate::analysis::efficiency::{EfficiencyRow, by_efficiency, clause};
 use crate::report::text::{Unit, tensors};
 use crate::side::PerSide;
 use crate::trace::Nanos;
@@ -26,7 +26,7 @@ pub(super) struct EfficiencyLine {
 
 /// The ops in which the most time could be saved, largest first; empty if no peak is known.
 pub(super) fn lines(analysis: &Analysis, unit: Unit) -> Vec<EfficiencyLine> {
-    let rows = analysis.by_efficiency();
+    let rows = by_efficiency(analysis);
     rows.iter().filter_map(|row| line(row, unit)).take(LINES).collect()
 }
 

@@ -7,6 +7,7 @@ use super::scale::Scale;
 use super::sides::{SideLine, sides};
 use crate::analysis::Analysis;
 use crate::analysis::changes::Certainty;
+use crate::analysis::runs::has_runs;
 use crate::analysis::verdict::Verdict;
 use crate::program::counted;
 use crate::report::lists::change as style_of;
@@ -118,7 +119,7 @@ impl First {
         let costs = listed().flat_map(|line| [line.cost, attributed(analysis, line)]);
         let axis = Axis::of(costs.chain(parts.iter().map(|line| line.cost)).chain([difference]));
         // If the program did not change, its time difference may be noise, and single runs cannot show whether it is.
-        let changes_nothing = analysis.changes().is_identical() && !analysis.has_runs();
+        let changes_nothing = analysis.changes().is_identical() && !has_runs(analysis);
         let (sides, shared) = sides(analysis);
         First {
             sides,

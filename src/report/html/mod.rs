@@ -33,6 +33,8 @@ use super::lists::List;
 use super::shared::Shared;
 use super::summary::Summary;
 use super::text::Narrative;
+use crate::analysis::efficiency::by_efficiency;
+use crate::analysis::runs::has_runs;
 use crate::escape::JsonWriter;
 use crate::side::Side;
 use askama::Template;
@@ -144,7 +146,7 @@ pub(super) fn write(shared: &Shared, out: &mut dyn Write) -> io::Result<()> {
         regions: regions::lines(analysis),
         memory: memory::section(analysis),
         files: paths.map(|path| path.rsplit(['/', '\\']).next().unwrap_or(path)),
-        changes_are_summed: !analysis.has_runs(),
+        changes_are_summed: !has_runs(analysis),
         remarks: remarks(narrative),
         causes,
         lists: shared.lists(),
@@ -176,5 +178,5 @@ fn remarks(narrative: &Narrative) -> Vec<String> {
 fn prepare(shared: &Shared) {
     shared.summary();
     shared.lists();
-    shared.analysis.by_efficiency();
+    by_efficiency(&shared.analysis);
 }

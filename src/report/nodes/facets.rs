@@ -5,6 +5,7 @@
 
 use crate::analysis::Analysis;
 use crate::analysis::account::Row;
+use crate::analysis::kernels::row_category;
 use crate::analysis::layers::{LayerPairs, PlacePair};
 use crate::order::Order as _;
 use crate::program::Phase;
@@ -189,7 +190,7 @@ fn categories<'a>(analysis: &'a Analysis) -> ValueOf<'a> {
     let of_ops = rows_of_ops(analysis);
     Box::new(move |side, call| {
         let text = match of_ops[side].get(&call) {
-            Some(row) => analysis.row_category(row),
+            Some(row) => row_category(analysis, row),
             None => analysis.category_name(side, call),
         };
         Value { rank: 0, text: Text::Known(text) }

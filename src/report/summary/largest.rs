@@ -3,6 +3,7 @@
 
 use crate::analysis::Analysis;
 use crate::analysis::account::{Row, RowKind};
+use crate::analysis::wall::is_of_other_steps;
 use crate::diff::{MergedId, MergedNode};
 use crate::order::Order as _;
 use crate::report::text::node_name;
@@ -65,7 +66,7 @@ pub fn largest_differences(analysis: &Analysis) -> Vec<LargeDifference> {
     let mut numbers: FxHashMap<(String, String), usize> = FxHashMap::default();
     let mut group_of: FxHashMap<MergedId, usize> = FxHashMap::default();
     for row in analysis.rows() {
-        let key = if analysis.is_of_other_steps(row) {
+        let key = if is_of_other_steps(analysis, row) {
             (OTHER_STEPS.to_owned(), String::new())
         } else {
             (analysis.row_name(row), below(analysis, row))

@@ -14,7 +14,7 @@ use super::json::write_json;
 use crate::analysis::Analysis;
 use crate::analysis::account::Totals;
 use crate::analysis::comparability::Comparability;
-use crate::analysis::runs::RunNoise;
+use crate::analysis::runs::{RunNoise, run_noise};
 use crate::side::{PerSide, Side};
 use crate::trace::{Nanos, Note};
 use serde::Serialize;
@@ -223,7 +223,7 @@ fn side_summary(analysis: &Analysis, side: Side, totals: &Totals, rows: Nanos) -
         paired_us: totals.paired.as_micros(),
         one_sided_us: totals.one_sided.as_micros(),
         unlinked_us: totals.unlinked.as_micros(),
-        runs: analysis.run_noise(side).map(runs_summary),
+        runs: run_noise(analysis, side).map(runs_summary),
     }
 }
 

@@ -4,7 +4,7 @@
 use super::step_figures::Figures;
 use crate::analysis::Analysis;
 use crate::analysis::robust::Few;
-use crate::analysis::runs::RunFigures;
+use crate::analysis::runs::{RunFigures, run_noise};
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -60,7 +60,7 @@ pub(super) fn runs(analysis: &Analysis) -> Vec<String> {
 /// A remark such as `3 runs of main; figures are from the median run: median step 34.12 ms (spread 1.50 ms, 4.4%);
 /// median GPU time …`. A difference between the sides that is smaller than this spread is noise.
 fn runs_of(analysis: &Analysis, side: Side, figures: Figures) -> Option<String> {
-    let noise = analysis.run_noise(side)?;
+    let noise = run_noise(analysis, side)?;
     let shown = |of: RunFigures| {
         let [median, spread] = [of.median_us, of.spread_us].map(|time| figures.show(time * 1e3));
         let share = of.spread_pct().map_or_else(String::new, |share| format!(", {share:.1}%"));

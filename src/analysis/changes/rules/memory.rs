@@ -6,7 +6,7 @@ use crate::analysis::Analysis;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
-use crate::analysis::memory::{Leak, MemoryPlace, bytes};
+use crate::analysis::memory::{Leak, MemoryPlace, bytes, leaks_of, shows_leaks};
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
     let analysis = drafts.analysis;
     let mut found: BTreeMap<MemoryPlace, PerSide<Option<Leak>>> = BTreeMap::new();
     for side in Side::BOTH {
-        for leak in analysis.leaks(side) {
+        for leak in leaks_of(analysis, side) {
             let of_place = found.entry(leak.place).or_default();
             of_place[side] = Some(leak);
         }
@@ -67,7 +67,7 @@ fn growth(
     place: MemoryPlace,
     leaks: &PerSide<Option<Leak>>,
 ) -> Option<(String, Side)> {
-    if !Side::BOTH.iter().all(|&side| analysis.shows_leaks(side, place)) {
+    if !Side::BOTH.iter().all(|&side| shows_leaks(analysis, side, place)) {
         return None;
     }
     let rate = leaks.as_ref().map(|leak| leak.as_ref().map_or(0, |leak| leak.per_step));

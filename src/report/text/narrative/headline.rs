@@ -4,6 +4,7 @@ use super::super::step_figures::Figures;
 use super::Layer;
 use crate::analysis::Analysis;
 use crate::analysis::changes::{Change, ChangeKind};
+use crate::analysis::runs::run_noise;
 use crate::analysis::verdict::{Repeats, Verdict};
 use crate::analysis::wall::{WallBasis, WallTotals};
 use crate::escape::one_line;
@@ -108,7 +109,7 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
         (1, _) | (_, 1) => return unknown_noise("a single run on one side", analysis, figures),
         _ => {}
     }
-    let spread = |side: Side| match analysis.run_noise(side).and_then(|noise| noise.wall) {
+    let spread = |side: Side| match run_noise(analysis, side).and_then(|noise| noise.wall) {
         Some(wall) => figures.with_unit(wall.spread_us * 1e3),
         None => "unknown (some runs have no steps)".to_owned(),
     };

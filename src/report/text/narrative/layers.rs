@@ -6,6 +6,7 @@ use super::{Layer, Line};
 use crate::analysis::Analysis;
 use crate::analysis::changes::{Certainty, Change, ChangeKind, Changes};
 use crate::analysis::replay::{Effect, Effects};
+use crate::analysis::runs::{has_runs, run_noise};
 use crate::analysis::verdict::Repeats;
 use crate::escape::one_line;
 use crate::order::Order as _;
@@ -87,10 +88,10 @@ impl Noise {
             Repeats::OtherOptions => return unknown("recorded with different options"),
             Repeats::Runs | Repeats::Steps | Repeats::None => {}
         }
-        if !analysis.has_runs() {
+        if !has_runs(analysis) {
             return unknown("a single run, so the difference may be noise");
         }
-        let spread = |side: Side| analysis.run_noise(side).and_then(|noise| noise.wall);
+        let spread = |side: Side| run_noise(analysis, side).and_then(|noise| noise.wall);
         let [Some(a), Some(b)] = Side::BOTH.map(spread) else {
             return unknown("some runs have no steps");
         };

@@ -4,6 +4,7 @@ use super::super::step_figures::Figures;
 use super::layers::Layers;
 use super::{Action, Line};
 use crate::analysis::Analysis;
+use crate::analysis::runs::{has_runs, run_noise};
 use crate::analysis::verdict::Verdict;
 use crate::side::Side;
 use crate::trace::CAPTURE_FOLDER;
@@ -22,7 +23,7 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
         });
     }
     actions.extend(layers.certain.lines.first().and_then(of_change));
-    if !analysis.has_runs() {
+    if !has_runs(analysis) {
         actions.push(more_runs(analysis));
     }
     actions.extend(less_noise(analysis, figures));
@@ -30,7 +31,7 @@ pub(super) fn actions(analysis: &Analysis, figures: Figures, layers: &Layers) ->
         let command = format!("{} -o report --open", diff(analysis));
         actions.push(Action { text: "see every call site".to_owned(), command });
     }
-    if layers.certain.lines.iter().any(|line| line.number.is_some()) && analysis.has_runs() {
+    if layers.certain.lines.iter().any(|line| line.number.is_some()) && has_runs(analysis) {
         let [a, b] = Side::BOTH.map(|side| quoted(analysis.tree(side).trace().source()));
         let command = format!("tracetree what-if {a} {b}");
         actions.push(Action { text: "replay the step without each change".to_owned(), command });
@@ -67,7 +68,7 @@ fn more_runs(analysis: &Analysis) -> Action {
 /// If the runs of one side differ by more than the two sides do, suggests how to reduce this noise.
 fn less_noise(analysis: &Analysis, figures: Figures) -> Option<Action> {
     let step = analysis.judged().step?;
-    let spread = |side| analysis.run_noise(side).and_then(|noise| noise.wall);
+    let spread = |side| run_noise(analysis, side).and_then(|noise| noise.wall);
     let spread = Side::BOTH.into_iter().filter_map(spread).map(|wall| wall.spread_us * 1e3);
     let (spread, difference) =
         (spread.fold(0.0, f64::max), analysis.changes().difference().0.abs() as f64);
