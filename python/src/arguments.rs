@@ -4,7 +4,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
-/// The strings in an argument, which is a string, a list or tuple of strings, or `None` (no strings).
+/// Converts an argument to a list of strings. The argument is a string, a list or tuple of strings, or `None` (no
+/// strings).
 ///
 /// # Errors
 /// `TypeError` for everything else.

@@ -458,8 +458,8 @@ impl Comparison {
     /// named in `emit` (`html`, `md`, `xlsx`, `svg`, `perfetto`, `all` or `none`; by default `html` and
     /// `md`). Returns the paths of the written files.
     ///
-    /// Raises `OSError` if the folder cannot be written. Raises `UsageError` if `folder` is a file, if a format is
-    /// unknown, or if tracetree would overwrite files that it did not write (`force=True` overwrites them).
+    /// Raises `OSError` if the folder cannot be written. Raises `UsageError` if `folder` is a file, a format is
+    /// unknown, or tracetree would overwrite files that it did not write; `force=True` overwrites them.
     #[pyo3(signature = (folder, emit=None, *, force=false))]
     fn report(
         &self,

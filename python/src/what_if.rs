@@ -44,9 +44,9 @@ impl WhatIf {
     /// scenario (`scenario_us`).
     ///
     /// `scale` multiplies the duration of the GPU work at and below the calls that a path query finds, and `host`
-    /// multiplies all host times. `without` selects the calls at which the host no longer waits for the GPU in the
-    /// scenario: `"sync"` selects all calls that wait, and path queries select individual calls. Every query must find
-    /// a call on both sides.
+    /// multiplies all host times. In the scenario, the host does not wait for the GPU at the calls that `without`
+    /// selects: `"sync"` selects all calls that wait, and path queries select individual calls. Every query must find a
+    /// call on both sides.
     ///
     /// Raises `UsageError` if a trace cannot be replayed, a query is invalid or finds nothing, or a factor is not
     /// between 0 and 1000000.

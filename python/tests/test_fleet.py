@@ -102,7 +102,7 @@ def test_outcomes_arrive_one_by_one_and_the_rest_is_cancelled(job: Path, tmp_pat
 
 
 def command(place: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Replaces the command that the workers run with a shell script in which ``run`` runs the real command."""
+    """Makes the workers run a shell script instead of the command; in the script, ``run`` runs the real command."""
     path = place / "command"
     path.write_text(f'#!/bin/sh\nrun() {{ {sys.executable} -m tracetree "$@"; }}\n{script}\n')
     path.chmod(0o755)

@@ -1,5 +1,4 @@
-"""Tests that each mistake in docs/guides/python-errors.md raises the exception, with the message, that the page
-states."""
+"""Tests that each mistake in docs/guides/python-errors.md raises the exception and the message that the page lists."""
 
 from __future__ import annotations
 

@@ -69,9 +69,10 @@ def diff(
       that the two path queries select are matched in order, before all other calls are aligned;
     - ``phase`` and ``steps`` (``3``, ``range(3, 8)``, ``"3..8"``) select which part of the traces is compared;
     - ``names`` are the display names of the two sides;
-    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the graphs of that side were
-      captured: paths, folders, or traces returned by ``tracetree.open``. The default is the folder
-      ``capture_traces`` next to the trace; ``False`` ignores graph captures;
+    - ``baseline_captures`` and ``candidate_captures`` are traces that were recorded while the
+      graphs of the respective side were captured: paths, folders, or traces returned by
+      ``tracetree.open``. The default is the folder ``capture_traces`` next to the trace; ``False``
+      ignores graph captures;
     - ``categories``, ``efficiency``, ``peaks`` are TOML files with custom rules;
     - ``stacks`` is the number of Python stacks reported for each op and kernel;
     - ``relative_threshold`` (0.02 is 2%) and ``absolute_threshold_us``: differences below these thresholds are ignored;

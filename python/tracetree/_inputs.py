@@ -251,8 +251,8 @@ class Pieces:
     """The rest of a file object, binary or text: each call returns the next piece, which is empty at the end of the
     file.
 
-    The native half calls this object from its own threads while reading, so only one piece of a file is in memory at a
-    time, no matter how large the file is, and whether it is local or remote.
+    The native half calls this object from its own threads while reading, so only one piece of a file, local or remote,
+    is in memory at a time, however large the file is.
     """
 
     #: Bytes per piece. fsspec fetches at least this many bytes per request.

@@ -22,10 +22,9 @@ SHOWN = 40
 
 
 def kind(value: object) -> str:
-    """The value and its type, for messages: ``'2%' (str)`` or ``a dict (1 item)``."""
-    for sized in (dict, list, tuple, set):
-        if isinstance(value, sized):
-            return f"a {sized.__name__} ({shortened(value)})"
+    """The value and its type, for messages: ``'2%' (str)``, ``a dict with 1 item``."""
+    if isinstance(value, (dict, list, tuple, set)):
+        return f"a {type(value).__name__} with {shortened(value)}"
     return f"{shortened(value)} ({type(value).__name__})"
 
 

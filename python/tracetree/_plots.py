@@ -96,7 +96,7 @@ class Plots:
         return chosen(engine).lines(lines, "Memory", "ms since the first event", "allocated, MB", held=True)
 
     def roofline(self, *, engine: Engine | None = None) -> Any:
-        """A roofline plot: the FLOP rate of each op over its arithmetic intensity, both on logarithmic axes.
+        """A roofline plot: the FLOP rate of each op against its arithmetic intensity, both on logarithmic axes.
 
         Needs traces recorded with ``record_shapes=True``.
         """

@@ -71,7 +71,8 @@ class Checks:
         return self._request.path.parent / FOLDER / f"{wanted}.ttb"
 
     def record(self, step: Callable[[], object], *, runs: int = 3, steps: int = 5, warmup: int = 3) -> list[str]:
-        """Records several runs of ``step``, a function that runs one step, as ``tracetree.compare_steps`` does.
+        """Records several runs of ``step``, a function that runs one step, in the same way as
+        ``tracetree.compare_steps``.
 
         Returns the paths of the recorded files, which are in the test's temporary folder.
         """
@@ -104,7 +105,7 @@ class Checks:
         return self.gate(baseline, candidate, **options)
 
     def gate(self, baseline: TraceInputs, candidate: TraceInputs, **options: Unpack[GateOptions]) -> GateOutcome:
-        """Checks a candidate against any baseline, as ``tracetree.assert_no_regression`` does."""
+        """Checks a candidate against any baseline, in the same way as ``tracetree.assert_no_regression``."""
         __tracebackhide__ = True
         from tracetree import RegressionError, TraceWarning, gate
 
@@ -117,7 +118,7 @@ class Checks:
         return outcome
 
     def diff(self, baseline: TraceInputs, candidate: TraceInputs, **options: Unpack[DiffOptions]) -> Comparison:
-        """Compares two sides, as ``tracetree.diff`` does, and adds the result to the summary."""
+        """Compares two sides in the same way as ``tracetree.diff``, and adds the result to the summary."""
         from tracetree import diff
 
         d = diff(baseline, candidate, **options)

@@ -40,8 +40,7 @@ _MOST_FAILURES = 10
 #: The error codes of pairs whose results could not be written or whose workers failed.
 _FAILURES = ("SHARD_NOT_WRITTEN", "REPORT_NOT_WRITTEN", "WORKER_FAILED")
 
-#: Memory needed for a comparison: a constant number of bytes, plus a number of bytes for each byte of uncompressed text
-#: in the larger trace.
+#: Memory needed for a comparison, in bytes: a constant, plus a multiple of the uncompressed size of the larger trace.
 _MEMORY, _MEMORY_PER_BYTE = 64 << 20, 0.36
 
 #: Bytes of uncompressed text for each byte of a compressed trace.
@@ -117,7 +116,7 @@ class Engine(Protocol):
 class Local:
     """Uses the cores of this machine, either with one process for each pair or with threads in this process.
 
-    Threads start faster than processes, but a comparison that is killed ends this process.
+    Threads start faster than processes, but if a comparison is killed, this process ends as well.
     """
 
     def __init__(self, cpus_per_pair: int = 1, in_process: bool = False) -> None:
@@ -168,8 +167,8 @@ class Ray:
                     running[remote.options(memory=min(item.memory, most)).remote(shared, item)] = item
                 ended, _ = ray.wait(list(running), num_returns=1, timeout=self._timeout)
                 if not ended:
-                    message = (f"no pair ended within {self._timeout:g} s: are {self._cpus} CPUs and the memory for a "
-                               "pair free on any node?")
+                    message = (f"no pair ended within {self._timeout:g} s: does any node have {self._cpus} free CPUs and "
+                               "enough free memory for a pair?")
                     yield from (Answer(item.key, "failed", "TIMED_OUT", message)
                                 for item in [*running.values(), *reversed(waiting)])
                     return

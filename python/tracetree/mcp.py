@@ -170,7 +170,7 @@ def server(roots: Sequence[str | os.PathLike[str]]) -> MCPServer:
         raise ImportError("tracetree.mcp needs mcp 2: pip install 'tracetree-diff[mcp]'") from None
 
     def told(tool: Callable[..., str]) -> Callable[..., str]:
-        """Converts an exception to an exception whose message the SDK passes on to the client."""
+        """Makes a tool report errors as ``ToolError``, whose message the SDK passes on to the client."""
 
         @functools.wraps(tool)
         def answered(*arguments: Any, **named: Any) -> str:
@@ -274,7 +274,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--root",
         action="append",
         metavar="DIR",
-        help="a folder with traces; may be repeated; relative paths start at the first one (default: .)",
+        help="a folder with traces; may be repeated; relative paths are relative to the first folder (default: .)",
     )
     given = parser.parse_args(arguments)
     # Suppress the warnings, because the results already contain them.

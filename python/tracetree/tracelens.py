@@ -210,7 +210,7 @@ def TraceToTree(events_data: list[dict[str, Any]], *args: Any, **kwargs: Any) ->
     return TraceTree(read({"traceEvents": events_data}), events_data)
 
 
-#: The name that TraceLens uses for the class for PyTorch traces.
+#: TraceLens's name for ``TraceToTree``.
 PyTorchTraceToTree = TraceToTree
 
 
@@ -554,8 +554,8 @@ class TraceDiff:
         )
 
     def get_df_diff_stats_unique_args(self, op_name: str | None = None, agg_metrics: list[str] | None = None) -> Any:
-        """``diff_stats_unique_args_summary_df``: groups the rows in ``diff_stats_df`` that differ only in time, and
-        gives ``operation_count`` and the mean and sum of ``kernel_time`` for each group.
+        """``diff_stats_unique_args_summary_df``: groups the rows in ``diff_stats_df`` that differ only in time. Each
+        group has ``operation_count`` and the mean and sum of ``kernel_time``.
 
         ``op_name`` selects the rows for one kernel; ``agg_metrics`` replaces ``mean`` with other functions. The group
         with the most time comes first.
@@ -602,8 +602,8 @@ class TraceDiff:
         ``diff_stats_unique_args_summary_df``.
 
         The maps for a single trace contain the kernels of each CPU op. ``cpu_op_map`` contains ``kernels`` and
-        ``nn_module_parents`` for each CPU op and trace; ops that replace each other at the same lowest common ancestor
-        are listed under a common name. If the traces are identical, ``cpu_op_map`` is not divided by trace.
+        ``nn_module_parents`` for each CPU op and trace; an op and the op that replaces it at the same lowest common
+        ancestor are listed under one name. If the traces are identical, ``cpu_op_map`` is not divided by trace.
         """
         pandas = with_pandas()
         frame = self.diff_stats_unique_args_summary_df
@@ -637,7 +637,7 @@ class TraceDiff:
             self.cpu_op_map = {op: sources["trace1"] for op, sources in self.cpu_op_map.items()}
 
     def _common_names(self) -> dict[str, str]:
-        """The common name for ops that replace each other at the same lowest common ancestor."""
+        """Maps an op, and the op that replaces it at the same lowest common ancestor, to one name for both."""
         frame = self.diff_stats_df
         at_ancestor: dict[Any, tuple[list[str], list[str]]] = {}
         modules: dict[str, set[str]] = {}
@@ -742,7 +742,7 @@ def busy_time(events: list[dict[str, Any]]) -> float:
 
 
 def common_name(first: str, second: str, modules: dict[str, set[str]]) -> str | None:
-    """A name for two ops that replace each other: the shared part of their names, or the only module that encloses
+    """A name for an op and the op that replaces it: the shared part of their names, or the only module that encloses
     both."""
     one, other = (name.rsplit("::", 1)[-1] for name in (first, second))
     if one in other or other in one:

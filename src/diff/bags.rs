@@ -8,9 +8,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// Before a worker aligns the next pair, it keeps its bags if they contain at most this many tokens (8 bytes each), and
-/// otherwise discards them. Keeping bags saves time, because the worker often computed the bags of the next pair's
-/// children already.
+/// A worker keeps its bags for the next pair if they contain at most this many tokens (8 bytes each); otherwise it
+/// discards them. Keeping bags saves time, because the worker often computed the bags of the next pair's children
+/// already.
 const KEPT: usize = 1 << 13;
 
 /// If one bag is more than this many times as long as the other, each token of the short bag is looked up in the long
@@ -21,8 +21,8 @@ const MUCH_LONGER: usize = 8;
 /// tokens. For fewer tokens, counting again is faster than looking up the stored count.
 const REMEMBERED: usize = 4;
 
-/// Maximum number of pairs of bags (16 bytes each) for which the number of shared tokens is stored. When the limit is
-/// reached, all stored numbers are discarded.
+/// Maximum number of stored results (16 bytes each); a result is the number of tokens that two bags share. When the
+/// limit is reached, all stored numbers are discarded.
 const MOST_REMEMBERED: usize = 1 << 16;
 
 /// A multiset of tokens, stored in the [`Bags`] that computed it.
@@ -246,9 +246,9 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// Identifies the bag of a call. A call's hash excludes queries and any calls that were recorded inside a query by
-    /// mistake, but its bag includes the calls inside queries. The fingerprint therefore combines the hash with the
-    /// number of tokens, which includes these calls too.
+    /// Identifies the bag of a call. Calls may have been recorded inside a query by mistake: the bag includes them, but
+    /// the hash excludes the query and everything inside it. The fingerprint therefore combines the hash with the
+    /// number of tokens, which includes such calls.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];
         outline.exact[call as usize] ^ u64::from(outline.weight(call))

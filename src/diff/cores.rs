@@ -1,5 +1,5 @@
-//! Computes the core of a wrapper: a chain of nested calls, each of which contains more than half of the tokens below
-//! the previous call. The core of each call is computed only once.
+//! Computes the core of a wrapper: a chain of nested calls. Each call of the chain contains more than half of the
+//! tokens below the previous call. The core of each call is computed only once.
 
 use super::keys::Key;
 use super::outline::Outline;

@@ -181,8 +181,8 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The possible counterparts of `call`: the siblings of its counterpart, and the children of the call that is
-    /// matched with its nearest matched ancestor.
+    /// The possible counterparts of `call`: the siblings of the call's counterpart, and the children of the counterpart
+    /// of its nearest matched ancestor.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();
         let above = self

@@ -1,8 +1,8 @@
 //! Computes the keys of calls. Two calls count as the same call only if they have the same key.
 //!
 //! The key of a call is its kind and its name without anything that may differ between two runs of the same code:
-//! addresses, line numbers, install prefixes of file paths, instance numbers of modules, steps, compiled regions and
-//! generated kernels, hashes of compiled graphs, and the vendor's prefix of runtime calls.
+//! addresses, line numbers, install prefixes of file paths, hashes of compiled graphs, the vendor's prefix of runtime
+//! calls, and the numbers in the names of modules, steps, compiled regions and generated kernels.
 
 use super::Aliases;
 use super::windows::{self, Window};
@@ -86,7 +86,7 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Caches keys by the inputs from which they are computed, so every distinct name is normalized only once.
+/// Caches keys by their inputs, so every distinct name is normalized only once.
 #[derive(Default)]
 struct Cache {
     /// The keys of all calls except launches, by kind of call and name.
@@ -384,8 +384,7 @@ mod tests {
     #[test]
     fn long_words_of_hexadecimal_digits_are_hashes() {
         assert!(is_hash("0123456789abcdef") && is_hash("abcdefabcdefab01"));
-        // The first word is too short to be a hash. The second word contains only letters up to `f`, but only one
-        // digit.
+        // The first word is too short to be a hash. The second word has no letter after `f`, but it has only one digit.
         assert!(!is_hash("0123456789abcde") && !is_hash("abcdefabcdefabc1"));
         assert!(!is_hash("scaled_dot_product1234"));
         let inductor = "c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk";

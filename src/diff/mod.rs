@@ -119,7 +119,7 @@ pub struct TraceDiff {
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
-    /// For each side, whether each step is compared; `None` if all steps are compared.
+    /// Whether each step is compared, by side and step; `None` if all steps are compared.
     compared_steps: Option<PerSide<Vec<bool>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
@@ -305,8 +305,8 @@ impl TraceDiff {
     }
 
     /// Whether a captured call is unmatched only because its side recorded more, although both sides launch the graph
-    /// that contains the call. This is the case if only this side knows the graph's capture, or if only this side's
-    /// kernels name the program parts in the graph.
+    /// that contains the call. A side recorded more if only this side knows the graph's capture, or if only its kernels
+    /// name the program parts in the graph.
     #[doc(hidden)]
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);
@@ -360,7 +360,7 @@ impl TraceDiff {
             && self.relation(Side::Baseline, baseline).is_common()
     }
 
-    /// The options with which the trees were aligned.
+    /// The options that were used to align the trees.
     #[doc(hidden)]
     pub fn options(&self) -> &DiffOptions {
         &self.options

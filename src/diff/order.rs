@@ -9,7 +9,7 @@ use crate::tree::{CallId, CallTree};
 use std::cmp::Ordering;
 
 /// Whether the alignment uses these trees in the given order. Trees are compared by size, then by the strings that they
-/// contain. Ids are not compared, because they depend on which tree was read first.
+/// contain. Ids are not compared, because they depend on the order of reading the trees.
 pub(super) fn in_order(trees: PerSide<&CallTree>) -> bool {
     let (baseline, candidate) = (trees.baseline, trees.candidate);
     let mut contents = Contents::new(trees);
@@ -72,8 +72,7 @@ fn texts<'a>(trace: &'a Trace, arguments: Option<&Arguments>) -> impl Iterator<I
     ids.into_iter().flatten().map(|id: TextId| trace.text(id))
 }
 
-/// For each baseline id whose content was already found equal to the content of a candidate id,
-/// that candidate id.
+/// Maps each baseline id to the candidate id that is already known to have equal content.
 #[derive(Default)]
 struct Twins(Vec<Option<usize>>);
 

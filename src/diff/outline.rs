@@ -62,8 +62,8 @@ pub(super) struct Outline<'a> {
     /// Dense id of each call's arguments; 0 for a call without arguments.
     pub(super) arguments: Vec<u32>,
     /// Hash of each call's subtree (keys, arguments, strides, kernel names and grids), in order and without queries.
-    /// The hash of a GPU event itself covers only its name, so that below a given launch, a kernel counts as the same
-    /// kernel when the batch size changes.
+    /// The hash of a GPU event itself covers only its name. A kernel below a given launch therefore counts as the same
+    /// kernel even if the batch size changes.
     pub(super) exact: Vec<u64>,
     /// Hash of the keys and arguments of each call's subtree, in order and without queries. For GPU events, only the
     /// kind contributes to the hash.
@@ -322,8 +322,8 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// A hash of the size of a GPU event's work: the grid of a kernel, or the number of bytes in a copy. If shapes were not
-/// recorded, only the size of the work distinguishes calls with the same name.
+/// A hash of the amount of work in a GPU event: the grid of a kernel, or the number of bytes in a copy. If shapes were
+/// not recorded, only the size of the work distinguishes calls with the same name.
 fn size_of(trace: &Trace, event: EventId) -> u64 {
     let mut hasher = FxHasher::default();
     if let Some(grid) = trace.grids().get(event) {
@@ -334,7 +334,7 @@ fn size_of(trace: &Trace, event: EventId) -> u64 {
     hasher.finish()
 }
 
-/// Combines `value` with `hash`. The result depends on the order in which values are combined.
+/// Combines `value` with `hash`. The result depends on the order of the values.
 fn mix(hash: u64, value: u64) -> u64 {
     let folded = (hash.rotate_left(23) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     folded ^ (folded >> 29)

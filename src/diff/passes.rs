@@ -1,4 +1,4 @@
-//! The passes of the alignment, in the order in which they run.
+//! The passes of the alignment, in execution order.
 //!
 //! Each match records the pass that found it, and `explain` prints that pass. A pass can be skipped to measure its
 //! contribution, as `examples/pass_ablation.rs` does.
@@ -56,7 +56,7 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// All passes, in the order in which they run.
+    /// All passes, in execution order.
     pub const ALL: [Pass; 22] = [
         Pass::Pinned,
         Pass::Threads,
@@ -154,7 +154,7 @@ impl Pass {
                 ("left_behind", "their names are equal, and everything they called moved elsewhere")
             }
             Pass::Ranges => {
-                ("ranges", "at least half of the matched calls in each range are in both ranges")
+                ("ranges", "at least half of the matched calls in either range are in both ranges")
             }
         }
     }

@@ -14,8 +14,8 @@ pub(super) struct PlainNames(OnceLock<Names>);
 #[derive(Debug, Clone, Default)]
 struct Names {
     names: Vec<Box<str>>,
-    /// For each kind of call and each string id, the position of the plain name in the list. The entry is `NONE` if no
-    /// call of the kind has that name.
+    /// The positions of the plain names in the list, by kind of call and string id. The entry is `NONE` if no call of
+    /// the kind has that name.
     of_kinds: [Vec<u32>; 6],
 }
 

@@ -4,7 +4,7 @@
 //! trace1   a b c d            aligned as   a b c d
 //! trace2   R(a S(b c)) d                   a b c d
 //! ```
-//! A range that only one program marks only increases the depth of the calls inside it. The trees are aligned without
+//! A range marked by only one program merely increases the depth of the calls inside it. The trees are aligned without
 //! such ranges, so that no range is matched in place of a call inside it. After the alignment, a baseline range and a
 //! candidate range that contain mostly the same matched calls count as one range with two names.
 
@@ -20,8 +20,8 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Two ranges count as the same range only if, for each of the two, at least this share (in
-/// thousandths) of its matched calls is also in the other range.
+/// Two ranges count as the same range only if at least this share (in thousandths) of the matched
+/// calls in either range is in both ranges.
 const SHARED: usize = 500;
 
 /// For each side, the ranges whose names do not occur on the opposite side, in preorder.
@@ -45,7 +45,7 @@ pub(super) fn one_sided(
     })
 }
 
-/// Whether a call is a range: an op without arguments and without a namespace that contains other ops or frames.
+/// Whether a call is a range: an op that contains other ops or frames and has neither arguments nor a namespace.
 fn is_range(tree: &CallTree, outline: &Outline<'_>, call: u32) -> bool {
     let name = tree.name(CallId(call));
     let is_node =

@@ -8,9 +8,9 @@
 //! trace2   linear(addmm)                                    linear(addmm)
 //! ```
 //!
-//! Captured calls are also hidden if the captures of the graphs that the opposite side replays are unknown. Program
-//! parts that kernels name are hidden if the kernels on the opposite side name none. The kernels of both replays are
-//! then aligned as if no captures or program parts were known.
+//! Captured calls are also hidden if the opposite side replays graphs whose captures are unknown. Kernels may name the
+//! program parts to which they belong; these parts are hidden if the kernels on the opposite side name none. The
+//! kernels of both replays are then aligned as if no captures or program parts were known.
 //!
 //! The merged tree still contains the hidden calls: they are unmatched calls that enclose matched pairs.
 
@@ -30,8 +30,8 @@ enum Optional {
     Module,
     /// Calls recorded while a graph was captured.
     Captured,
-    /// A program part in which kernels of a graph were captured. Program parts are known only from the arguments of the
-    /// kernels.
+    /// A program part that contained kernels of a graph when the graph was captured. Program parts are known only from
+    /// the arguments of the kernels.
     Part,
 }
 
@@ -135,8 +135,8 @@ fn of_calls(tree: &CallTree, calls: std::ops::Range<u32>) -> Recorded {
         }
         launches_graphs = launches_graphs || tree.is_graph_launch(CallId(call));
     }
-    // Captured calls can match calls that ran eagerly. They cannot have counterparts in a thread
-    // that launches graphs but contains no captured calls.
+    // Captured calls can match calls that ran eagerly. Captured calls cannot have counterparts in a
+    // thread that launches graphs but contains no captured calls.
     recorded.can_have = recorded.has;
     recorded.can_have[Optional::Captured as usize] |= !launches_graphs;
     recorded

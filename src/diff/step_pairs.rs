@@ -8,7 +8,7 @@
 //! trace2   decode 4   prefill 500   decode 4      then similar batches of the same class, in any order
 //! ```
 //! If both traces have the same number of steps and nothing shows that the steps run in a different order, steps are
-//! compared by position. Otherwise they are matched by their contents. Matching by similarity never matches steps in
+//! compared by position. Otherwise, steps are matched by their contents. Matching by similarity never matches steps in
 //! different phases. The alignment ignores the calls in a step without a counterpart, so these calls cannot match calls
 //! in a compared step.
 
@@ -24,8 +24,8 @@ use std::hash::{Hash, Hasher};
 /// Maximum number of step pairs to score. If there are more pairs, steps are matched by position.
 const CELLS: usize = 1 << 20;
 
-/// Step similarity is measured in twentieths. This is coarse enough to ignore small differences, because two recordings
-/// of the same step are never exactly identical.
+/// Step similarity is measured in twentieths. This unit is coarse enough to ignore small differences, because two
+/// recordings of the same step are never exactly identical.
 const PARTS: usize = 20;
 
 /// Similarity of two steps that make the same calls.
@@ -91,7 +91,7 @@ fn permuted(kinds: &PerSide<Vec<u64>>) -> StepPairs {
     pairs.into_iter().map(|(a, b)| (StepId(a as u32), StepId(b as u32))).collect()
 }
 
-/// The kind of each step: a hash of the evidence tokens of its calls, regardless of order.
+/// The kind of each step: a hash of all evidence tokens in the step, regardless of order.
 fn sums(steps: &Steps, outline: &Outline<'_>) -> Vec<u64> {
     let hash = |token: Token| {
         let mut hasher = FxHasher::default();
@@ -165,8 +165,8 @@ fn pair_batches(
     pairs.into_iter().map(|(a, b)| (StepId(a as u32), StepId(b as u32))).collect()
 }
 
-/// Removes steps from both lists that have the same value on both sides, and returns them as pairs.
-/// Steps with the same value are matched in order.
+/// Removes the steps that have the same value on both sides, and returns them as pairs. Steps with
+/// the same value are matched in order.
 fn take_equal<T: Ord>(
     left: &mut PerSide<Vec<usize>>,
     value: impl Fn(Side, usize) -> T,
@@ -196,7 +196,7 @@ fn nearness(one: BatchOf, two: BatchOf) -> usize {
     requests.midpoint(tokens)
 }
 
-/// For each step on each side, whether the step is in one of the pairs.
+/// Whether each step is in one of the pairs, by side and step.
 pub(super) fn compared(
     programs: PerSide<&Program>,
     pairs: &[(StepId, StepId)],
@@ -209,8 +209,8 @@ pub(super) fn compared(
     compared
 }
 
-/// For each call, whether to exclude it from the alignment: it is in a step without a counterpart and contains no call
-/// of a compared step. Empty if every step has a counterpart.
+/// For each call, whether to exclude it from the alignment. A call is excluded if it is in a step without a counterpart
+/// and contains no call of a compared step. Empty if every step has a counterpart.
 pub(super) fn left_out(
     programs: PerSide<&Program>,
     pairs: Option<&[(StepId, StepId)]>,

@@ -1,8 +1,8 @@
 //! Defines all weights and limits that the alignment uses, and explains their values.
 //!
 //! The similarity of two siblings is measured in [`TOKEN`]s. Scores are only compared with each other, so their unit
-//! does not matter. [`EXACT`] is several tokens; all other weights are fractions of a token, which are either bonuses
-//! that only break ties or reduced scores per shared token.
+//! does not matter. [`EXACT`] is several tokens; all other weights are fractions of a token. These fractions are either
+//! bonuses that only break ties, or reduced scores per shared token.
 
 /// Score of one token that two siblings share. The value is a power of two, so it can be divided
 /// into the fractions below.
@@ -41,7 +41,7 @@ pub(super) const WRAPPERS: usize = 16;
 /// Minimum number of tokens in a thread that can be treated as unrelated to another thread; smaller threads may have
 /// nothing in common by chance.
 pub(super) const FOREIGN: u32 = 64;
-/// Maximum number of thread pairs for which every pair is compared: 512 by 512.
+/// Every pair of threads is compared if there are at most this many pairs: 512 by 512.
 pub(super) const THREAD_PAIRS: usize = 1 << 18;
 /// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared with this many threads before and after its
 /// position.
@@ -49,8 +49,8 @@ pub(super) const THREADS_BESIDE: usize = 4;
 /// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared with this many threads that share its rarest
 /// tokens.
 pub(super) const THREADS_LIKE: usize = 24;
-/// Limit on the search for counterparts of the calls on unmatched threads: the search visits at most this many times
-/// the number of calls in both traces.
+/// Limit on the search for counterparts of the calls on unmatched threads: the number of visited calls is at most this
+/// factor times the number of calls in both traces.
 pub(super) const RESCUED: usize = 16;
 
 /// Minimum number of letters in a word that can relate two names. The limit excludes common words such as `copy` and
@@ -60,11 +60,11 @@ pub(super) const TELLING_WORD: usize = 5;
 /// are related. The limit allows for an op with a handful of variants, each of which may have a backward op. A word in
 /// twice as many names counts half as much.
 pub(super) const TELLING_NAMES: u32 = 8;
-/// Maximum ratio between the numbers of evidence tokens of two variants of one op; [`SMALL`] more tokens are allowed.
-/// Some libraries use sixteen kernels where others use a single kernel; no library uses a hundred.
+/// Maximum factor by which two variants of one op may differ in their numbers of evidence tokens; [`SMALL`] more tokens
+/// are allowed. Some libraries use sixteen kernels where others use a single kernel; no library uses a hundred.
 pub(super) const RATIO: u32 = 16;
-/// Number of evidence tokens by which the larger of two variants may exceed [`RATIO`] times the smaller variant: a
-/// handful of launches.
+/// Number of additional evidence tokens that the larger of two variants may have beyond [`RATIO`] times the smaller
+/// variant: a handful of launches.
 pub(super) const SMALL: u32 = 32;
 /// Number of tokens that identical arguments add to the value of a rename. Identical arguments count as only one shared
 /// token, but are less likely to agree by chance than other tokens.
@@ -80,11 +80,11 @@ pub(super) const PARTNERS: usize = 64;
 /// are identical, and three milliseconds if every name differs.
 pub(super) const PIECE: u32 = 1 << 11;
 
-/// Maximum number of cells for which two lists are aligned exactly: 256 by 256, which takes less than a
+/// Two lists are aligned exactly if their score table has at most this many cells: 256 by 256, which takes less than a
 /// millisecond.
 pub(super) const EXACT_CELLS: usize = 1 << 16;
-/// Maximum size of the table with which the plain path of longer lists is found exactly, in words of 64 cells. The
-/// limit corresponds to two lists of 8,000 elements, which take 8 MB and a few milliseconds.
+/// Maximum size of the table that is used to find the exact plain path of longer lists, in words of 64 cells. The limit
+/// corresponds to two lists of 8,000 elements, which take 8 MB and a few milliseconds.
 pub(super) const LCS_WORDS: usize = 1 << 20;
 /// For even longer lists, the plain path is found exactly if there are at most this many matches per element.
 pub(super) const LCS_MATCHES: usize = 8;
@@ -94,9 +94,8 @@ pub(super) const BLOCK_CELLS: usize = 1 << 20;
 /// Half the width of a corridor with more than [`WIDE_CELLS`] cells. A corridor is the part of the
 /// score table that is searched.
 pub(super) const HALF_WIDTH: usize = 32;
-/// Maximum number of cells in a corridor that is widened. In a run of similar layers in which nearly everything is
-/// renamed, the plain path may be off by one layer. A wide corridor therefore includes several layers on both sides of
-/// the path.
+/// Maximum number of cells in a corridor that is widened. If nearly everything is renamed in a run of similar layers,
+/// the plain path may be off by one layer. A wide corridor therefore includes several layers on both sides of the path.
 pub(super) const WIDE_CELLS: usize = 1 << 18;
 /// Half the width of the widest corridor.
 pub(super) const HALF_WIDEST: usize = 128;
@@ -105,15 +104,15 @@ pub(super) const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
 pub(super) const HALF_NARROWEST: usize = 4;
 
-/// Maximum number of holes in an alignment for which holes are compared with each other. If there are more, some are
+/// Holes are compared with each other only if an alignment has at most this many holes. If there are more, some are
 /// identical by chance.
 pub(super) const HOLES: usize = 64;
 /// Minimum number of elements in a hole that is matched to part of a longer hole (at most twice as long). In
 /// smaller holes, the first and last elements may agree by chance.
 pub(super) const LEAST_PART: usize = 3;
-/// Number of possible counterparts of a moved call in each direction: on the opposite side, this many of the nearest
-/// calls before the moved call's position are considered, and as many after it. There are rarely more similar calls
-/// this close together.
+/// Number of possible counterparts of a moved call that are considered in each direction: this many calls before the
+/// moved call's position on the opposite side, and as many after it. There are rarely more similar calls this close
+/// together.
 pub(super) const NEAREST: usize = 8;
 /// Maximum number of repetitions of the search for the nearest unmatched call. Each repetition matches about half of
 /// the similar calls that are close together. If a group of similar calls needs more repetitions, its remaining calls
@@ -123,11 +122,11 @@ pub(super) const ROUNDS: usize = 16;
 /// least this factor. The value exceeds 3, because a swap that hides one true move past all other calls reduces the
 /// distance by a factor of 3.
 pub(super) const MUCH_NEARER: usize = 4;
-/// Maximum factor by which the number of moved calls may grow in a swap that [`MUCH_NEARER`] allows. Without this
-/// limit, instead of one moved layer, all other layers might be reported as swapped with their neighbors.
+/// If [`MUCH_NEARER`] allows a swap, the number of moved calls may grow by at most this factor. Without this limit, a
+/// single moved layer might be reported as swaps of all other layers with their neighbors.
 pub(super) const MANY_MORE: usize = 3;
-/// Maximum number of calls that are examined inside the unmatched calls on one side to find out whether these unmatched
-/// calls may be wrappers around calls of the opposite side.
+/// Maximum number of calls to examine inside the unmatched calls of one side, in order to find unmatched calls that may
+/// be wrappers.
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// Maximum distance in preorder between two calls that count as swapped neighbors: about one op.
 pub(super) const BESIDE: u32 = 48;
@@ -148,8 +147,8 @@ pub(super) const MOVED_ELSEWHERE: u32 = 8;
 /// In a list of at most this many siblings, no distance counts as large. A frame has a few dozen children, whereas a
 /// thread without frames has thousands of ops.
 pub(super) const SHORT_LIST: usize = 64;
-/// Minimum number of evidence tokens (about one layer) in a call that may be matched at any distance if it is the only
-/// unmatched call of its kind on its side. A smaller call must be the only call of its kind, matched or unmatched.
+/// A call may be matched at any distance if it is the only unmatched call of its kind on its side and has at least this
+/// many evidence tokens: about one layer. A smaller call must be the only call of its kind, matched or unmatched.
 pub(super) const UNMISTAKABLE: u32 = 128;
 /// Minimum number of siblings in a run that may be the former contents of a missing wrapper.
 pub(super) const LEAST_RUN: usize = 8;

@@ -5,10 +5,10 @@
 //! trace1   blocks_3 … blocks_9 … blocks_19
 //! trace2              blocks_9 … blocks_19 … blocks_23
 //! ```
-//! Kineto numbers the instances of a class in the order in which it encounters them, so these numbers do not identify
-//! positions in the model and are not part of keys. Other recorders read the path of a module (`blocks.9`), which
-//! contains the position, so the same number identifies the same layer on both sides. If such a recording begins after
-//! the first layer, the alignment must not match layers with different numbers.
+//! Kineto numbers the instances of a class as it encounters them. These numbers therefore do not identify positions in
+//! the model and are not part of keys. Other recorders read the path of a module (`blocks.9`), which contains the
+//! position, so the same number identifies the same layer on both sides. If such a recording begins after the first
+//! layer, the alignment must not match layers with different numbers.
 
 use crate::side::{PerSide, Side};
 use crate::trace::{CUT_MODULE, Recorder};

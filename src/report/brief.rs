@@ -87,7 +87,7 @@ fn text(report: &Report, most: usize) -> String {
     brief.text
 }
 
-/// A brief to which lines are added one by one.
+/// A brief that is built line by line.
 pub struct Brief {
     /// The lines so far.
     pub text: String,

@@ -138,13 +138,12 @@ pub struct ReportOptions {
     /// Maximum number of merged-tree nodes in `perfetto.json.gz`. A matched node produces one slice
     /// per side.
     pub perfetto_slices: usize,
-    /// Maximum number of nodes in a merged tree for which `merged_tree_output.txt` contains the full tree. In larger
-    /// trees, a run of consecutive identical siblings, such as layers, or of consecutive identical steps is drawn only
-    /// once.
+    /// If a merged tree has at most this many nodes, `merged_tree_output.txt` contains the full tree. In larger trees,
+    /// consecutive identical siblings (such as layers) and consecutive identical steps are drawn only once.
     pub full_tree_nodes: usize,
-    /// Maximum number of GPU events for which `diff_stats_kernels.csv` has one row per event. If there are more events,
-    /// each row represents all events that differ only in their times, steps and ids; the column `events` contains the
-    /// number of these events.
+    /// If there are at most this many GPU events, `diff_stats_kernels.csv` has one row per event. Otherwise, each row
+    /// represents all events that differ only in their times, steps and ids; the column `events` contains the number of
+    /// these events.
     pub instance_rows: usize,
     /// How strings are written to CSV tables.
     pub csv_texts: CsvTexts,

@@ -74,8 +74,8 @@ fn write_all(
     staging.write(MANIFEST, &manifest).map_err(|error| cannot_write(&folder.join(MANIFEST), error))
 }
 
-/// Uploads a report to a storage address, with the manifest last. Files that an earlier report contains but this
-/// report does not are left in place.
+/// Uploads a report to a storage address, with the manifest last. Files of an earlier report that are not part of this
+/// report are left in place.
 fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<String>> {
     let writing = Manifest::writing(names.iter()).to_json();
     storage::replace(&folder.join(MANIFEST), &writing)?;
@@ -85,8 +85,8 @@ fn upload(folder: &Path, staging: &Staging, names: Vec<String>) -> Result<Vec<St
     Ok(names)
 }
 
-/// Rejects a target that is not a folder, and a folder into which the report's files cannot be written, for example
-/// because a subfolder has the same name as a report file.
+/// Rejects a target that is not a folder, and a folder that cannot contain the report's files, for example because a
+/// subfolder has the same name as a report file.
 pub(super) fn check_target(
     folder: &Path,
     files: &[ReportFile],
@@ -121,8 +121,8 @@ pub(super) fn check_target(
 }
 
 enum Earlier {
-    /// The folder contains no report. If it contains files with the names of report files, tracetree did not write
-    /// these files.
+    /// The folder contains no report. If a file in the folder has the name of a report file, tracetree did not write
+    /// that file.
     Nothing,
     /// The folder contains a report with a manifest that lists its files.
     Listed(Manifest),
@@ -154,9 +154,9 @@ impl Earlier {
         }
     }
 
-    /// The files that the earlier report contains but the new report does not. These stale files are removed, because
-    /// they describe a different comparison than the new report. Files that were modified after tracetree wrote them
-    /// are kept.
+    /// The files of the earlier report that are not part of the new report. These stale files are removed, because they
+    /// describe a different comparison than the new report. Files that were modified after tracetree wrote them are
+    /// kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =
             |name: &String| !names.contains(name) && self.has(name) && self.is_ours(folder, name);

@@ -50,7 +50,8 @@ pub(super) struct ListLine {
     pub(super) style: &'static str,
     /// The times on both sides, if the times are sums over all steps.
     pub(super) time: Option<PerSide<Nanos>>,
-    /// For each of the last cells, the times on both sides that the cell shows; `None` for a side without a time.
+    /// The times of both sides that are shown in the last cells, with one entry per cell; `None` for a side without a
+    /// time.
     pub(super) pairs: Vec<PerSide<Option<Nanos>>>,
 }
 
@@ -185,7 +186,7 @@ fn middle(times: &[Nanos]) -> Nanos {
     }
 }
 
-/// A kind of idle time, and the name of the call to which the idle time is attributed.
+/// A kind of idle time, and the name of the call that it is attributed to.
 type Owner<'k> = (&'k str, Cow<'k, str>);
 /// Total idle time and number of idle gaps, per side.
 type IdleSum = (PerSide<Nanos>, PerSide<u64>);
@@ -218,8 +219,8 @@ fn idle(analysis: &Analysis, unit: Unit) -> List {
         Measure::HostSelfTime => "no op ran",
     };
     let remark = format!(
-        "Time when {nothing}, by the call to which the time is attributed: {} of {count}, largest \
-         difference first. idle.csv lists all calls, step by step.",
+        "Time when {nothing}, attributed to calls: {} of {count}, largest difference first. idle.csv \
+         lists all calls, step by step.",
         lines.len()
     );
     let titles = titles(analysis, &format!("owner, {}", unit.label()));
@@ -271,7 +272,7 @@ fn marked_regions(analysis: &Analysis, unit: Unit) -> List {
     };
     let lines: Vec<ListLine> = rows.iter().map(line).collect();
     let gpu = if has_gpu {
-        "GPU work that a thread without regions launches, such as the backward pass, is inferred to belong to the \
+        "GPU work that a thread without regions launches, such as the backward pass, is assumed to belong to the \
          region that is open on another thread. "
     } else {
         ""

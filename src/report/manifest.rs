@@ -1,5 +1,5 @@
-//! Reads and writes `manifest.json`, which contains the sizes and hashes of a report's files, and whether all files are
-//! in place.
+//! Reads and writes `manifest.json`, which contains the sizes and hashes of a report's files and says whether all files
+//! are in place.
 //!
 //! The manifest is written last. While files are being replaced, the manifest has the state `writing`, so a folder
 //! that an interrupted run left incomplete can be recognized.
@@ -15,7 +15,7 @@ use twox_hash::xxhash3_128::Hasher;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// Size of the blocks in which files are read and hashed, in bytes.
+/// Block size for reading and hashing files, in bytes.
 const BLOCK: usize = 1 << 16;
 
 /// The state and files of a report folder.
@@ -110,8 +110,8 @@ pub(super) fn check_whole(folder: &Path) -> Result<()> {
     }
 }
 
-/// Whether the report in `folder` is incomplete, because the run that wrote it was interrupted or
-/// is still moving files into place.
+/// Whether the report in `folder` is incomplete: the run that wrote it was interrupted or is still
+/// moving files into place.
 #[doc(hidden)]
 pub fn was_interrupted(folder: &Path) -> bool {
     Manifest::read(folder).is_some_and(|manifest| manifest.state == State::Writing)

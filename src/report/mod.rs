@@ -2,11 +2,11 @@
 //! JSON, and the formats requested with [`Emit`], such as a page, Markdown, a workbook, a flame
 //! graph or a Perfetto file.
 //!
-//! Files are written in parallel to a staging folder next to or inside the target, and moved into place when all
-//! files are complete. A failed run therefore leaves no partial report. A run that is killed while moving files
-//! leaves a `manifest.json` that marks the report as incomplete. Files that an earlier report contains but the new
-//! report does not are removed. Files in the target that do not belong to a report are kept and never overwritten,
-//! unless [`Existing::Replace`] is set.
+//! Files are written in parallel to a staging folder next to or inside the target, and moved into place when all files
+//! are complete. A failed run therefore leaves no partial report. A run that is killed while moving files leaves a
+//! `manifest.json` that marks the report as incomplete. Files of an earlier report that are not part of the new report
+//! are removed. Files in the target that do not belong to a report are kept and never overwritten, unless
+//! [`Existing::Replace`] is set.
 
 #[cfg(feature = "arrow")]
 mod arrow;
@@ -98,7 +98,7 @@ impl ReportFile {
         }
     }
 
-    /// Whether the file shows the causes, the effects by replay, or the fusions from which causes are derived.
+    /// Whether the file shows the causes, the effects by replay, or the fusions that some causes are derived from.
     fn tells_causes(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(
@@ -238,9 +238,8 @@ impl Report {
     /// written files.
     ///
     /// # Errors
-    /// Fails if the folder cannot be created or written, if the path is a file, or if the folder contains
-    /// files that have the same names as report files but were not written by tracetree. A failure leaves no partial
-    /// report.
+    /// Fails if the path is a file, or if the folder cannot be created or written. Also fails if the folder contains a
+    /// file that has the name of a report file but was not written by tracetree. A failure leaves no partial report.
     pub fn write(&self, folder: impl AsRef<Path>) -> Result<Vec<String>> {
         let files = self.options.files();
         let (folder, known) = (folder.as_ref(), known_files());

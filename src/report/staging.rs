@@ -1,4 +1,4 @@
-//! Creates staging folders for reports. The content of a staging folder is either moved into place
+//! Creates staging folders for reports. Either the content of a staging folder is moved into place
 //! completely, or the folder is removed.
 //!
 //! ```text

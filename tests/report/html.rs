@@ -117,7 +117,7 @@ fn huge_pair() -> PerSide<String> {
 fn a_large_pair_gives_a_page_below_10_mb_that_says_what_it_leaves_out() {
     let page = page_of(&huge_pair());
     assert!(page.len() < 10_000_000, "{} bytes", page.len());
-    assert!(page.contains("This page omits "), "the page does not say what it omits");
+    assert!(page.contains(", this page omits the "), "the page does not say what it omits");
     let data = data_of(&page);
     let sum = |side: usize| -> i64 {
         let own = data["tree"]["own"].as_array().expect("own times");

@@ -193,7 +193,7 @@ fn traces_that_are_not_comparable_give_an_alert_that_names_the_notes() {
     let text = markdown(&PerSide::new(build(16), build(64)), 20);
     let (_, alert) = text.split_once("> [!WARNING]\n").expect("an alert");
     let lines: Vec<&str> = alert.lines().take_while(|line| line.starts_with("> ")).collect();
-    assert_eq!(lines[0], "> The traces do not run the same work.");
+    assert_eq!(lines[0], "> The traces do different work.");
     assert!(lines[1].starts_with("> - `DIFFERENT_SHAPES`: "), "{lines:?}");
     let same = markdown(&PerSide::new(build(16), build(16)), 20);
     assert!(!same.contains("[!WARNING]"), "{same}");
@@ -213,7 +213,7 @@ fn an_alert_says_that_a_trace_is_incomplete_and_no_more() {
     let lines: Vec<&str> = alert.lines().take_while(|line| line.starts_with("> ")).collect();
     assert_eq!(lines[0], "> A trace is incomplete.");
     assert!(lines[1].starts_with("> - `INCOMPLETE_TRACE`: "), "{lines:?}");
-    assert!(!text.contains("do not run the same work"), "{text}");
+    assert!(!text.contains("traces do different work"), "{text}");
 }
 
 #[test]

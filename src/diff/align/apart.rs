@@ -1,9 +1,9 @@
 //! Splits the pending pairs into independent pieces that several cores align in parallel.
 //!
-//! Aligning the children of a pair reads and writes only the matches of calls inside the two subtrees. The order in
-//! which two pairs are aligned therefore matters only if one pair is inside the other. This happens if the contents of
-//! an expanded wrapper are matched before the wrapper itself. Each piece keeps its pairs in their original order, so
-//! the result does not depend on the number of cores.
+//! Aligning the children of a pair reads and writes only the matches of calls inside the two subtrees. The alignment
+//! order of two pairs therefore matters only if one pair is inside the other. One pair can be inside the other if the
+//! contents of an expanded wrapper are matched before the wrapper itself. Each piece keeps its pairs in their original
+//! order, so the result does not depend on the number of cores.
 //!
 //! ```text
 //! trace1   a    b    c        trace2   A    C    B      pairs aA, bB and cC, two of which cross:

@@ -1,5 +1,5 @@
-//! Before two lists of siblings are aligned, finds the run of siblings that each compiled region
-//! replaced.
+//! Finds the run of siblings that each compiled region replaced, before the two lists of siblings
+//! are aligned.
 //!
 //! ```text
 //! trace1   L  L  L  L  L  L              Each region is opposite a run with the work that the region is expected to
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! If the calls between the regions are identical layers, a plain alignment may match these calls with layers that a
-//! region replaced, so that no calls are left for the region.
+//! region replaced. No calls would then be left for the region.
 
 use crate::diff::outline::Outline;
 use crate::diff::regions;
@@ -19,8 +19,8 @@ use std::ops::{Range, RangeInclusive};
 
 /// A run fits a region if its work differs from the expected work by less than this factor.
 const REACH: f64 = 3.5;
-/// The search extends in both directions from the predicted position, by `BAND` times the work of the largest region
-/// plus 1 / `BAND` of all work.
+/// Determines how far the search extends in both directions from the predicted position: (`BAND` × work of the largest
+/// region) + (all work / `BAND`).
 const BAND: f64 = 8.0;
 
 /// The side that has compiled regions or graph launches; `None` if both sides have them, or if neither side has them.
@@ -31,8 +31,8 @@ pub(super) fn compiled_side(
 ) -> Option<Side> {
     let is_compiled = |side: Side| {
         let mut seen = Vec::new();
-        // Checking one call per key is enough, because calls with the same key are either all
-        // regions or all not regions.
+        // Checking one call per key is enough, because either all calls with the same key are
+        // regions, or none of them is.
         (0..).zip(&outlines[side].keys).any(|(call, key)| {
             let at = key.0 as usize;
             seen.resize(seen.len().max(at + 1), false);
@@ -47,9 +47,9 @@ pub(super) fn compiled_side(
     }
 }
 
-/// Splits two lists of siblings at each region of `side` that replaced a run of siblings. The region and its run are in
-/// none of the resulting parts, except for calls in the run that occur equally often in both lists: no region replaced
-/// these calls, so they are added to the part after the region. Returns `None` if no region replaced a run.
+/// Splits two lists of siblings at each region of `side` that replaced a run of siblings. The resulting parts contain
+/// neither the region nor its run. The exception is calls in the run that occur equally often in both lists: no region
+/// replaced these calls, so they are added to the part after the region. Returns `None` if no region replaced a run.
 pub(super) fn between_regions(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
@@ -99,7 +99,7 @@ struct Item {
     /// Number of evidence tokens in the subtree.
     tokens: i64,
     /// Whether the list with the regions contains at least as many calls of this shape as the
-    /// opposite list, which means that no region replaced the call.
+    /// opposite list. No region replaced such a call.
     survives: bool,
 }
 
@@ -156,7 +156,7 @@ fn expected(
     (replaced > 0).then(|| columns.map(column).collect())
 }
 
-/// Marks the calls that the list with the regions contains at least as often as the opposite list, such as the steps
+/// Marks the calls that occur in the list with the regions at least as often as in the opposite list, such as the steps
 /// that accumulate gradients. A compiled backward step may run all of its work before the steps that accumulate
 /// gradients.
 fn mark_survivors(calls: &mut [Item], columns: &[Column]) {
@@ -176,8 +176,8 @@ fn mark_survivors(calls: &mut [Item], columns: &[Column]) {
 }
 
 /// How well a run with `tokens` tokens fits a region that is expected to have replaced `expected` tokens. A token
-/// scores less here than in a match of two calls, so such a match outweighs a better fit. A small deviation hardly
-/// lowers the score, because added casts and removed ops change the amount of work slightly.
+/// scores less here than in a match of two calls, so matching two calls is preferred to a better fit. A small deviation
+/// hardly lowers the score, because added casts and removed ops change the amount of work slightly.
 fn fit(tokens: i64, expected: f64) -> f64 {
     let off = (tokens as f64 / expected).ln() / REACH.ln();
     expected / 4.0 * (1.0 - off * off)
@@ -188,20 +188,20 @@ enum Step {
     SkipCall,
     SkipColumn,
     Match,
-    /// The column is a region, which replaced this number of calls.
+    /// The column is a region that replaced this number of calls.
     Replace(u32),
 }
 
 /// The column of a region, and the run of calls that the region replaced.
 type Replaced = (usize, Range<usize>);
 
-/// A search for the alignment with the highest score, in which each region is aligned with a run of calls. Only the
-/// cells near the path that the expected work predicts are searched.
+/// A search for the alignment with the highest score. Each region is aligned with a run of calls. Only the cells near
+/// the path that the expected work predicts are searched.
 struct Search<'s> {
     calls: &'s [Item],
     columns: &'s [Column],
-    /// For each call, the number of tokens in the preceding calls that a region may have replaced, with one additional
-    /// entry at the end.
+    /// Number of tokens before each call, counting only calls that a region may have replaced. One additional entry at
+    /// the end contains the total.
     tokens_before: Vec<i64>,
     /// For each column, the rows to search.
     rows: Vec<RangeInclusive<usize>>,
@@ -226,8 +226,8 @@ impl<'s> Search<'s> {
         is_short.then_some(search)
     }
 
-    /// For each position, the starts of all runs that end at this position and fit a region that is
-    /// expected to have replaced `expected` tokens.
+    /// For each position, the starts of all runs that end there and whose number of tokens differs
+    /// from `expected` by at most the factor [`REACH`].
     fn runs(&self, expected: f64) -> impl Iterator<Item = (usize, Range<usize>)> {
         let (least, most) = (expected / REACH, expected * REACH);
         let before = &self.tokens_before;
@@ -329,8 +329,7 @@ struct Gap {
 }
 
 impl Gap {
-    /// Adds the calls from `start` on to the run of the region that directly follows the gap, if
-    /// there is such a region.
+    /// If a region directly follows the gap, extends the region's run so that it begins at `start`.
     fn extend_next(&self, replaced: &mut [Replaced], start: usize) {
         if self.before_region
             && !self.has_columns
@@ -351,7 +350,8 @@ fn sums(numbers: impl Iterator<Item = i64>) -> Vec<i64> {
     sums
 }
 
-/// For each column, the rows to search: the rows near the row that the expected work of the preceding columns predicts.
+/// For each column, the rows to search. The expected work of the preceding columns predicts a row, and the rows near it
+/// are searched.
 fn band(tokens_before: &[i64], columns: &[Column]) -> Vec<RangeInclusive<usize>> {
     let last = tokens_before.len() - 1;
     let all = tokens_before[last] as f64;

@@ -16,7 +16,7 @@ pub(super) trait Compare {
         i64::MAX / 4
     }
     /// Whether [`Compare::score`] is positive; implementations may decide this without computing
-    /// it.
+    /// the score.
     fn scores(&mut self, a: usize, b: usize) -> bool {
         self.score(a, b) > 0
     }

@@ -16,7 +16,7 @@ use crate::tree::CallId;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// The degrees of similarity by which swapped calls are matched, strongest first.
+/// The degrees of similarity that are used to match swapped calls, strongest first.
 #[derive(Debug, Clone, Copy)]
 enum Likeness {
     /// The whole subtrees are identical, with all calls in the same order.
@@ -47,9 +47,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Dissolves a match between two calls with different instance numbers, such as `Linear_1` and `Linear_2`, if for
-    /// each of the two, the opposite side has an unmatched call with the same number. The calls with the same number
-    /// are then matched as moved.
+    /// Dissolves a match between two calls with different instance numbers, such as `Linear_1` and `Linear_2`, if each
+    /// side also has an unmatched call with the number of the opposite call. The calls with equal numbers are then
+    /// matched as moved.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
         let (outlines, trees) = (self.outlines, self.trees);
         let key = |side: Side, call: u32| outlines[side].keys[call as usize];
@@ -136,9 +136,9 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// A quick check for whether calls in `unlike` may have swapped places: for the two calls of a pair, each side must
-    /// have another unmatched call that may be similar. Only calls with the same number of tokens can have the same
-    /// contents.
+    /// Quickly checks whether any calls in `unlike` may have swapped places: each call of a pair needs another
+    /// unmatched call on the opposite side that may be similar to it. Only calls with the same number of tokens can
+    /// have the same contents.
     fn may_exchange(
         &self,
         likeness: Likeness,
@@ -229,7 +229,7 @@ impl Aligner<'_> {
         beside
     }
 
-    /// The counterpart of an op or frame whose name and position are unchanged.
+    /// The counterpart of `call` if it is an op or frame whose name and position are unchanged.
     fn stays(&self, call: u32) -> Option<u32> {
         let links = self.both.links;
         let partner = links.partner(Side::Baseline, call)?;

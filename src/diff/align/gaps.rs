@@ -33,7 +33,7 @@ pub(super) struct Gap<'a, 'b> {
 /// The calls in a run and their contents.
 struct Held {
     bag: Bag,
-    /// For each key, the positions of the calls in the run that may wrap a call with this key.
+    /// Maps each key to the calls that may wrap a call with this key, as positions in the run.
     wrappers: FxHashMap<Key, Vec<usize>>,
     /// The contents of each call, computed on demand.
     below: Vec<Option<Bag>>,
@@ -67,8 +67,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         }))
     }
 
-    /// The gain from expanding a call: how many more tokens match if the call is expanded than if it is
-    /// matched as renamed. `None` if the call must not be expanded.
+    /// The gain from expanding a call: the number of tokens that match if the call is expanded, minus the number that
+    /// match if it is matched as renamed. `None` if the call must not be expanded.
     fn gain_of_opening(
         &mut self,
         side: Side,
@@ -98,9 +98,9 @@ impl<'a, 'b> Gap<'a, 'b> {
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
-        // A call is expanded only if at least half of its contents or half of the opposite run then match, because
-        // unrelated calls rarely share half of their tokens by chance. An inner op with the same name as an op on the
-        // opposite side is sufficient evidence as well.
+        // A call is expanded only if the expansion matches at least half of its contents or half of the opposite run,
+        // because unrelated calls rarely share half of their tokens by chance. An inner op with the same name as an op
+        // on the opposite side is sufficient evidence as well.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
         if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
             return None;
@@ -128,7 +128,7 @@ impl<'a, 'b> Gap<'a, 'b> {
     }
 
     /// Whether a call is a wrapper around a query: the call has a child query with the same key as a query in the
-    /// opposite run, and the opposite run contains no call of the same kind, which could be a renamed version of the
+    /// opposite run, and the opposite run contains no call of the same kind that could be a renamed version of the
     /// call.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
@@ -151,8 +151,8 @@ impl<'a, 'b> Gap<'a, 'b> {
     }
 
     /// Whether most of a call's contents are inside an op with the same name as `other`, and both the call and `other`
-    /// launch GPU work. For example, a `conv2d` may cast its inputs and call `convolution`. The kernels that
-    /// `convolution` runs need not be the same on both sides.
+    /// launch GPU work. For example, a `conv2d` may cast its inputs and call `convolution`. The inner `convolution` may
+    /// launch different kernels on the two sides.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
@@ -187,7 +187,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// Whether `call` shares more tokens with the contents of one call in the opposite run than would match if `call`
+    /// Whether one call in the opposite run has contents that share more tokens with `call` than would match if `call`
     /// were expanded.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
@@ -274,7 +274,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.bags.common(below, other)
     }
 
-    /// Whether one of two calls has so many more tokens that the calls cannot be the same op.
+    /// Whether one of two calls has so many more tokens than the other that the calls cannot be the
+    /// same op.
     fn is_out_of_proportion(&self, a: u32, b: u32) -> bool {
         are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
     }

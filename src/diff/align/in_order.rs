@@ -20,12 +20,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A hash of a call's key and arguments (or of its whole subtree), together with the call's exact name.
 type Kind<'a> = (u64, &'a str);
-/// The properties by which pairs are grouped: the nearest matched ancestor on each side, and the kind of the calls.
+/// The properties that all pairs of a group share: the nearest matched ancestor on each side, and the kind of the
+/// calls.
 type Equal<'a> = (Option<CallId>, Option<CallId>, Kind<'a>);
 
 impl Aligner<'_> {
     /// Swaps the counterparts of equal calls whose matches cross, then aligns the unmatched calls
-    /// between them. The pending pairs from position `first` on are pairs of calls in `lists`.
+    /// between them. `first` is the position of the first pending pair whose calls are in `lists`.
     pub(super) fn keep_equal_in_order(&mut self, lists: &[PerSide<Vec<u32>>], first: usize) {
         let mut calls = lists.iter().flat_map(|lists| &lists.baseline);
         if !calls.any(|&call| self.both.links.is_moved(Side::Baseline, call)) {
@@ -112,9 +113,9 @@ impl Aligner<'_> {
         !turned.is_empty()
     }
 
-    /// Pairs of calls of the same kind whose whole subtrees are unmatched. The result contains calls of one kind only
-    /// if both sides have the same number of unmatched calls of this kind. If the matches in a run of equal calls are
-    /// shifted by one, the unmatched calls at the two ends of the run form such a pair.
+    /// Pairs of calls of the same kind whose whole subtrees are unmatched. A kind of call is included only if both
+    /// sides have the same number of unmatched calls of this kind. If the matches in a run of equal calls are shifted
+    /// by one, the unmatched calls at the two ends of the run form such a pair.
     fn lone_twins(&self, lists: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let mut of_kinds: BTreeMap<(u64, &str), PerSide<Vec<u32>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -176,8 +177,7 @@ enum Standing {
     Alone,
 }
 
-/// Pairs in baseline order. For each pair, the position of its call in the candidate and whether it
-/// moved are stored.
+/// Pairs in baseline order, with the positions of their candidate calls.
 struct Row<'a> {
     pairs: &'a [(u32, u32)],
     /// The calls of the candidate, in preorder.
@@ -332,8 +332,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Number of pairs of adjacent calls, starting at or directly before one of `calls`, for which the two counterparts
-    /// are also adjacent and in the same order.
+    /// Number of pairs of neighbors that include one of `calls` and whose counterparts are also neighbors, in the same
+    /// order.
     fn beside(&self, calls: &[(usize, usize)]) -> usize {
         let ends = calls.iter().flat_map(|&(at, _)| [Some(at), at.checked_sub(1)]);
         let ends: BTreeSet<usize> = ends.flatten().collect();

@@ -1,5 +1,5 @@
-//! Compares two properties other than the name that help identify a call: its first arguments, and nested calls with
-//! the same name.
+//! Compares two properties that help to identify a call in addition to its name: its first arguments, and nested calls
+//! with the same name.
 
 use crate::diff::outline::Outline;
 use crate::diff::weights::WRAPPERS;

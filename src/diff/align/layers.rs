@@ -1,5 +1,4 @@
-//! For runs of similar layers that are longer on one side, computes by how much the best score of each changed layer is
-//! below the score of an unchanged layer.
+//! Compensates for the lower scores of changed layers, in runs of similar layers that are longer on one side.
 //!
 //! ```text
 //! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide
@@ -32,10 +31,10 @@ pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec
     rows.into_values().filter(is_uneven).collect()
 }
 
-/// For each element of a run, how far the element's best score is below the score that its best counterpart would have
-/// if an identical element were opposite it. `None` if the best score is less than half of that, because the two
-/// elements must then be different layers. `full` contains the score that each element would have with an identical
-/// counterpart.
+/// For each element of a run, how much its best score is below the score of an identical pair. The identical pair
+/// consists of the element's best counterpart and a copy of that counterpart. `None` if the best score is less than
+/// half of the identical pair's score, because the two elements must then be different layers. `full` contains the
+/// score that each element would have with an identical counterpart.
 pub(super) fn lacking(
     row: &Row,
     full: PerSide<&[i64]>,

@@ -35,8 +35,8 @@ pub(super) fn longest_common(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>
     Some(pairs)
 }
 
-/// Positions of two equal tokens, and the previous match of the longest common subsequence that
-/// ends at this match.
+/// A match of two equal tokens: their positions, and the previous match in the longest common
+/// subsequence that ends with this match.
 struct Match {
     pair: (usize, usize),
     before: Option<usize>,
@@ -55,8 +55,7 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
         return None;
     }
     let mut found: Vec<Match> = Vec::with_capacity(matches);
-    // For each length, the match at which the earliest-ending common subsequence of that length
-    // ends.
+    // For each length, the last match of the common subsequence of that length that ends earliest.
     let mut ends: Vec<usize> = Vec::new();
     for (i, token) in a.iter().enumerate() {
         // Later positions are visited first, so no subsequence uses two matches of the same element.
@@ -77,7 +76,7 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
     Some(pairs)
 }
 
-/// All rows of the table except row 0, in which all lengths are zero.
+/// All rows of the table except row 0, whose lengths are all zero.
 struct Table {
     bits: Vec<u64>,
     /// Words per row.

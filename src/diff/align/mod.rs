@@ -247,8 +247,8 @@ impl<'a> Aligner<'a> {
     }
 
     /// The calls to align below a matched pair, usually the children of both calls. If both calls are graph launches
-    /// and the capture of only one of them is known, only their GPU events are aligned, because only one side has
-    /// captured calls around its events.
+    /// but only one capture is known, only the GPU events are aligned, because only one side has captured calls around
+    /// its events.
     fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
@@ -365,7 +365,7 @@ impl<'a> Aligner<'a> {
         self.outlines.baseline.exact[a as usize] == self.outlines.candidate.exact[b as usize]
     }
 
-    /// The gaps between calls that are matched without having moved.
+    /// The gaps between matched calls that did not move.
     fn gaps_of(&self, lists: PerSide<&[u32]>) -> Vec<PerSide<Vec<u32>>> {
         let mut gaps = Vec::new();
         let mut gap: PerSide<Vec<u32>> = PerSide::default();

@@ -162,7 +162,7 @@ impl Aligner<'_> {
     }
 
     /// The unmatched calls that may have moved, in preorder. `may_move` never accepts GPU events or queries, because
-    /// they are only matched in place. It accepts launches only if the compared token covers their kernels.
+    /// they are only matched in place. `may_move` accepts launches only if the compared token covers their kernels.
     fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
@@ -215,9 +215,9 @@ impl Aligner<'_> {
     }
 
     /// Drops calls that are identical to a call inside an unmatched call on the opposite side. The enclosing call may
-    /// be a wrapper, and wrappers are expanded before their contents can count as moved. Kernel names are ignored for a
-    /// call if no unmatched call on the opposite side is identical to it including kernel names, for example because
-    /// the platforms differ.
+    /// be a wrapper, and wrappers are expanded before their contents can count as moved. Kernel names are compared only
+    /// if some unmatched call on the opposite side is identical to the call, including its kernel names. On different
+    /// platforms, for example, all kernel names may differ.
     fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         let known = PerSide::from_fn(|side| {
             let outline = self.outlines[side];

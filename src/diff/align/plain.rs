@@ -59,7 +59,7 @@ pub(super) fn shared_tokens(a: &[u64], b: &[u64]) -> usize {
         .count()
 }
 
-/// A run of equal tokens, or a block in which the two sides differ.
+/// A run of equal tokens, or a block where the two sides differ.
 pub(super) struct Block {
     pub(super) equal: bool,
     pub(super) a: Range<usize>,

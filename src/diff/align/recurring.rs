@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Matches are copied only if everything that influences the alignment is identical. Every call of the later pair must
-//! be identical in every detail to the corresponding call of the earlier pair and still be unmatched. Each subtree must
-//! lie within one step. Matches that depend on recorded times are not copied.
+//! be unmatched, and identical in every detail to the corresponding call of the earlier pair. Each subtree must lie
+//! within one step. Matches that depend on recorded times are not copied.
 
 use super::Aligner;
 use crate::side::{PerSide, Side};
@@ -49,8 +49,8 @@ impl Recurring {
         }
     }
 
-    /// Discards the pairs in `open`. Their matches must not be copied, because they depend on more than the calls
-    /// inside the pairs.
+    /// Discards the pairs in `open`. The matches of these pairs depend on more than the calls inside the pairs, so they
+    /// must not be copied.
     pub(super) fn forget_open(&mut self) {
         self.open.clear();
     }
@@ -99,8 +99,8 @@ impl Aligner<'_> {
             && self.trees.candidate.is_graph_launch(CallId(b))
     }
 
-    /// Whether nothing outside of two subtrees influences their alignment: each subtree lies within
-    /// one step, and no call inside them is matched yet.
+    /// Whether the alignment of two subtrees depends only on their contents: each subtree lies
+    /// within one step, and no call inside them is matched yet.
     fn depends_on_itself(&self, a: u32, b: u32) -> bool {
         let calls = PerSide::new(a, b);
         Side::BOTH.into_iter().all(|side| {

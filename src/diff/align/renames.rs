@@ -105,7 +105,7 @@ impl<'s, 'a> Renames<'s, 'a> {
     }
 
     /// Whether both runs are equally long and the two names begin with the same word. If so, the names are enough
-    /// evidence for a rename of calls about which nothing else is known, or below which everything else is renamed too.
+    /// evidence for a rename, even if nothing else is known about the calls or all calls inside them are renamed too.
     fn is_in_row_of_variants(&self, i: usize, j: usize) -> bool {
         self.runs.baseline.len() == self.runs.candidate.len()
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)
@@ -124,7 +124,8 @@ impl<'s, 'a> Renames<'s, 'a> {
     }
 }
 
-/// Whether one of two calls has so many more tokens that the calls cannot be the same op.
+/// Whether one of two calls has so many more tokens than the other that the calls cannot be the
+/// same op.
 pub(super) fn are_out_of_proportion(one: u32, two: u32) -> bool {
     one.max(two) > RATIO * one.min(two) + SMALL
 }

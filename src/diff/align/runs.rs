@@ -67,8 +67,8 @@ fn lost_contents(
     runs
 }
 
-/// Whether a call contains, at any depth, at least half of the tokens of a run of siblings. The contents of a missing
-/// call may be two levels deep, as when a step and the loader inside the step are both missing.
+/// Whether a call contains, at any depth, at least half of the tokens of a run of siblings. The run may be nested two
+/// levels down in the call, for example if a step and the loader inside the step are both missing on the opposite side.
 fn holds_most(
     outline: &Outline<'_>,
     bags: &mut Bags<'_>,

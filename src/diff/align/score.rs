@@ -35,8 +35,8 @@ pub(super) struct Siblings<'a, 'b> {
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// Properties of each element, computed on demand.
     known: PerSide<Vec<Element>>,
-    /// Whether the GPU events come from one launch. If so, they may be matched by their order; GPU
-    /// events without a launch are matched only by name.
+    /// Whether the GPU events come from one launch. If so, the events may be matched by their
+    /// order; GPU events without a launch are matched only by name.
     launched_together: bool,
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
 }
@@ -64,7 +64,7 @@ struct Element {
     may_be_wrapped: bool,
     /// Whether the element is in a run of layers that is longer on one side.
     in_row: bool,
-    /// How far the element's best score is below the score of an identical pair; only known for a layer in a
+    /// How much the element's best score is below the score of an identical pair. This is known only for layers in a
     /// run that is longer on one side.
     lacks: Option<i64>,
     /// The tokens of the element's subtree, computed on demand.
@@ -286,7 +286,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// How far the score of two layers in one run is below the score of an identical pair. Both layers may lack the
+    /// How much the score of two layers in one run is below the score of an identical pair. Both layers may lack the
     /// same tokens, so only the larger of the two missing amounts counts.
     fn lacks(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
@@ -332,8 +332,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
             + name_bonus(one, two)
     }
 
-    /// The score for aligning two calls that cannot match each other. The score is 0 if both calls may have identical
-    /// counterparts elsewhere, because neither call occurs more often in its own list than in the opposite list.
+    /// The score for aligning two calls that cannot match each other. The score is 0 if neither call occurs more often
+    /// in its own list than in the opposite list, because both calls may then have identical counterparts elsewhere.
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if !one.is_novel && !two.is_novel {
@@ -351,7 +351,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 // is still better than leaving both calls unmatched.
                 wrapped.unwrap_or_else(|| (AFFINITY * self.shared(i, j)).max(1))
             }
-            // If a launch has an enclosing op on only one side, this op is aligned opposite the launch on the other
+            // If only one side has an op around a launch, that op is aligned opposite the bare launch on the other
             // side.
             (CallKind::Op, CallKind::Runtime) if y.is_launch(b) => self.holds(a, b, y.weight(b)),
             (CallKind::Runtime, CallKind::Op) if x.is_launch(a) => self.holds(a, b, x.weight(a)),
@@ -360,8 +360,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     /// The score of a call opposite a wrapper that contains a call with the same name. The call will be matched later,
-    /// with a call inside the wrapper. Until then, in a run of similar siblings, the call must be aligned opposite the
-    /// wrapper as reliably as a match.
+    /// with a call inside the wrapper. Until then, the call must stay opposite the wrapper, even in a run of similar
+    /// siblings, so the score is nearly as high as for a match.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| {
             if outer.wraps(inner) { self.bags.inside(side, outer.call, inner.key) } else { None }
@@ -374,8 +374,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     /// The score for an op opposite a launch without an enclosing op. The score is 0 unless the op shares at least two
-    /// thirds of the launch's tokens, which is nearly everything except kernel names. `weight` is the number of tokens
-    /// of the launch.
+    /// thirds of the launch's tokens. This threshold allows the kernel names to differ, but little else. `weight` is
+    /// the number of tokens of the launch.
     fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
         let shared = self.common(a, b);
         if 3 * shared >= 2 * i64::from(weight) { AFFINITY * shared } else { 0 }

@@ -129,8 +129,8 @@ fn half_width(elements: usize) -> usize {
     wide.min((MOST_CELLS / elements).max(HALF_NARROWEST))
 }
 
-/// Widens the ranges of rows until those of adjacent rows overlap, so that a path through all rows
-/// exists.
+/// Widens the range of each row until the ranges of adjacent rows overlap, so that a path through
+/// all rows exists.
 fn connect(rows: &mut [(usize, usize)]) {
     for row in 1..rows.len() {
         rows[row].1 = rows[row].1.max(rows[row - 1].1);
@@ -299,8 +299,8 @@ mod tests {
         assert_eq!(pairs(&a, &b), expected);
     }
 
-    /// Two lists of numbers in which only equal numbers score, but whose tokens make the plain path
-    /// match unequal numbers.
+    /// Two lists of numbers. Only equal numbers score, but the tokens make the plain path match
+    /// unequal numbers.
     struct Misled {
         numbers: (Vec<u64>, Vec<u64>),
         kinds: Vec<Tokens>,
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// The numbers from 0 to `length`, and tokens for which the plain path matches each number with
+    /// The numbers from 0 to `length`, and tokens that make the plain path match each number with
     /// the number `shift` positions later.
     fn shifted(length: u64, shift: u64) -> (Vec<u64>, Tokens) {
         let tokens = ((shift..length + shift).collect(), (0..length).collect());

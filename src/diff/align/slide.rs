@@ -174,7 +174,7 @@ struct Start {
     ends: bool,
 }
 
-/// The number of pairs over which the gap should slide.
+/// The number of pairs that the gap should slide over.
 fn best_slide(
     compare: &mut impl Compare,
     holes: &[Hole],
@@ -212,8 +212,8 @@ fn best_slide(
     best
 }
 
-/// Two kinds of evidence for a hole's position: whether the same elements are unmatched on the opposite side (in these
-/// lists or as a whole thread), and whether the hole begins a step.
+/// Two kinds of evidence for a hole's position: whether the same elements are unmatched on the opposite side, in these
+/// lists or as a whole thread; and whether the hole begins a step.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
     let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
         || compare.is_a_thread(hole.side, hole.first - 1, hole.length);

@@ -1,8 +1,8 @@
 //! Matches the threads of both sides by their contents, not by their numbers.
 //!
 //! Threads can swap roles between runs, and the work of one thread can be split over two threads. The threads with the
-//! most in common are matched first. For each unmatched thread, counterparts of its calls are then searched for among
-//! the unmatched calls on the opposite side.
+//! most in common are matched first. The unmatched calls on the opposite side are then searched for counterparts of the
+//! calls on unmatched threads.
 //!
 //! Comparing thousands of threads with each other would be too slow. If there are many threads, identical threads are
 //! matched in order first. Each remaining thread is then only compared with the threads that share its rarest tokens
@@ -86,8 +86,8 @@ struct Root {
     at: usize,
     /// Whether the thread has an op or a frame. Only such a thread can be treated as unrelated to another thread.
     tells: bool,
-    /// Number of runtime calls and GPU events on the thread, which is an upper bound on the number of tokens in its bag
-    /// of [`Bags::launches`].
+    /// Number of runtime calls and GPU events on the thread, which is an upper bound on the number of tokens that
+    /// [`Bags::launches`] finds for the thread.
     launches: u32,
 }
 
@@ -239,8 +239,8 @@ impl Threads<'_, '_> {
         }
     }
 
-    /// Whether both threads make the same kind of runtime call without GPU work. This is weak evidence, which counts
-    /// only if there is no better evidence.
+    /// Whether both threads make the same kind of runtime call without GPU work. Such calls are weak evidence, which
+    /// counts only if there is no better evidence.
     fn ask_the_same(&self, a: u32, b: u32) -> bool {
         let queries = PerSide::new(a, b);
         let queries = PerSide::from_fn(|side| {
@@ -259,7 +259,8 @@ impl Aligner<'_> {
             threads.iter().for_each(|&(a, b)| me.pair_in_place(a, b));
         });
         let mut roots = std::mem::take(&mut self.pending);
-        // The largest threads come first, so no core starts on a large thread at the end.
+        // The largest threads come first, so that no core is still busy with a large thread at the
+        // end.
         let size = |&(a, b): &(u32, u32)| {
             self.outlines.baseline.size(a).max(self.outlines.candidate.size(b))
         };

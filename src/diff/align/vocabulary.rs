@@ -25,7 +25,7 @@ pub(in crate::diff) struct Vocabulary {
     names_with: PerSide<Vec<u32>>,
     /// The names split into words, indexed by key; `None` for keys of calls that are neither ops nor frames.
     names: Vec<Option<Name>>,
-    /// Whether there are names in which the number identifies the call.
+    /// Whether some names contain a number that identifies the call.
     has_numbered: bool,
 }
 
@@ -152,13 +152,13 @@ impl Vocabulary {
         self.agree(a, b, |name| name.code)
     }
 
-    /// Whether there are calls for which [`Vocabulary::is_numbered`] is true.
+    /// Whether [`Vocabulary::is_numbered`] is true for any call.
     pub(super) fn has_numbered(&self) -> bool {
         self.has_numbered
     }
 
-    /// Whether a call is a layer that is identified by its number, so that layers with different numbers are
-    /// never counterparts.
+    /// Whether a call is a layer that is identified by its number. Layers with different numbers are never
+    /// counterparts.
     pub(super) fn is_numbered(&self, key: Key) -> bool {
         self.name(key).is_some_and(|name| name.numbered)
     }

@@ -66,7 +66,7 @@ impl Finder<'_> {
         unnamed * WRAPPER < ops.len()
     }
 
-    /// For each call, the number of its launches whose ops the region names minus the number of its other launches.
+    /// For each call, the number of launches whose ops are named in the region, minus the number of other launches.
     fn explained(&self, side: Side, region: CallId, calls: &[CallId]) -> Vec<i64> {
         let named = self.named(side, region);
         let of_call = |&call: &CallId| {

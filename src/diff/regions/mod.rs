@@ -13,7 +13,7 @@
 //!
 //! A multi-tensor op replaced ops that did the same work one tensor at a time (`multi_tensor`).
 //!
-//! Calls inside a region have no counterparts. A region runs its work in an order of its own, so a
+//! Calls inside a region have no counterparts. A region does its work in a different order, so a
 //! call inside it cannot be identified with a similar call on the opposite side.
 
 mod backward;
@@ -38,8 +38,8 @@ use place::Stretch;
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
-/// A region is treated as a mere wrapper if at most 1 / `WRAPPER` of its GPU events are unmatched, or if it and the
-/// calls opposite it do nearly the same amount of GPU work (a difference of at most 1 / `WRAPPER`).
+/// A region is treated as a mere wrapper if at most 1 / `WRAPPER` of its GPU events are unmatched, or if its amount of
+/// GPU work differs by at most 1 / `WRAPPER` from the GPU work of the calls opposite it.
 const WRAPPER: usize = 5;
 
 /// The kind of call that replaced calls in the opposite trace.
@@ -133,7 +133,7 @@ struct Finder<'a> {
     /// Calls of steps that are not compared; empty if all steps are compared.
     left_out: PerSide<&'a Vec<bool>>,
     measure: Measure,
-    /// For each call on each side, the position of its region in the list; `NONE` outside of regions.
+    /// The position in the list of each call's region, by side and call; `NONE` outside of regions.
     taken: PerSide<Vec<u32>>,
     list: Vec<Region>,
 }
@@ -169,7 +169,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The calls to which time is attributed, among `call` and all calls below it.
+    /// Among `call` and all calls below it, the calls that have attributed time.
     fn work(&self, side: Side, call: CallId) -> impl Iterator<Item = CallId> {
         self.trees[side].subtree(call).filter(move |&below| self.is_work(side, below))
     }

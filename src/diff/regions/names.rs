@@ -18,7 +18,8 @@ pub(in crate::diff) fn is_region(tree: &CallTree, call: CallId) -> bool {
         && (tree.kind(call) != CallKind::Runtime || tree.is_bare_replay(call))
 }
 
-/// Whether a kind and a name are those of a compiled region, a compiled backward step, or a launch of a captured graph.
+/// Whether a call with this kind and name is a compiled region, a compiled backward step, or a launch of a captured
+/// graph.
 pub(in crate::diff) fn names_region(kind: CallKind, name: &str) -> bool {
     match kind {
         CallKind::Op => begins(last_part(name), &REGIONS),
@@ -35,14 +36,14 @@ pub(in crate::diff) fn is_opaque(tree: &CallTree, call: CallId) -> bool {
             || tree.subtree(call).any(|below| is_fused(tree.name(below))))
 }
 
-/// Whether the name of an op is one that compilers give to generated code, which replaces other ops. Hand-written
+/// Whether the name of an op has the form that compilers use for generated code, which replaces other ops. Hand-written
 /// Triton kernels do not have such names.
 pub(crate) fn is_generated(name: &str) -> bool {
     begins(last_part(name), &REGIONS) || is_fused(name)
 }
 
-/// Whether a name has the form that compilers give to a kernel that they generate from ops, or to the op that launches
-/// such a kernel: the name contains the names of these ops.
+/// Whether a name has the form that compilers use for fused kernels and for the ops that launch them. Such a name
+/// contains the names of the ops that were fused.
 pub(crate) fn is_fused(name: &str) -> bool {
     begins(last_part(name), &TRITON) || name.contains("cpp_fused_")
 }

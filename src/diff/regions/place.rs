@@ -14,8 +14,9 @@ pub(super) struct Stretch {
 }
 
 impl Finder<'_> {
-    /// The stretch opposite a region. It is below the counterpart of the region's nearest matched ancestor. It lies
-    /// between the counterparts of two calls: the nearest matched calls with GPU work before and after the region.
+    /// The stretch opposite a region. The stretch is below the counterpart of the region's nearest matched ancestor.
+    /// The stretch lies between the counterparts of two calls: the nearest matched calls with GPU work before and after
+    /// the region.
     pub(super) fn stretch(&self, side: Side, region: CallId) -> Option<Stretch> {
         let tree = self.trees[side];
         let is_paired = |&above: &CallId| self.pairing.relations[side][above.index()].is_common();
@@ -33,8 +34,8 @@ impl Finder<'_> {
         (start < end).then_some(Stretch { start, end })
     }
 
-    /// Among the outermost matched calls with GPU work below `above`, the counterpart of the last
-    /// one that ends before `call`.
+    /// The counterpart of the last matched call with GPU work that is below `above` and ends before
+    /// `call`. If several such calls are nested, the outermost call is used.
     fn last_before(
         &self,
         side: Side,
@@ -67,7 +68,7 @@ impl Finder<'_> {
         self.partner(side, first)
     }
 
-    /// Whether a call contains GPU work and is matched in place, so it can bound a stretch.
+    /// Whether a call can bound a stretch: the call contains GPU work and is matched in place.
     fn bounds(&self, side: Side, call: CallId, holds: &dyn Fn(CallId) -> bool) -> bool {
         let is_call = !matches!(self.trees[side].kind(call), CallKind::Gpu | CallKind::Thread);
         let in_place = self.pairing.relations[side][call.index()] == Relation::Same;
@@ -75,7 +76,8 @@ impl Finder<'_> {
     }
 
     /// The outermost calls in a stretch whose subtrees are entirely unmatched, from the first to the last such call
-    /// with GPU work. Calls without GPU work directly before the first and after the last are included.
+    /// with GPU work. Calls without GPU work that are directly before the first or after the last of these calls are
+    /// included.
     pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut calls: Vec<Option<CallId>> = Vec::new();

@@ -19,7 +19,7 @@ pub(super) struct Chart {
     pub(super) groups: Vec<ChartGroup>,
 }
 
-/// A group of events, for which the chart shows one bar per side.
+/// A group of events; the chart shows one bar per side for the group.
 pub(super) struct ChartGroup {
     pub(super) label: String,
     pub(super) events: u64,

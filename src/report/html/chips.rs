@@ -52,7 +52,7 @@ pub(super) fn chips(analysis: &Analysis, summary: &Summary) -> Vec<Chip> {
         chips.push(chip(format!("{matched} of {what} matched{firmly}; {exact}"), "totals", ""));
     }
     if !summary.comparable {
-        chips.push(chip("not the same work".to_owned(), "notes", "warn"));
+        chips.push(chip("different work".to_owned(), "notes", "warn"));
     }
     let damage = analysis.damage().len() as u64;
     if damage > 0 {

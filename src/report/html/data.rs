@@ -22,8 +22,8 @@ const ROWS: usize = 20_000;
 /// If the idle time of a call is less than 1/`VISIBLE` of the total, it is added to the idle time of the parent call.
 const VISIBLE: i64 = 1_000;
 
-/// Size of the output buffer in bytes. This buffer is larger than the buffer of the output file, so its content is
-/// written to the file directly instead of being copied into the second buffer.
+/// Size of the output buffer in bytes. This buffer is larger than the output file's own buffer. Its content is
+/// therefore written to the file directly and is not copied into the file's buffer.
 const BUFFER: usize = 1 << 17;
 
 #[derive(Serialize)]
@@ -41,8 +41,7 @@ pub(super) struct PageData<'a> {
     /// For each side, an entry per graph launch that has captured calls: the first uid of the captured calls, and the
     /// uid of the launch.
     captured: [Vec<(u32, u32)>; 2],
-    /// Device idle time, by the node to which the idle time is attributed: position in the tree, then baseline and
-    /// candidate time in ns.
+    /// Device idle time by node: position of the node in the tree, then baseline and candidate idle time in ns.
     idle: Vec<(u32, i64, i64)>,
     pub(super) tree: PageTree<'a>,
     rows: PageRows<'a>,
@@ -56,7 +55,7 @@ pub(super) struct PageData<'a> {
 /// The call sites where a change occurs.
 #[derive(Serialize)]
 struct ChangePlaces {
-    /// Ids of the attribution rows to which the change applies.
+    /// Ids of the attribution rows that have the change.
     rows: Vec<usize>,
     /// Positions of the change's nodes in the tree.
     nodes: Vec<u32>,
@@ -114,8 +113,8 @@ fn changes(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<ChangePlaces> {
     analysis.changes().list().iter().map(places).collect()
 }
 
-/// Idle time in the steps, by the node to which the idle time is attributed. If the idle time of a node is too short
-/// to be visible, it is added to the node's parent, which keeps the sums correct and the page small.
+/// Idle time in the steps, attributed to nodes. If the idle time of a node is too short to be visible, it is added to
+/// the node's parent, which keeps the sums correct and the page small.
 fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
     let merged = analysis.diff().merged();
     // Few nodes have idle time, so entries are stored only for these nodes. For each node, `of_nodes` contains 1 + the

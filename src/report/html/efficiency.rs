@@ -1,4 +1,4 @@
-//! Builds the page's table of the ops in which the most time could be saved.
+//! Builds the page's table of the ops that could save the most time.
 
 use crate::analysis::Analysis;
 use crate::analysis::efficiency::{EfficiencyRow, by_efficiency, clause};
@@ -20,11 +20,11 @@ pub(super) struct EfficiencyLine {
     pub(super) rates: String,
     /// The time that could be saved in the candidate or, if that is unknown, in the baseline.
     pub(super) savable: String,
-    /// The side (1 or 2) to which `savable` applies, and the time that could be saved, in ns.
+    /// The side (1 or 2) that `savable` describes, and the time that could be saved, in ns.
     pub(super) saved: (u8, i64),
 }
 
-/// The ops in which the most time could be saved, largest first; empty if no peak is known.
+/// The ops that could save the most time, largest saving first; empty if no peak is known.
 pub(super) fn lines(analysis: &Analysis, unit: Unit) -> Vec<EfficiencyLine> {
     let rows = by_efficiency(analysis);
     rows.iter().filter_map(|row| line(row, unit)).take(LINES).collect()

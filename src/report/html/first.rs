@@ -69,8 +69,7 @@ pub(super) struct ChangeRow {
     pub(super) usual: String,
     /// The number of changed calls, such as `66 calls in all steps, including nested calls`.
     pub(super) sites: String,
-    /// The first node with the change, among the nodes that the page includes; `None` if the page includes no node with
-    /// the change.
+    /// The first node on the page that has the change; `None` if no node on the page has the change.
     pub(super) node: Option<usize>,
 }
 
@@ -225,8 +224,8 @@ fn row(
     }
 }
 
-/// Describes the number of changed calls. It covers all steps and includes calls nested in other changed calls, whereas
-/// the sentence about the change may count only the outermost calls of one step.
+/// Describes the number of changed calls. This number covers all steps and includes calls nested in other changed
+/// calls. The sentence about the change may count only the outermost calls of one step.
 fn sites(analysis: &Analysis, sites: usize) -> String {
     let has_steps = Side::BOTH.iter().any(|&side| analysis.steps(side).len() > 1);
     match (sites, has_steps) {

@@ -1,7 +1,7 @@
 //! Writes `fleet.html`, one page that compares many ranks and needs no network.
 //!
-//! The headline, findings, causes and ranks are plain HTML. The script draws the ranks as dots, and the heat maps,
-//! from embedded columns.
+//! The headline, findings, causes and ranks are plain HTML. The script draws the heat maps, and the dots that represent
+//! ranks, from embedded columns.
 
 use super::data::without_tags;
 use super::policy::policy;
@@ -70,7 +70,7 @@ pub struct FleetDot {
     pub is_outlier: bool,
 }
 
-/// A table of the most unusual ranks and the ops in which they are outliers.
+/// A table of outliers: the most unusual ranks, and the ops that make them unusual.
 #[derive(Debug, Clone, Default)]
 #[doc(hidden)]
 pub struct FleetOutliers {
@@ -101,9 +101,9 @@ pub struct FleetLast {
     pub name: String,
     /// Link to the rank's report; empty if there is none.
     pub link: String,
-    /// Number of collectives at which the rank arrives last.
+    /// Number of collectives where the rank arrives last.
     pub count: u64,
-    /// Percentage of all collectives at which the rank arrives last.
+    /// `count` as a percentage of all collectives.
     pub percent: f64,
     /// Total time between the arrivals of the second-to-last rank and this rank, with a unit.
     pub margin: String,
@@ -113,7 +113,7 @@ pub struct FleetLast {
 #[derive(Debug, Clone, Default)]
 #[doc(hidden)]
 pub struct FleetCauseLine {
-    /// Why the time differs, and at which call site.
+    /// Why the time differs, and the call site where it differs.
     pub what: String,
     /// How many ranks the cause affects, and their names.
     pub whom: String,
@@ -137,7 +137,7 @@ pub struct FleetRankLine {
     pub cells: Vec<String>,
 }
 
-/// Values for a heat map, by rank and step or by rank and collective.
+/// Values for a heat map, with one row per rank and one column per step or collective.
 #[derive(Debug, Clone, Default, Serialize)]
 #[doc(hidden)]
 pub struct HeatMap {

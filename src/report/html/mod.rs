@@ -74,7 +74,7 @@ const SCRIPTS: [&str; 15] = [
 ];
 const START: &str = include_str!("script/start.js");
 
-/// The data for the template `head.html`, with which every page starts.
+/// The data for the template `head.html`, which every page begins with.
 struct Head<'a> {
     /// The Content-Security-Policy of the page.
     policy: String,

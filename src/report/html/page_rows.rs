@@ -23,8 +23,8 @@ const KERNELS: usize = 24;
 /// Shapes, concrete inputs, strides and types; each as the baseline's value followed by the candidate's value.
 type ArgumentRecord = [PageText; 8];
 
-/// The events of one side in a row that have the same name: the name, the number of events, and
-/// their time in ns.
+/// All events with the same name on one side of a row: the name, the number of events, and their
+/// time in ns.
 type KernelGroup = (PageText, u64, i64);
 
 /// The kept rows in order, as one column per property.

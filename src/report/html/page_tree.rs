@@ -31,9 +31,9 @@ pub(super) struct PageTree<'a> {
     /// only.
     relations: String,
     names: Vec<PageText>,
-    /// The nodes that have their own time, which includes the time of the omitted nodes below the node.
+    /// The nodes that have time of their own. This time includes the time of the omitted nodes below the node.
     own: Vec<OwnTime>,
-    /// The nodes below which the page omits nodes.
+    /// The nodes that have omitted nodes below them.
     hidden: Vec<Hidden>,
     /// The matched nodes whose match is not firm.
     unsure: Vec<Unsure>,
@@ -43,8 +43,8 @@ pub(super) struct PageTree<'a> {
 type OwnTime = (u32, i64, i64);
 /// Position of a node, and the number of omitted nodes below it.
 type Hidden = (u32, u32);
-/// Position of a node, and the group of its match if the match is interchangeable, or -1 if the
-/// match is likely.
+/// Position of a node, and the group of its interchangeable match; the group is -1 for a match that
+/// is only likely.
 type Unsure = (u32, i64);
 
 /// Resolution of the start times of GPU events, in ns.

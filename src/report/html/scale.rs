@@ -6,7 +6,7 @@
 //! without 1   step 10.88
 //! ```
 //! The candidate's bar shows the work that a change adds; the baseline's bar shows the work that a change removes. Each
-//! of the last bars shows the candidate's step time by replay with one change undone.
+//! of the remaining bars shows the candidate's step time with one change undone, as estimated by replay.
 
 use crate::analysis::Analysis;
 use crate::analysis::changes::Change;
@@ -20,7 +20,7 @@ const CHANGES: usize = 3;
 
 /// One step on each side, and the candidate's step with each of the leading changes undone.
 pub(super) struct Scale {
-    /// The kinds of time into which the bars are split, such as `GPU busy and idle`.
+    /// The kinds of time that the bars distinguish, such as `GPU busy and idle`.
     pub(super) parts: &'static str,
     pub(super) bars: [StepBar; 2],
     /// The candidate's step with each leading change undone; empty if no effects were estimated by replay.
@@ -46,7 +46,7 @@ pub(super) struct Part {
 }
 
 impl Scale {
-    /// Draws both steps; `lines` contains the changes in the order in which the page lists them.
+    /// Draws both steps; `lines` contains the changes in the order of the page.
     pub(super) fn of(analysis: &Analysis, figures: Figures, lines: &[Line]) -> Scale {
         let steps = Side::BOTH.map(|side| {
             let totals = analysis.wall().totals(side);

@@ -1,4 +1,4 @@
-//! Writes `cpu_op_map.json`, a dictionary that lists, for each row name, the ops and kernels to which it was lowered.
+//! Writes `cpu_op_map.json`, a dictionary from row names to the ops and kernels that implement them.
 
 use crate::analysis::Analysis;
 use crate::analysis::account::LoweringSide;

@@ -1,5 +1,5 @@
-//! Writes `stacks.json`: for each op and each kernel, the Python stacks from which its GPU events
-//! were launched.
+//! Writes `stacks.json`: for each op and each kernel, the Python stacks that launched its GPU
+//! events.
 
 use crate::analysis::Analysis;
 use crate::analysis::kernels::PythonStack;

@@ -112,7 +112,7 @@ fn alert(analysis: &Analysis, summary: &Summary) -> String {
         text.push_str("> A trace is incomplete.\n");
     }
     if !other.is_empty() {
-        text.push_str("> The traces do not run the same work.\n");
+        text.push_str("> The traces do different work.\n");
     }
     for note in incomplete.into_iter().chain(other) {
         let _ = writeln!(text, "> - `{}`: {}", note.code, whole(&note.message));

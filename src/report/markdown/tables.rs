@@ -144,7 +144,7 @@ pub(super) fn list(list: &List) -> Section {
     section
 }
 
-/// The ops in which the most time could be saved, if the peaks of a device are known.
+/// The ops that could save the most time, if the peaks of a device are known.
 pub(super) fn efficiency(analysis: &Analysis) -> Section {
     let rows = by_efficiency(analysis);
     let saved = |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us();

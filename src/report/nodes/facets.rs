@@ -48,7 +48,7 @@ struct Value<'a> {
     text: Text<'a>,
 }
 
-/// The data from which a value's string is built. Because a comparison has many calls but few distinct values, the
+/// The data that is used to build a value's string. Because a comparison has many calls but few distinct values, the
 /// string is built only once per distinct value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Text<'a> {
@@ -61,7 +61,7 @@ enum Text<'a> {
 /// Returns the value of a call for one facet.
 type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value<'a> + 'a>;
 
-/// The key and title of a facet, and a function that returns the facet's value of each call.
+/// The key and title of a facet, and a function that determines the value of each call.
 struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis) -> ValueOf<'a>);
 
 /// The facets of the page and of the Markdown file.
@@ -93,8 +93,7 @@ pub(in crate::report) fn of(analysis: &Analysis) -> Vec<Facet> {
         .collect()
 }
 
-/// Returns, for each row, the index of its value in the list of distinct values, together with this
-/// list.
+/// Returns the list of distinct values and, for each row, the index of its value in this list.
 fn row_values<'a>(analysis: &'a Analysis, value_of: &ValueOf<'a>) -> (Vec<u32>, Vec<String>) {
     let mut texts: Vec<String> = Vec::new();
     let mut numbers: FxHashMap<Text<'a>, u32> = FxHashMap::default();
@@ -125,8 +124,8 @@ struct Groups<'a> {
     value_of: ValueOf<'a>,
     /// For each value, the index of its group in `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the previously added event, and the index of that value's group. They are stored because
-    /// consecutive events often have the same value and then need no lookup.
+    /// The value of the previously added event, and the index of that value's group. Both are stored because
+    /// consecutive events often have the same value, which then needs no lookup.
     last: Option<(Value<'a>, usize)>,
     /// The groups, each with the sort rank of its value.
     list: Vec<(usize, Group)>,

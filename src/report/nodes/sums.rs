@@ -1,5 +1,5 @@
-//! Sums the attributed time over the merged tree: each node's own time, and the time of each node together with all
-//! nodes below the node.
+//! Sums the attributed time over the merged tree: for each node, its own time, and its time including all nodes below
+//! it.
 
 use crate::analysis::Analysis;
 use crate::diff::MergedId;
@@ -8,9 +8,9 @@ use crate::trace::Nanos;
 
 /// For each node of the merged tree, by index, the attributed time of the node and of all nodes below it.
 ///
-/// The parent of a matched node is the deeper of its calls' two parents. The time below a node can therefore differ
-/// from the time below the node's call in one of the traces. The times of the root nodes add up exactly to the total of
-/// each side.
+/// A matched node has two calls, and its parent is the deeper of the two calls' parents. The time below a node can
+/// therefore differ from the time below the node's call in one of the traces. The times of the root nodes add up
+/// exactly to the total of each side.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| {
         let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
@@ -29,7 +29,7 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// The nodes that have their own attributed time on a side, each with its own time. The nodes are found through the
+/// The nodes that have attributed time of their own on a side, each with this time. The nodes are found through the
 /// rows instead of by visiting the whole tree, because few nodes have their own time.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,

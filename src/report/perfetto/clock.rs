@@ -1,4 +1,4 @@
-//! Converts the times of two traces to a common clock, on which their first steps start
+//! Converts the times of two traces to a common clock, so that their first steps start
 //! simultaneously.
 
 use crate::analysis::Analysis;
@@ -27,7 +27,7 @@ impl Clock {
     }
 }
 
-/// One time per side, such that both are converted to the same time on the common clock.
+/// One time per side; both correspond to the same time on the common clock.
 fn anchors(analysis: &Analysis) -> PerSide<Nanos> {
     let steps =
         PerSide::from_fn(|side| analysis.steps(side).spans().first().map(|step| step.start));

@@ -44,7 +44,7 @@ struct SliceArgs<'a> {
     accounted_delta_us: Option<f64>,
 }
 
-/// The data from which slices are made.
+/// The data that is used to build slices.
 pub(super) struct Slices<'a> {
     pub(super) analysis: &'a Analysis,
     /// Attributed time of each node, including all nodes below the node.

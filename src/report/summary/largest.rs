@@ -1,5 +1,5 @@
-//! Finds the largest time differences. Rows are grouped by name and lowest common node, and each group lists the ops at
-//! which the two sides diverge.
+//! Finds the largest time differences. Rows are grouped by name and lowest common node, and each group lists the ops
+//! where the two sides diverge.
 
 use crate::analysis::Analysis;
 use crate::analysis::account::{Row, RowKind};
@@ -36,7 +36,8 @@ pub struct LargeDifference {
     pub events: PerSide<u64>,
     /// Total time of the attributed events on each side.
     pub time: PerSide<Nanos>,
-    /// The ops and frames below the rows at which the traces diverge and which have GPU work, most frequent first.
+    /// The points below the rows where the traces diverge, most frequent first. Only ops and frames with GPU work are
+    /// included.
     pub parts: Vec<Part>,
 }
 

@@ -45,8 +45,8 @@ pub struct Summary {
     pub changes: Vec<ChangeSummary>,
     /// The time differences that no change in the program explains.
     pub same_program: SameProgram,
-    /// Fraction (0 to 1) of the GPU time in the compared steps that comes from GPU events whose launching calls are
-    /// firmly matched; `null` if there is no GPU time.
+    /// Fraction (0 to 1) of the GPU time in the compared steps that was launched by firmly matched calls; `null` if
+    /// there is no GPU time.
     pub firm_share: Option<f64>,
     /// The causes of the wall-time difference, largest first.
     pub causes: Vec<CauseSummary>,
@@ -108,19 +108,19 @@ pub struct SideSummary {
 pub struct RunsSummary {
     /// Number of runs.
     pub count: usize,
-    /// Median over the runs of a step's own wall time, in µs; `null` unless all runs have steps.
+    /// Own wall time of a step, in µs (median of the runs); `null` unless all runs have steps.
     pub step_wall_median_us: Option<f64>,
-    /// Largest difference between two runs in a step's own wall time, in µs.
+    /// Largest difference between any two runs in the own wall time of a step, in µs.
     pub step_wall_spread_us: Option<f64>,
-    /// Median over the runs of a step's attributed time, in µs.
+    /// Attributed time of a step, in µs (median of the runs).
     pub step_time_median_us: f64,
-    /// Largest difference between two runs in a step's attributed time, in µs.
+    /// Largest difference between any two runs in the attributed time of a step, in µs.
     pub step_time_spread_us: f64,
-    /// For the run whose structure differs most from the median run, the number of points at which the two differ.
+    /// Largest number of points of difference between the median run and any other run.
     pub varying_points: usize,
 }
 
-/// A note, with the side to which the note applies.
+/// A note, with the side that it concerns.
 #[derive(Debug, Clone, Serialize)]
 #[doc(hidden)]
 pub struct SideNote {
@@ -161,7 +161,7 @@ pub struct NameDifference {
 }
 
 impl Summary {
-    /// The display name of the side to which a note applies.
+    /// The display name of the side that a note concerns.
     #[doc(hidden)]
     pub fn side_of(&self, note: &SideNote) -> Option<&str> {
         note.side.map(|side| {

@@ -18,7 +18,7 @@ pub struct VerdictSummary {
     pub total: &'static str,
     /// A description of the verdict and of what was tested, such as `faster, not significant (3 runs)`.
     pub words: String,
-    /// The noise estimate on which all verdicts are based: `between_runs`, `within_one_run` (run-to-run noise is
+    /// The noise estimate that all verdicts are based on: `between_runs`, `within_one_run` (run-to-run noise is
     /// unknown), `other_options` (nothing is tested because the recording options differ), or `none`.
     pub basis: &'static str,
     /// Verdict on the wall time of a step over several runs; `null` if a side has a single run.
@@ -38,11 +38,11 @@ pub struct VerdictSummary {
     pub p: Option<f64>,
     /// False discovery rate among all call sites when `p` is used as the significance threshold.
     pub q: Option<f64>,
-    /// Minimum time change of a call site, in µs per step, that is counted in `changes` and listed.
+    /// Minimum time change, in µs per step, for a call site to be counted in `changes` and listed.
     pub least_difference_us: f64,
     /// Number of call sites that became slower or faster by at least `least_difference_us`.
     pub changes: u64,
-    /// Number of call sites at which the sides did different work, regardless of time.
+    /// Number of call sites where the sides did different work, regardless of time.
     pub other_work: u64,
     /// The changed call sites with the largest differences, at most 20.
     pub largest_changes: Vec<Change>,
@@ -82,10 +82,10 @@ pub struct Change {
     pub kernel_us_trace2: f64,
     /// Difference in attributed time, candidate − baseline, in µs.
     pub difference_us: f64,
-    /// The baseline time on which the verdict is based, in µs: the mean per step or run; without
+    /// The baseline time that the verdict is based on, in µs: the mean per step or run; without
     /// repetitions, the total.
     pub judged_us_trace1: f64,
-    /// The candidate time on which the verdict is based, in µs: the mean per step or run; without
+    /// The candidate time that the verdict is based on, in µs: the mean per step or run; without
     /// repetitions, the total.
     pub judged_us_trace2: f64,
     /// False discovery rate of the call site's test; `null` if the call site was not tested.

@@ -43,8 +43,8 @@ pub struct WallSide {
     pub busy_us: f64,
     /// Time in µs during which no work was running.
     pub idle_us: f64,
-    /// Time in µs of excluded work, which was launched before the window or was not selected, including the idle gaps
-    /// before it.
+    /// Time of excluded work, in µs: work that was launched before the window or was not selected. The time includes
+    /// the idle gaps before this work.
     pub before_window_us: f64,
     /// Time of steps without a counterpart, in µs.
     pub unpaired_steps_us: f64,
@@ -62,7 +62,7 @@ pub struct WallSide {
 pub struct CauseSummary {
     /// Why the time differs: `kernel_slower`, `host`, ….
     pub reason: &'static str,
-    /// Call site at which the cause occurs.
+    /// Call site where the cause occurs.
     pub place: String,
     /// Class of the module that encloses the call site.
     pub module_class: String,

@@ -1,4 +1,4 @@
-//! Formats the causes that explain most of the difference for display.
+//! Formats, for display, the causes that explain most of the difference.
 
 use super::step_figures::Figures;
 use crate::analysis::Analysis;
@@ -16,7 +16,7 @@ pub struct CauseLine {
     pub difference: String,
     /// A label that says why the time differs.
     pub reason: &'static str,
-    /// Call site at which the cause occurs, with the class of the enclosing module.
+    /// Call site where the cause occurs, with the class of the enclosing module.
     pub place: String,
     /// The evidence for the cause.
     pub evidence: String,
@@ -36,8 +36,8 @@ pub fn cause_lines(analysis: &Analysis) -> (Vec<CauseLine>, Option<String>) {
     let is_alone =
         |cause: &Cause| leading.iter().filter(|other| is_like(cause, other)).count() == 1;
     let lines = leading.iter().map(|cause| line(figures, cause, is_alone(cause))).collect();
-    // Work launched before the steps is excluded, because it is not part of the step difference, to which the other
-    // causes add up.
+    // Work launched before the steps is excluded: the other causes add up to the step difference, and this work is not
+    // part of it.
     let others = causes.list()[leading.len()..].iter();
     let others: Vec<&Cause> = others.filter(|cause| cause.reason != Reason::BeforeWindow).collect();
     let sum: Nanos = others.iter().map(|cause| cause.difference).sum();

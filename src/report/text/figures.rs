@@ -42,12 +42,13 @@ impl Unit {
         }
     }
 
-    /// Formats a time in this unit with three decimals and without the unit.
+    /// Formats a time as a number in this unit, with three decimals and without the unit symbol.
     pub fn show(self, time: Nanos) -> String {
         format!("{:.3}", self.of(time))
     }
 
-    /// Formats a time in this unit, exact to the nanosecond and without the unit, so that figures add up exactly.
+    /// Formats a time as a number in this unit, without the unit symbol. The number is exact to the nanosecond, so that
+    /// figures add up exactly.
     pub fn show_exact(self, time: Nanos) -> String {
         let (scale, digits) = match self {
             Unit::Micros => (1_000, 3),

@@ -17,7 +17,7 @@ pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     let mut remarks: Vec<String> =
         analysis.damage().iter().map(|damage| format!("incomplete: {damage}")).collect();
     let window = analysis.comparability().both.get("DIFFERENT_WINDOW");
-    remarks.extend(window.map(|note| format!("not the same work: {}", note.message)));
+    remarks.extend(window.map(|note| format!("different work: {}", note.message)));
     if totals.baseline.before > Nanos::ZERO || totals.candidate.before > Nanos::ZERO {
         let [a, b] = Side::BOTH.map(|side| figures.show(totals[side].before.0 as f64));
         let is_selected =

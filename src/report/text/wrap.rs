@@ -12,7 +12,7 @@ const UNITS: [&str; 10] =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
     /// A screen with this many columns. Text that does not fit is shortened.
-    // Only the command writes to screens.
+    // Only the command line writes to screens.
     Screen(usize),
     /// A file or a program that reads the output. Lines have about this many columns, and nothing is omitted.
     Pipe(usize),

@@ -1,5 +1,5 @@
-//! Runs a closure that may panic, and returns its result, or `Panicked` if it panicked. The panic
-//! message is not printed to standard error.
+//! Runs a closure that may panic, without printing the panic message to standard error. Returns the
+//! closure's result, or `Panicked` if it panicked.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};

@@ -14,7 +14,7 @@ const ROWS: u32 = 10_000;
 /// Maximum length of a text cell, in characters. The file format allows 32,767 characters, but cells that long cannot
 /// be read in a spreadsheet.
 const LONGEST: usize = 2_000;
-/// Number of rows from which the column widths are determined.
+/// Number of rows that are measured to determine the column widths.
 const MEASURED: u32 = 500;
 
 /// Text colors that are readable on white: red for more time, blue for less time.

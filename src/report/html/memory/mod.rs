@@ -1,5 +1,5 @@
-//! Builds the page's memory section: the changes in memory use and, for each device, both sides' curves to scale, the
-//! totals, and the memory that is live at the peaks.
+//! Builds the page's memory section, which lists the changes in memory use. For each device, the section also shows
+//! both sides' curves to scale, the totals, and the memory that is live at the peaks.
 
 mod curve;
 

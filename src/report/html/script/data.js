@@ -60,7 +60,8 @@ function gpuTimesOf(side) {
   return gpuTimes[side - 1];
 }
 
-// Computes the parent and the end of the subtree of each node from the depths of the nodes in preorder.
+// Computes, for each node, its parent and the end of its subtree. The nodes are in preorder, so their depths are
+// sufficient.
 function nest(t) {
   const above = [];
   for (let at = 0; at < t.size; at++) {
@@ -100,8 +101,8 @@ function addIdle(t, entries) {
   }
 }
 
-// Whether an unmatched call was replaced by different calls. This is assumed if the nearest matched ancestor of the
-// call contains unmatched work on both sides.
+// Whether an unmatched call was replaced by different calls. A replacement is assumed if the nearest matched ancestor
+// of the call contains unmatched work on both sides.
 function isReplaced(at) {
   if (tree.relation[at] === "x") return true;
   let above = at;

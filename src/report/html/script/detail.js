@@ -35,7 +35,7 @@ function aggregate(members) {
   if (shapes) box.append(element("h3", {}, "by shapes"), shapes);
   const became = lowering(members);
   if (became.length) {
-    box.append(element("h3", {}, "ops and kernels to which the op was lowered"), element("ul", { class: "kernel-list" },
+    box.append(element("h3", {}, "ops where the sides differ"), element("ul", { class: "kernel-list" },
       ...became.map(([text, count]) => element("li", {}, name(text), element("span", { class: "time" }, `×${count}`)))));
   }
   return box;
@@ -137,7 +137,7 @@ function shapeTable(members) {
   return smallTable(["shapes", "rows", ...page.names.map((side) => `${side}, ${unitWords()}`), `difference, ${unitWords()}`], lines);
 }
 
-// The ops below the rows at which the traces diverge, as [name, count].
+// The ops below the given rows where the two traces diverge, as [name, count].
 function lowering(members) {
   const known = new Map();
   for (const row of members) {

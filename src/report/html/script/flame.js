@@ -31,8 +31,8 @@ function view() {
 
 // A frame. `nodes` contains pairs of [node, node whose own time counts]. In the top-down view, both nodes of a pair are
 // the same, and the time of the frame includes all nodes below them. In the view from the kernels up, the second node
-// of a pair is always the node with the time; the first node is one call closer to the thread with each level of
-// frames. The root frame contains all nodes.
+// of a pair is always the node with the time; the first node is that node's ancestor at the level of the frame. The
+// root frame contains all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -316,7 +316,7 @@ function zoomOf(frame) {
   return frame.root || !frame.nodes.length ? "" : idOf(frame.nodes[0][0]);
 }
 
-// Whether every call in the frame replaced other calls or was replaced; if so, the frame is not colored as slower or
+// Whether every call in the frame replaced other calls or was replaced. Such a frame is not colored as slower or
 // faster.
 function isReplacedFrame(frame) {
   return !frame.root && frame.nodes.length > 0 && frame.nodes.every(([node]) => isReplaced(node));

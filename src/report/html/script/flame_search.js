@@ -56,7 +56,7 @@ function drawFlameControls() {
   drawFlameLegend();
 }
 
-// The ops from which the user can choose, including the selected op.
+// The ops that the user can choose, including the selected op.
 function opsOf() {
   const ops = new Set();
   for (let at = 0; at < tree.size; at++) if (tree.kind[at] === "o" && tree.events[at]) ops.add(page.texts[tree.name[at]]);

@@ -31,7 +31,7 @@ function currentPanel() {
   return panels.find((panel) => !panel.hidden);
 }
 
-// The lines through which the keys j and k move.
+// The lines that the keys j and k step through.
 function walkable() {
   const list = [...currentPanel().querySelectorAll("#rows tbody tr.line th button, #tree-view [role=treeitem], [data-change], #timeline-list li button, tbody th[scope=row]")];
   return list.filter((line) => line.offsetParent && !(line.matches("th") && line.querySelector("button")));

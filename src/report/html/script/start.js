@@ -1,10 +1,11 @@
-// Shows one section at a time, draws a section when it first becomes visible, and follows the
-// address fragment.
+// Shows one section at a time, draws each section when it first becomes visible, and reacts to
+// changes of the address fragment.
 
 const panels = [...document.querySelectorAll(".panel")];
 const links = [...document.querySelectorAll("nav a")];
 
-// The function that draws each panel. It is called when the panel is shown and its content has changed.
+// The function that draws each panel. Each function is called when its panel is shown and the panel's content has
+// changed.
 const DRAWINGS = {
   differences: () => { groupsShown = PAGE_OF_GROUPS; drawFilters(); drawRows(); },
   tree: () => { drawTreeControls(); drawTree(); },

@@ -47,8 +47,8 @@ function ratio(time1, time2) {
   return Number(text) === 0 ? "" : text + "x";
 }
 
-// Returns a sign, a word and a style that describe how a time changed. They depend on the difference relative to the
-// larger of the two times. A difference that rounds to zero has no color.
+// Returns a sign, a word and a style that describe how a time changed. All three depend on the difference relative to
+// the larger of the two times. A difference that rounds to zero has no color.
 function change(time1, time2) {
   return changeOf(scaled(time1, 1), scaled(time2, 2), Number(decimals(Math.abs(difference(time1, time2)))) === 0);
 }

@@ -153,8 +153,8 @@ function drawAxis({ pen, width, from, to, colours, x }) {
   }
 }
 
-// Formats a time. The unit suits the distance between two axis marks if `step` is given, otherwise
-// the time itself.
+// Formats a time. The unit is chosen for the time itself or, if `step` (the distance between two
+// axis marks) is given, for `step`.
 function span(ns, step) {
   const size = Math.abs(step ?? ns);
   const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];

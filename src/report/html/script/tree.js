@@ -115,7 +115,7 @@ function label(at, opens) {
   return box;
 }
 
-// Selects a call, which happens when its line receives the focus.
+// Selects a call. This function is called when the call's line receives the focus.
 function select(at) {
   setState({ node: idOf(at) });
   drawCrumbs(at);

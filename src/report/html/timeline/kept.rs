@@ -1,4 +1,4 @@
-//! Chooses, from the calls that ran in the step, the calls that the timeline keeps.
+//! Chooses which calls of the step the timeline keeps.
 
 use super::places::CausePlace;
 use super::shown::Shown;

@@ -1,5 +1,5 @@
-//! Puts the chosen slices into lanes (one per thread or stream) with rows in which slices do not
-//! overlap.
+//! Puts the chosen slices into lanes (one per thread or stream), and divides each lane into rows
+//! without overlapping slices.
 
 use super::Slice;
 use crate::analysis::Analysis;

@@ -30,8 +30,8 @@ use places::CausePlace;
 use serde::Serialize;
 use shown::Shown;
 
-/// The letter for a GPU event that runs in the step but was launched outside of it. It is used in
-/// place of the letter of the event's relation.
+/// The letter for a GPU event that runs in the step but was launched outside of it. This letter
+/// replaces the letter for the relation.
 const OUTSIDE: char = 'o';
 
 /// The timeline data that the script draws.
@@ -52,7 +52,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    /// A sentence that says which step is shown and which calls are omitted.
+    /// A sentence that names the step shown and describes the omitted calls.
     pub(super) fn remark(&self) -> &str {
         &self.remark
     }
@@ -147,7 +147,7 @@ impl Slices {
     }
 }
 
-/// Whether the traces have no GPU events, so that host time is compared instead.
+/// Whether host time is compared because the traces have no GPU events.
 fn is_host(analysis: &Analysis) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,
@@ -155,7 +155,7 @@ fn is_host(analysis: &Analysis) -> bool {
     }
 }
 
-/// A remark about which step is shown, and which calls are omitted.
+/// A remark that names the step shown and describes the omitted calls.
 fn remark(
     analysis: &Analysis,
     shown: &Shown,
@@ -169,7 +169,7 @@ fn remark(
     text += " Omitted: calls that spend nearly all their time in one child";
     if drawn < of {
         text += &format!(
-            "; {} of {of} events, the shortest that are not near the largest causes",
+            "; {} of {of} events (the shortest ones that are not near the largest causes)",
             of - drawn
         );
     }

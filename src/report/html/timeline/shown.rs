@@ -1,8 +1,8 @@
 //! Chooses the step that the timeline shows, and finds everything that ran in it.
 //!
-//! Among the steps that have a counterpart on the opposite side, the step in which the leading causes have the largest
-//! total time difference is chosen. Ties are broken in favor of the step whose own time difference is closest to the
-//! median.
+//! The chosen step has a counterpart on the opposite side. Among such steps, it is the step in which the leading causes
+//! have the largest total time difference. Ties are broken in favor of the step whose own time difference is closest to
+//! the median.
 
 use super::Slice;
 use crate::analysis::Analysis;
@@ -40,7 +40,7 @@ impl Shown {
         Shown { step: Some(step), start, host_end, end }
     }
 
-    /// The number by which users identify the step.
+    /// The number that identifies the step for users.
     pub(super) fn told(&self, analysis: &Analysis) -> Option<u32> {
         self.step.map(|step| analysis.displayed_step(step.baseline))
     }

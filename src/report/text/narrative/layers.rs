@@ -25,7 +25,8 @@ pub(super) struct Layers {
     pub(super) certain: Layer,
     pub(super) other_speed: Layer,
     pub(super) within_noise: Layer,
-    /// Why no effects could be estimated by replay, if there are changes.
+    /// Why no effects could be estimated by replay; `None` if effects were estimated, or if there
+    /// are no changes.
     pub(super) no_effects: Option<String>,
 }
 
@@ -60,8 +61,8 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The run-to-run noise. It determines whether an unexplained part of the difference exceeds the
-/// noise or is within the noise.
+/// The run-to-run noise, which determines whether an unexplained part of the difference exceeds the
+/// noise or is within it.
 struct Noise {
     /// A part above this threshold exceeds the noise. If the noise is unknown or the step-time
     /// difference is not significant, the value is `None`, and no part exceeds the noise.
@@ -99,8 +100,8 @@ impl Noise {
         let shown = figures.with_unit(spread_us * 1e3);
         let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
         Noise {
-            // If the step-time difference is not significant, no unexplained part of it counts as
-            // exceeding the noise.
+            // If the step-time difference is not significant, all its unexplained parts count as
+            // within the noise.
             spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
             beyond: format!("Same program, different speed: beyond run-to-run noise ({shown})"),
             within: format!("Same program, different speed: within run-to-run noise ({shown})"),
@@ -163,7 +164,7 @@ fn of_change(
     }
 }
 
-/// Whether a change describes the recording, such as a different device, and takes no time itself.
+/// Whether a change concerns the recording (such as a different device) and has no cost of its own.
 fn takes_no_time(change: &Change, cost: Nanos) -> bool {
     let is_fact = matches!(change.kind, ChangeKind::Environment | ChangeKind::Recording);
     is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO

@@ -8,8 +8,8 @@
 //! within noise    same program, different speed: within noise, or not tested
 //! next            what to do
 //! ```
-//! The figures add up in two ways: the effects by replay and the parts in the other two layers sum to the step-time
-//! difference, and so do the attributed times.
+//! The figures add up in two ways. The attributed times add up to the step-time difference. So do the effects by replay
+//! together with the parts in the other two layers.
 
 mod headline;
 mod layers;
