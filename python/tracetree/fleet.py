@@ -96,7 +96,7 @@ class Answer:
     was_there: bool = False
     #: The rank's folder in a report, such as ``rank_3``.
     folder: str = ""
-    #: Ranks with the same role run the same ops; empty if no figures are available.
+    #: The role of the rank: ranks with the same role run the same ops. An empty string if no figures are available.
     role: str = ""
     #: GPU time per step without communication, in µs, of the baseline and the candidate; ``None`` if no figures are
     #: available.

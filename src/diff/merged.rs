@@ -260,9 +260,9 @@ impl Above<'_> {
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is either unmatched or also encloses the counterpart. A matched node above
-    /// `call` does not always enclose the counterpart: if the node is a renamed op, the counterpart can be a sibling of
-    /// that op instead of being inside it.
+    /// The nearest node above `call` that is either unmatched or also encloses `partner`. The counterpart of a node above
+    /// `call` does not always enclose `partner`: if the node is a renamed op, `partner` can be a sibling of the node's
+    /// counterpart.
     fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
         self.trees[side]
             .ancestors(call)

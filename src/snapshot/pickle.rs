@@ -397,8 +397,8 @@ mod tests {
         for (bytes, message) in [
             (&b"{}"[..], "not a pickle"),
             (b"\x80\x09.", "protocol 9"),
-            (b"\x80\x04", "ends in the middle"),
-            (b"\x80\x04X\xff\xff\xff\xffa.", "ends in the middle"),
+            (b"\x80\x04", "ends before the pickle is complete"),
+            (b"\x80\x04X\xff\xff\xff\xffa.", "ends before the pickle is complete"),
             (b"\x80\x04.", "does not exist"),
             (b"\x80\x04e.", "a mark that does not exist"),
             (b"\x80\x04K\x01K\x02a.", "not a list"),

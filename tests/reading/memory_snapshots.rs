@@ -102,7 +102,7 @@ fn other_pickles_are_named_as_such() {
     for (bytes, message) in [
         (&b"\x80\x04}."[..], "no list `segments`"),
         (b"\x80\x04K\x01.", "no list `segments`"),
-        (b"\x80\x04}(\x8c\x08segmentsK\x01u.", "a value that is not a list"),
+        (b"\x80\x04}(\x8c\x08segmentsK\x01u.", "another value"),
         (b"not a pickle", "not a pickle"),
         (b"", "not a pickle"),
     ] {

@@ -22,7 +22,7 @@ pub struct Demand {
     /// Bytes that must be moved if each input is read once and each output is written once; `None` if a type
     /// is unknown.
     pub bytes: Option<f64>,
-    /// The kind of units that run the op.
+    /// The kind of hardware unit that runs the op.
     pub unit: Unit,
     /// The precision of the operands; `None` if the type is unknown or has no peak.
     pub precision: Option<Precision>,

@@ -26,7 +26,7 @@ pub struct LiveSet {
     pub place: MemoryPlace,
     /// The matched step to which the peak belongs; `None` for the peak of the whole recording.
     pub step: Option<PerSide<StepId>>,
-    /// The side that is at its peak.
+    /// The side whose memory is at its peak.
     pub peak_of: Side,
     /// Name of the innermost matched op or frame in which this side reaches the peak. Empty if the peak is at
     /// the start or outside of matched calls; in this case, the other side's live memory is determined at its

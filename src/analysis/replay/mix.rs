@@ -29,8 +29,8 @@ pub(super) struct Taken {
     pub(super) changes: Vec<bool>,
     /// Whether the host times of matched calls are taken from the other side.
     pub(super) host: bool,
-    /// Whether the GPU events of matched launches are taken from the other side, unless they belong to a
-    /// change.
+    /// Whether the GPU events of matched launches are taken from the other side. Events that belong to a
+    /// change are not.
     pub(super) works: bool,
 }
 

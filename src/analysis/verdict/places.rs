@@ -3,7 +3,7 @@
 
 use super::family::{Family, Question};
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
-use super::sampler::Sampler;
+use super::sampler::{Sampler, has_other_options};
 use super::site::Site;
 use crate::analysis::Analysis;
 use crate::analysis::runs::walls_of_runs;
@@ -101,10 +101,4 @@ fn step_question(analysis: &Analysis) -> Option<Question> {
         of,
         resolution_us: analysis.coarse_tick().unwrap_or_default().as_micros(),
     })
-}
-
-/// Whether the sides were recorded with different options. Profiler options cost host time: if only one
-/// side is recorded with `profile_memory`, that side takes longer to run the same program.
-pub(super) fn has_other_options(analysis: &Analysis) -> bool {
-    analysis.comparability().both.get("DIFFERENT_OPTIONS").is_some()
 }

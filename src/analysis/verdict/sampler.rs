@@ -5,7 +5,6 @@ use super::family::Question;
 use super::judgement::{Repeats, Work};
 use crate::analysis::Analysis;
 use crate::analysis::runs::{StepScope, has_runs, times_of_runs};
-use crate::analysis::verdict::places::has_other_options;
 use crate::program::{Measure, StepId, Steps};
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -161,6 +160,12 @@ fn difference_of_means(samples: &PerSide<&[f64]>) -> f64 {
 /// unrelated noise into a verdict.
 fn explains(part: f64, whole: f64) -> bool {
     part * whole > 0.0 && 2.0 * part.abs() >= whole.abs()
+}
+
+/// Whether the sides were recorded with different options. Profiler options cost host time: if only one
+/// side is recorded with `profile_memory`, that side takes longer to run the same program.
+pub(super) fn has_other_options(analysis: &Analysis) -> bool {
+    analysis.comparability().both.get("DIFFERENT_OPTIONS").is_some()
 }
 
 #[cfg(test)]

@@ -212,8 +212,8 @@ fn best_slide(
     best
 }
 
-/// Two kinds of evidence for a hole's position: whether the same elements are unmatched on the opposite side, in these
-/// lists or as a whole thread; and whether the hole begins a step.
+/// Two kinds of evidence for the position of a hole. First, whether the same elements are unmatched on the opposite side,
+/// either in these lists or because their whole thread is unmatched. Second, whether the hole begins a step.
 fn place_of(compare: &mut impl Compare, holes: &[Hole], hole: Hole) -> (bool, bool) {
     let is_moved = holes.iter().any(|&other| hole.is_like(other, compare))
         || compare.is_a_thread(hole.side, hole.first - 1, hole.length);

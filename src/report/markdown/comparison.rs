@@ -1,5 +1,5 @@
-//! Adds details about the differences to the Markdown: shapes and kernels for the names with the largest differences,
-//! then individual rows, then points of difference.
+//! Adds the detailed sections of the Markdown report: shapes and kernels of the names with the largest differences, then
+//! individual rows, then the points of difference.
 
 use super::{CELL, Section, figures, side_names, whole};
 use crate::analysis::Analysis;

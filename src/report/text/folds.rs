@@ -56,53 +56,39 @@ impl Folds {
     fn add(&mut self, siblings: &[Sibling]) {
         let steps = steps(siblings);
         let mut done = 0;
-        let mut at = 0;
-        while at < steps.len() {
-            let count = equal(&steps[at..], |step| step.hash);
-            let (first, last) = (&steps[at], &steps[at + count - 1]);
-            at += count;
-            if count > 1 {
-                self.add_equal(&siblings[done..first.siblings.start]);
-                self.add_equal(&siblings[first.siblings.clone()]);
-                done = last.siblings.end;
-                let of_first = &siblings[first.siblings.clone()];
-                let run = Run {
-                    count,
-                    siblings: of_first.len(),
-                    first_end: of_first[of_first.len() - 1].end,
-                    end: siblings[done - 1].end,
-                };
-                self.steps.insert(of_first[0].index, run);
-                // The first step may end with a run of siblings, of which only the first is drawn.
-                // [`Folds::last`] then follows two entries: to the end of that run, then to the end
-                // of the run of steps.
-                let drawn = of_first[of_first.len() - 1].index;
-                self.lasts.insert(drawn, siblings[done - 1].index);
-            }
+        for run in runs(&steps, |step| step.hash) {
+            let (first, last) = (&run[0].siblings, &run[run.len() - 1].siblings);
+            self.add_equal(&siblings[done..first.start]);
+            let of_first = &siblings[first.clone()];
+            self.add_equal(of_first);
+            done = last.end;
+            // The first step may end with a run of siblings, of which only the first is drawn.
+            // [`Folds::last`] then follows two entries: to the end of that run, then to the end
+            // of the run of steps.
+            let (drawn, last) = (&of_first[of_first.len() - 1], &siblings[done - 1]);
+            let (count, siblings) = (run.len(), of_first.len());
+            let steps = Run { count, siblings, first_end: drawn.end, end: last.end };
+            self.steps.insert(of_first[0].index, steps);
+            self.lasts.insert(drawn.index, last.index);
         }
         self.add_equal(&siblings[done..]);
     }
 
     /// Adds the runs of identical siblings.
     fn add_equal(&mut self, siblings: &[Sibling]) {
-        let mut at = 0;
-        while at < siblings.len() {
-            let count = equal(&siblings[at..], |sibling| sibling.hash);
-            let (first, last) = (&siblings[at], &siblings[at + count - 1]);
-            at += count;
-            if count > 1 {
-                let run = Run { count, siblings: 1, first_end: first.end, end: last.end };
-                self.equal.insert(first.index, run);
-                self.lasts.insert(first.index, last.index);
-            }
+        for run in runs(siblings, |sibling| sibling.hash) {
+            let (first, last) = (&run[0], &run[run.len() - 1]);
+            let run = Run { count: run.len(), siblings: 1, first_end: first.end, end: last.end };
+            self.equal.insert(first.index, run);
+            self.lasts.insert(first.index, last.index);
         }
     }
 }
 
-/// Number of equal items at the start of a list; 1 if the first item may not be folded.
-fn equal<T>(items: &[T], hash: impl Fn(&T) -> Option<u64>) -> usize {
-    let Some(first) = items.first().and_then(&hash) else { return 1 };
-    items.iter().take_while(|item| hash(item) == Some(first)).count()
+/// The runs of at least two items with the same hash. An item without a hash may not be folded.
+fn runs<T>(items: &[T], hash: impl Fn(&T) -> Option<u64>) -> impl Iterator<Item = &[T]> {
+    let are_equal = move |one: &T, other: &T| hash(one).is_some() && hash(one) == hash(other);
+    items.chunk_by(are_equal).filter(|run| run.len() > 1)
 }
 
 /// A node among its siblings.

@@ -29,7 +29,8 @@ type BySentence<'s> = BTreeMap<&'s str, Vec<(usize, Nanos)>>;
 
 /// The changes of all ranks, sorted by the number of ranks that share them, then by cost.
 pub(super) fn changes(whole: &[&Compared<'_>], roles: &[Role]) -> Vec<ChangeRow> {
-    // Changes are grouped by kind and call site, then by sentence.
+    // Changes are grouped by kind and call site, then by the sentence that
+    // describes them.
     let mut found: BTreeMap<(&Arc<str>, &Arc<str>), BySentence<'_>> = BTreeMap::new();
     for (at, one) in whole.iter().enumerate() {
         for change in &one.facts.changes {

@@ -47,6 +47,7 @@ impl Measure {
 
     /// Index of a measured call in columns that contain only measured calls; `None` for calls that
     /// are not measured. Indexes are below [`Measure::slots`].
+    #[inline]
     #[doc(hidden)]
     pub fn slot(self, tree: &CallTree, call: CallId) -> Option<usize> {
         match self {
@@ -76,6 +77,7 @@ impl Measure {
     }
 
     /// The measured time of a call.
+    #[inline]
     #[doc(hidden)]
     pub fn time(self, tree: &CallTree, call: CallId) -> Nanos {
         match self {

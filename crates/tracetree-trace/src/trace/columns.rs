@@ -237,16 +237,19 @@ impl Trace {
     }
 
     /// Kind of the event.
+    #[inline]
     pub fn category(&self, event: EventId) -> Category {
         self.categories[event.index()]
     }
 
     /// Name of the event.
+    #[inline]
     pub fn name(&self, event: EventId) -> &str {
         self.text(self.names[event.index()])
     }
 
     /// Interned name of the event.
+    #[inline]
     #[doc(hidden)]
     pub fn name_id(&self, event: EventId) -> TextId {
         self.names[event.index()]

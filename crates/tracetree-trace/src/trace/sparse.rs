@@ -36,6 +36,7 @@ impl<T> Sparse<T> {
     }
 
     /// The value of `event`.
+    #[inline]
     pub fn get(&self, event: EventId) -> Option<&T> {
         self.events.binary_search(&event).ok().map(|at| &self.values[at])
     }

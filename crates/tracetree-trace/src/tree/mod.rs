@@ -307,6 +307,7 @@ impl CallTree {
     }
 
     /// The parent of a call; `None` for roots.
+    #[inline]
     pub fn parent(&self, call: CallId) -> Option<CallId> {
         match self.parents[call.index()] {
             NONE => None,
@@ -327,11 +328,13 @@ impl CallTree {
     }
 
     /// The kind of a call.
+    #[inline]
     pub fn kind(&self, call: CallId) -> CallKind {
         self.kinds[call.index()]
     }
 
     /// The event of a call; `None` for roots.
+    #[inline]
     pub fn event(&self, call: CallId) -> Option<EventId> {
         match self.kind(call) {
             CallKind::Thread | CallKind::Unlinked => None,
@@ -448,6 +451,7 @@ impl CallTree {
     }
 
     /// The arguments of an op, if they were recorded.
+    #[inline]
     #[doc(hidden)]
     pub fn arguments(&self, call: CallId) -> Option<&Arguments> {
         let id = self.trace.arguments_id(self.event(call)?)?;

@@ -30,9 +30,9 @@ function view() {
 }
 
 // A frame. `nodes` contains pairs of [node, node whose own time counts]. In the top-down view, both nodes of a pair are
-// the same, and the time of the frame includes all nodes below them. In the view from the kernels up, the second node
-// of a pair is always the node with the time; the first node is that node's ancestor at the level of the frame. The
-// root frame contains all nodes.
+// the same, and the time of the frame includes all nodes below them. In the bottom-up view, the second node of a pair is
+// the node whose own time counts, and the first node is its ancestor at the level of the frame. The root frame contains
+// all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };

@@ -131,8 +131,8 @@ fn merged(column: &Sparse<Nanos>, more: impl Iterator<Item = (EventId, Nanos)>) 
 mod tests {
     use crate::trace::{EventId, Nanos, ReadOptions, Trace};
 
-    /// Whether a kernel's duration of `milliseconds` ms is set to 0 if a second kernel starts on
-    /// the same stream 1 ms after the start of the first kernel. The second kernel takes 1 ms.
+    /// Reads two kernels on one stream. The first takes `milliseconds` ms; the second starts 1 ms
+    /// later and takes 1 ms. Returns whether the duration of the first kernel was set to 0.
     fn dropped(name: &str, milliseconds: f64) -> bool {
         let kernel = |name: &str, start: f64, duration: f64| {
             format!(

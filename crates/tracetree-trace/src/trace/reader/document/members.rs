@@ -75,7 +75,7 @@ impl Document {
         self.state = State::Skipping { depth: 0 };
     }
 
-    /// Counts the faults in a string outside of events.
+    /// Counts the faults in a string that is not part of an event.
     fn check_string(&mut self, content: &[u8], offset: u64) {
         let mut faults = Faults::default();
         faults.add_string(content);
