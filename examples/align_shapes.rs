@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The number of baseline events, and the CPU time for the alignment in seconds.
+/// The number of baseline events, and the CPU time that the alignment takes, in seconds.
 fn aligned(texts: &PerSide<String>) -> Result<(usize, f64), Box<dyn Error>> {
     let read =
         |side: Side| Trace::from_reader("made", texts[side].as_bytes(), &ReadOptions::default());

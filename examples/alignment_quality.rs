@@ -11,10 +11,10 @@
 //! The first columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
 //! host calls. Some changes replace calls with compiled regions or multi-tensor ops. In this case, the library assigns
 //! the GPU events of the replaced calls to the new regions or ops, and the next column shows the precision and recall
-//! of this assignment. The next column shows the fraction of true matches that are in the UID map, if events that
-//! cannot be distinguished do not count as equal. This fraction is for calls on the GPU path or, if the GPU path is
-//! empty, for all host calls. The last columns show the fraction of matches that are firm, and the number of firm
-//! matches that are wrong.
+//! of this assignment. The next column shows the fraction of true matches that are in the UID map. Here, a match with
+//! an indistinguishable event counts as wrong. This fraction is for calls on the GPU path or, if the GPU path is empty,
+//! for all host calls. The last columns show the fraction of matches that are firm, and the number of firm matches that
+//! are wrong.
 //!
 //! - `--to` runs all seeds from `--seed` up to the given seed.
 //! - `--only` selects the changes whose names contain TEXT.

@@ -251,7 +251,8 @@ fn strides(text: &[u8], numbers: &[Number]) -> [u64; GROUPS] {
     strides
 }
 
-/// The longest duration in µs, rounded up. Every event ends within this duration after the start of the last event.
+/// The longest duration in µs, rounded up. Once this time has passed since the start of the last event, all events have
+/// ended.
 fn longest(text: &[u8]) -> u64 {
     let mut longest = 0;
     let mut after_key = false;

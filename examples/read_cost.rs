@@ -5,9 +5,9 @@
 //! cargo run --release --example read_cost -- TRACE.json.gz
 //! ```
 //!
-//! Times are CPU times of all threads. In each of several rounds, the file is read and inflated; the minimum over the
-//! rounds is printed. If a core is free, the reader inflates on a second thread, which adds CPU time. Memory is the
-//! peak during the first read, minus the 2 to 3 MB that the program itself uses.
+//! Times are CPU times of all threads. The file is read and inflated in several rounds. For each of these two
+//! operations, the shortest time is printed. If a core is free, the reader inflates on a second thread, which adds CPU
+//! time. Memory is the peak during the first read, minus the 2 to 3 MB that the program itself uses.
 
 #![expect(clippy::print_stdout, reason = "the example prints a table")]
 

@@ -96,7 +96,7 @@ impl Recording {
         Recording { steps, places: places.into_iter().filter(has_all).collect(), total }
     }
 
-    /// Whether a trace has too few steps for `count` steps on each side, in which case steps must be drawn with
+    /// Whether a trace has too few steps for `count` different steps on each side. If so, steps must be drawn with
     /// replacement.
     fn is_drawn(&self, count: usize) -> bool {
         self.steps < 2 * count
@@ -186,7 +186,8 @@ struct Counts {
 
 impl Counts {
     fn of(recording: &Recording, steps: usize) -> Option<Counts> {
-        // If two or three steps are drawn from three steps, all draws are often the same step, so there is no noise.
+        // If two or three steps are drawn from only three steps, a draw often repeats one step and therefore shows no
+        // noise.
         let is_divisible = recording.steps >= 2 * steps || steps > 3;
         if recording.steps < 2 || recording.places.is_empty() || !is_divisible {
             return None;

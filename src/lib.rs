@@ -1,10 +1,11 @@
 //! Compare two PyTorch profiler (Kineto) traces by the structure of their call stacks.
 //!
-//! Given two traces of the same work, before and after a change or on two platforms: *where does the GPU
-//! time differ, by how much, and which calls in the stack cause the difference?* Kernel names cannot answer
-//! these questions: on another platform, in another version, or under a compiler, the same op launches
-//! different kernels. tracetree therefore converts both traces to call trees, aligns the trees, and
-//! attributes every microsecond of GPU time to the lowest op that is in both traces.
+//! The two traces show the same work, before and after a change or on two platforms. The questions
+//! are: *where does the GPU time differ, by how much, and which calls in the stack cause the
+//! difference?* Kernel names cannot answer these questions: on another platform, in another
+//! version, or under a compiler, the same op launches different kernels. tracetree therefore
+//! converts both traces to call trees, aligns the trees, and attributes every microsecond of GPU
+//! time to the lowest op that is in both traces.
 //!
 //! # A tour
 //!

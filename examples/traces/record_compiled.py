@@ -1,4 +1,4 @@
-"""Records the training of two small models on the CPU, both in eager mode and compiled by `torch.compile`.
+"""Records the training of two small models on the CPU, in eager mode and with `torch.compile`.
 
     python record_compiled.py cnn eager    # writes cnn_eager.pt.trace.json.gz next to this file
     python record_compiled.py cnn compiled

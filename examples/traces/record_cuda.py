@@ -7,7 +7,7 @@
 |---|---|
 | `resnet`: training, float32 | `eager`, `amp` (autocast to bfloat16), `channels_last`, `compiled`, `reduce_overhead`, `tf32_off`, `benchmark`; `…_again`, `…_third`: the same variant, run again |
 | `tfm`: training of a transformer, bfloat16 | `math`, `flash`, `efficient` and `cudnn`, named after the backend for scaled dot product attention; `compiled` |
-| `decode`: inference of the same blocks, few tokens | `eager`, `compiled`, `eager_streams` (attention and MLP on two streams); `graph`, `graph_streams`, `reduce_overhead`: replays of CUDA graphs; `decode_….capture.pt.trace.json.gz` is the trace of the capture |
+| `decode`: inference of the transformer in `tfm`, few tokens | `eager`, `compiled`, `eager_streams` (attention and MLP on two streams); `graph`, `graph_streams`, `reduce_overhead`: replays of CUDA graphs; `decode_….capture.pt.trace.json.gz` is the trace of the capture |
 
 A model is built and warmed up in the same way on both sides of a pair; only the variant differs.
 """

@@ -1,4 +1,4 @@
-"""Records steps of four small models on the CPU: for each model, a baseline, and runs with one common change each.
+"""Records steps of four small models on the CPU: a baseline for each model, and runs that each make one typical change.
 
     python record_models.py FOLDER                # all variants, each in a process of its own
     python record_models.py FOLDER unet silu      # one: FOLDER/unet_silu.pt.trace.json.gz

@@ -45,7 +45,7 @@ use tracetree_cli::{answer_text, summary_text};
 #[pyclass(frozen, weakref, module = "tracetree")]
 pub(crate) struct Comparison {
     comparison: tracetree::Comparison,
-    /// The arguments from which the comparison was made; a pickle stores these arguments.
+    /// The arguments that produced the comparison; a pickle stores them.
     origin: Origin,
     /// Path of the HTML page in the latest report that contains one.
     page: Mutex<Option<PathBuf>>,

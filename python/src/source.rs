@@ -9,13 +9,16 @@ use std::sync::Arc;
 use tracetree::Input;
 use tracetree::program::CaptureSource;
 
-/// A trace argument: a trace that was already read; bytes with a name for messages; a name, the first bytes and a
-/// function that returns the following bytes; or a file.
+/// A trace argument in one of four forms.
 #[derive(FromPyObject)]
 pub(crate) enum Source<'py> {
+    /// A trace that was already read.
     Trace(Bound<'py, Trace>),
+    /// The bytes of a trace, after a name for messages.
     Bytes(String, PyBackedBytes),
+    /// A name for messages, the first bytes, and a function that returns the following bytes.
     Pieces(String, PyBackedBytes, Py<PyAny>),
+    /// The path of a file.
     File(PathBuf),
 }
 
@@ -43,7 +46,7 @@ pub(crate) enum Capture<'py> {
 /// Where graph captures come from: `None` means the folder next to the trace, an empty list means no captures.
 ///
 /// # Errors
-/// If the list contains both traces and files, the files are read here, and a file that cannot be read is an error.
+/// Fails if a file cannot be read. Files are read here only if the list also contains traces.
 pub(crate) fn captures(given: Option<Vec<Capture<'_>>>) -> tracetree::Result<CaptureSource> {
     let Some(given) = given else { return Ok(CaptureSource::Beside) };
     if given.is_empty() {

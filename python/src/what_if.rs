@@ -1,4 +1,4 @@
-//! The Python class for the table `what_if`, which can also be called with a scenario.
+//! The Python class for the table `what_if`. The table can also be called with a scenario.
 
 use crate::arguments::texts;
 use crate::errors::raise;
@@ -48,7 +48,7 @@ impl WhatIf {
     /// selects: `"sync"` selects all calls that wait, and path queries select individual calls. Every query must find a
     /// call on both sides.
     ///
-    /// Raises `UsageError` if a trace cannot be replayed, a query is invalid or finds nothing, or a factor is not
+    /// Raises `UsageError` if a trace cannot be replayed, if a query is invalid or finds nothing, or if a factor is not
     /// between 0 and 1000000.
     #[pyo3(signature = (*, scale=None, host=None, without=None))]
     fn __call__<'py>(

@@ -156,7 +156,7 @@ def test_ray_writes_the_same_bytes(job: Path, expected: dict[str, bytes], tmp_pa
 
 
 class Killing(fleet.Ray):
-    """A Ray backend whose workers are killed during some pairs, either once or every time."""
+    """A Ray backend that kills the worker during two pairs: only at the first attempt, or at every attempt."""
 
     def __init__(self, marks: Path, retries: int, always: bool) -> None:
         super().__init__(retries=retries)

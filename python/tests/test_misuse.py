@@ -17,7 +17,7 @@ from conftest import EXAMPLES, ROOT
 import tracetree
 
 PAGE = ROOT / "docs" / "guides" / "python-errors.md"
-#: Maximum length of a message: no argument may be repeated in full, however large it is.
+#: Maximum length of a message. A message must not repeat a large argument in full.
 LONGEST = 2000
 
 

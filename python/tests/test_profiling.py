@@ -1,4 +1,4 @@
-"""Tests with profilers as inputs and as recorders, with a stand-in for PyTorch; test_torch.py uses PyTorch itself."""
+"""Tests with profilers as inputs and as recorders. They use a stand-in for PyTorch; test_torch.py uses PyTorch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import tracetree
 
 
 class StandIn:
-    """A stand-in for torch.profiler.profile that has the members that tracetree uses and exports one given trace."""
+    """A stand-in for torch.profiler.profile: it has the members that tracetree uses, and it exports the given trace."""
 
     def __init__(self, trace: Path, *, started: bool = True, stopped: bool = True) -> None:
         self.trace = trace

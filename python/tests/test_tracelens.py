@@ -177,8 +177,7 @@ def test_launches_of_two_platforms_are_no_common_ancestor(ran: dict[str, Any]) -
     frame = ran["df_stats"]
     names = set(frame["lowest_common_ancestor_name"].dropna())
     assert not [name for name in names if name.startswith(("hip", "cuda", "cu"))]
-    # Only GPU events below unmatched backward ops have no common ancestor, because the parent of these ops is the
-    # thread.
+    # The only GPU events without a common ancestor are below unmatched backward ops, whose parent is the thread.
     without = frame[frame["lowest_common_ancestor_name"].isna()]
     assert set(without["cpu_op_name"]) == {"aten::miopen_batch_norm_backward", "aten::cudnn_batch_norm_backward"}
 

@@ -44,7 +44,7 @@ class UsageError(TraceError, ValueError):
 
 
 class TraceWarning(UserWarning):
-    """A warning about a trace or a comparison that affects how the figures must be interpreted.
+    """A warning about a trace or a comparison. Take it into account when you interpret the figures.
 
     The message starts with the warning code, such as ``NO_PYTHON_STACKS``, so that a filter in ``warnings`` can
     select it.

@@ -177,12 +177,13 @@ def assert_no_regression(
     list of traces. The baseline can also be a file written by ``tracetree baseline record`` (``base.ttb``).
     If the file names in a folder contain ranks, ``rank`` selects one rank.
     ``rules`` is a TOML file; without this argument the default rules apply. ``inconclusive="pass"`` accepts an
-    inconclusive result. Graph captures are passed as for ``tracetree.diff``, except that the captures for a baseline
+    inconclusive result. Graph captures are passed in the same way as to ``tracetree.diff``. The captures for a baseline
     file are chosen when that file is recorded.
 
-    Returns the JSON document that ``tracetree gate --format json`` writes. Raises ``RegressionError`` if a rule is
-    violated or the result is inconclusive; this ``AssertionError`` contains the gate report as its message and the
-    findings as ``.findings``. For each check that could not be made, a ``TraceWarning`` is issued, which pytest lists.
+    Returns the JSON document that ``tracetree gate --format json`` writes. Raises ``RegressionError``, an
+    ``AssertionError``, if a rule is violated or the result is inconclusive. The error's message is the gate report, and
+    ``.findings`` contains the findings. For each check that could not be made, a ``TraceWarning`` is issued, which
+    pytest lists.
 
     >>> import tracetree
     >>> rocm = "examples/traces/resnet.rocm.json.gz"

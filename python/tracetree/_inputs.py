@@ -251,8 +251,8 @@ class Pieces:
     """The rest of a file object, binary or text: each call returns the next piece, which is empty at the end of the
     file.
 
-    The native half calls this object from its own threads while reading, so only one piece of a file, local or remote,
-    is in memory at a time, however large the file is.
+    The native half calls this object from its own threads while it reads. Only one piece of the file is in memory at a
+    time. This makes it possible to read local and remote files of any size.
     """
 
     #: Bytes per piece. fsspec fetches at least this many bytes per request.

@@ -171,7 +171,7 @@ class Matplotlib:
         from matplotlib.figure import Figure
 
         class Shown(Figure):  # type: ignore[misc, unused-ignore]
-            """A matplotlib figure that a notebook can show although pyplot is not used."""
+            """A matplotlib figure that a notebook can show without pyplot."""
 
             def _repr_png_(self) -> bytes:
                 image = io.BytesIO()

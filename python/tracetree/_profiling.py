@@ -116,8 +116,8 @@ class profile:
     ``with tracetree.profile("runs/new") as p:`` wraps ``torch.profiler.profile`` with shapes and Python
     stacks, and writes one file for each rank. Call ``p.step()`` after each step of the program. The first
     ``wait`` steps run without the profiler. The next ``warmup`` steps run under the profiler without being
-    recorded, and the next ``active`` steps are recorded. ``repeat`` is the number of cycles of ``wait``, ``warmup`` and
-    ``active`` steps, each of which is recorded to its own file; with 0, cycles repeat until the block ends.
+    recorded, and the next ``active`` steps are recorded. This cycle is repeated until there are ``repeat`` cycles or,
+    with 0, until the block ends. Each cycle is recorded to its own file.
     ``schedule=None`` records the whole block instead. Any other value of ``schedule`` is passed on to
     ``torch.profiler.profile``, as are all other keyword arguments.
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tracetree._native import _Source
     from tracetree._options import DiffOptions, GateOptions
 
-#: The key under which a result is stored in ``user_properties``, which reach the summary even from other processes.
+#: The key under which a result is stored in ``user_properties``. The summary receives ``user_properties`` from all
+#: processes.
 PROPERTY = "tracetree"
 
 #: Name of the baseline folder next to the test file.

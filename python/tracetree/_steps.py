@@ -33,7 +33,7 @@ def compare_steps(
     """Records ``before`` and ``after``, each of which runs one step, and compares the recordings.
 
     Both functions are first called ``warmup`` times without the profiler. Then each function is recorded ``runs``
-    times, in the order A B B A A B B A …, so that a machine that slows down or speeds up affects both functions
+    times, in the order A B B A A B B A …. A machine that slows down or speeds up therefore affects both functions
     equally. Each recording consists of ``warmup`` unrecorded steps under the profiler and ``steps`` recorded steps. The
     recordings of each function are compared as runs, so the verdicts take the noise between runs into account.
 

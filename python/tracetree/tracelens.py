@@ -300,9 +300,9 @@ class TraceDiff:
     def merge_trees(self) -> tuple[list[dict[str, Any]], list[int]]:
         """The nodes in the merged tree, and the ids of the roots.
 
-        A node has ``merged_id``, ``uid1`` and ``uid2`` (``None`` if that trace has no such event), ``name``,
-        ``merged_type`` (``combined``, ``trace1``, ``trace2``) and ``children``. Ids are the same as in
-        tracetree's ``merged_tree_output.txt``; threads, which are not events, are omitted.
+        A node has ``merged_id``, ``uid1``, ``uid2``, ``name``, ``merged_type`` (``combined``, ``trace1``,
+        ``trace2``) and ``children``. A uid is ``None`` if the event is missing from that uid's trace.
+        Ids are the same as in tracetree's ``merged_tree_output.txt``; threads, which are not events, are omitted.
         """
         nodes: list[dict[str, Any]] = []
         roots: list[int] = []
@@ -464,8 +464,9 @@ class TraceDiff:
     def generate_diff_stats(self) -> Any:
         """``diff_stats_df``: one row per GPU event below a CPU op, ordered by lowest common ancestor.
 
-        ``kernel_time`` is the duration of the GPU event. ``busy_time`` is the time during which at least one of the
-        trace's GPU events with the same lowest common ancestor runs; all rows for these events have the same value.
+        ``kernel_time`` is the duration of the GPU event. ``busy_time`` is computed for all GPU events of
+        the trace with the same lowest common ancestor: the time during which at least one of them runs. All rows for
+        these events have the same value.
         """
         pandas = with_pandas()
         rows: list[dict[str, Any]] = []

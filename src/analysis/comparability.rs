@@ -88,7 +88,8 @@ const OTHER_MODEL: [&str; 3] = ["DIFFERENT_MODEL", "DIFFERENT_ARCHITECTURE", "DI
 
 impl Analysis {
     /// The reasons why the two traces cannot be used to check time limits; empty if they can be used. One
-    /// possible reason is a different device, which callers ignore if they compare two devices on purpose.
+    /// possible reason is a different device. Callers ignore this reason if they compare two devices on
+    /// purpose.
     #[doc(hidden)]
     pub fn obstacles(&self) -> Vec<Obstacle> {
         let footings = PerSide::from_fn(|side| {
@@ -108,8 +109,8 @@ impl Analysis {
         self.cached.comparability.get_or_init(|| Comparability::of(self))
     }
 
-    /// Describes the data that is missing from the totals on each side: `after: 3 of 785 launches (0.4%)
-    /// without a GPU event …`.
+    /// Describes, for each side, the data that is missing from its totals: `after: 3 of 785 launches
+    /// (0.4%) without a GPU event …`.
     #[doc(hidden)]
     pub fn damage(&self) -> Vec<String> {
         let of_side = |side: Side| {
@@ -170,7 +171,8 @@ fn check_model(analysis: &Analysis, replayed: PerSide<Nanos>, notes: &mut Notes)
     );
 }
 
-/// Reports recordings that contain different layers because a recording began in the middle of the model.
+/// Reports recordings that contain different layers. This happens if a recording began in the middle of
+/// the model.
 fn check_windows(analysis: &Analysis, notes: &mut Notes) {
     let windows = analysis.diff().windows();
     let told = |window: &Window| {
@@ -197,7 +199,8 @@ fn check_windows(analysis: &Analysis, notes: &mut Notes) {
     );
 }
 
-/// Number of matched layers, and their median time on each side in ms; `None` if there are none.
+/// Number of matched layers, and their median time on each side in ms; `None` if no layers are
+/// matched.
 fn common_layers(analysis: &Analysis) -> Option<(usize, [f64; 2])> {
     let mut times: BTreeMap<(LayerId, LayerId), PerSide<Nanos>> = BTreeMap::new();
     for row in analysis.layer_rows(analysis.layer_pairs()) {
@@ -394,7 +397,8 @@ fn percent(part: Nanos, whole: Nanos) -> String {
 
 /// Compares the layer counts if both sides have layers. A graph replay calls no modules, but may be
 /// compared with an eager trace, in which modules are called. A model has one graph for each batch size,
-/// and every graph contains all layers of the model, so equal layer counts of graphs are merged.
+/// and each of these graphs contains all layers of the model. Therefore, if there are graphs, equal
+/// layer counts are merged.
 fn differing_layers(stacks: PerSide<&[Stack]>) -> Vec<String> {
     let is_graph = |stack: &Stack| stack.kind == StackKind::Graph;
     let of_graphs = Side::BOTH.iter().any(|&side| stacks[side].iter().any(is_graph));
@@ -427,7 +431,7 @@ fn graph_replay(tree: &CallTree) -> (Nanos, u64) {
     })
 }
 
-/// Number of GPU events that start before their launch, by a margin larger than the clock noise.
+/// Number of GPU events that start before their launch by more than the clock noise.
 fn early_events(tree: &CallTree) -> u64 {
     const NOISE: Nanos = Nanos(1_000);
     let start = |call| tree.event(call).map(|event| tree.trace().start(event));

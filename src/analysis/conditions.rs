@@ -5,7 +5,7 @@ use super::Analysis;
 use crate::side::{PerSide, Side};
 use crate::trace::{Distributed, Header, Notes, Recorder};
 
-/// Explains how to record the data that a trace lacks with the profiler that wrote the trace.
+/// For the profiler that wrote a trace, explains how to record the data that the trace lacks.
 pub(super) struct Remedies {
     /// How to record the ops that launched a graph's kernels.
     pub(super) graphs: &'static str,
@@ -95,7 +95,7 @@ fn check_versions(headers: PerSide<&Header>, notes: &mut Notes) {
     });
 }
 
-/// Reports recording options that are set on one side only, provided that at least one header lists
+/// Reports recording options that are set on only one side. Does nothing if neither header lists
 /// options.
 fn check_options(analysis: &Analysis, headers: PerSide<&Header>, notes: &mut Notes) {
     let alone = |side: Side| {

@@ -18,8 +18,8 @@ impl<Ids: Hash + Eq, Key: Ord, Value> Grouped<Ids, Key, Value> {
         Grouped { known: FxHashMap::default(), places: BTreeMap::new(), values: Vec::new() }
     }
 
-    /// The value of the group to which these ids belong; `key` is called only for new ids, and `value` only
-    /// for new groups.
+    /// The value of the group for these ids. `key` is called only if the ids are new, and `value` only if
+    /// the group is new.
     pub(super) fn entry(
         &mut self,
         ids: Ids,

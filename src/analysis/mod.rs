@@ -51,7 +51,7 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use verdict::Thresholds;
 
-/// In the name of a row, stands for the calls that a region replaced.
+/// Placeholder in a row's name for the calls that a region replaced.
 const REPLACED: &str = "(replaced calls)";
 
 /// The attribution of a comparison: rows at the lowest common ops, and the totals to which the rows add up.
@@ -61,7 +61,8 @@ pub struct Analysis {
     trace_facts: PerSide<TraceFacts>,
     measure: Measure,
     rows: Vec<Row>,
-    /// Row of each measured call, indexed by slot (the position among the measured calls).
+    /// The row of each measured call. The index is the call's slot: its position among the measured
+    /// calls.
     row_of: PerSide<Vec<u32>>,
     account: Account,
     categories: CategoryTable,
@@ -152,9 +153,9 @@ impl Analysis {
         analysis
     }
 
-    /// Adds the additional runs on each side, which must be sorted by step time and aligned with the median
-    /// run. The median run is the run with the median step time (for an even number of runs, the faster of
-    /// the two middle runs). Verdicts use the runs if both sides have several runs.
+    /// Adds the other runs of each side. They must be sorted by step time and aligned with the median run.
+    /// The median run is the run with the median step time (for an even number of runs, the faster of the
+    /// two middle runs). Verdicts use the runs if both sides have several runs.
     #[must_use]
     pub(crate) fn with_runs(mut self, runs: PerSide<Vec<Run>>) -> Analysis {
         self.runs = runs;
@@ -162,7 +163,7 @@ impl Analysis {
         self
     }
 
-    /// Adds a note if steps were detected by repetition because none were recorded.
+    /// Adds a note if no steps were recorded and repeated calls are used as steps.
     fn note_repeats(&mut self) {
         for side in Side::BOTH {
             let (steps, tree) = (self.steps(side), self.tree(side));
@@ -261,7 +262,7 @@ impl Analysis {
         self.slot(side, call).map(|slot| self.row_of[side][slot] as usize)
     }
 
-    /// Slot of a call, which is the call's index in columns that contain only measured calls.
+    /// The slot of a call: its index in columns that contain only measured calls.
     fn slot(&self, side: Side, call: CallId) -> Option<usize> {
         self.measure.slot(self.tree(side), call)
     }
@@ -271,14 +272,13 @@ impl Analysis {
         self.measure.slots(self.tree(side))
     }
 
-    /// The totals of both traces, with a check that the rows add up to these totals.
+    /// The totals of both traces, and the sums over the rows, which must equal the totals.
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Name of a row: the op, the launch API, or `(launch not in trace)`. If the names on the two sides
-    /// differ because an outermost op was renamed or has an alias, the result contains both names, separated
-    /// by `|`.
+    /// Name of a row: the op, the launch API, or `(launch not in trace)`. If an outermost op was renamed or
+    /// has an alias, the result contains its names on both sides, separated by `|`.
     pub fn row_name(&self, row: &Row) -> String {
         let name = |side: Side| row.calls[side].map(|call| self.tree(side).name(call));
         match (row.kind, name(Side::Baseline), name(Side::Candidate)) {
@@ -346,8 +346,8 @@ impl Analysis {
         node.call(side).map_or("", |call| self.tree(side).name(call))
     }
 
-    /// The number that is displayed for a step. If the same number of steps was excluded from the start of
-    /// both traces, this is the position of the step in the whole trace.
+    /// The number that is displayed for a step. It is the step's position in the whole trace if the same
+    /// number of steps was excluded from the start of both traces.
     pub(crate) fn displayed_step(&self, step: StepId) -> u32 {
         step.0 + self.options.first_step
     }

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Class of the wrapper that `torch.compile` puts around a compiled module.
 const WRAPPER: &str = "OptimizedModule";
 
-/// Names of the matrix products that compilers call unchanged.
+/// Names of the matrix products that compilers keep as calls instead of generating code.
 const PRODUCTS: [&str; 4] = ["mm", "addmm", "_scaled_mm", "_int_mm"];
 
 /// Minimum number of matrix products and convolutions required to draw a conclusion from their number and
@@ -31,8 +31,8 @@ pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
     count(&instances(tree))
 }
 
-/// Module classes, such as `Linear`, that have more instances on one side, unless compiled regions on the
-/// other side explain the difference. Each name is followed by both counts.
+/// Module classes, such as `Linear`, that have more instances on one side. Classes are omitted if compiled
+/// regions on the other side explain the difference. Each name is followed by both counts.
 pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
     let classes = PerSide::from_fn(|side| classes(analysis.tree(side)));
     if classes.baseline == classes.candidate {
@@ -167,7 +167,7 @@ impl Products {
     }
 
     /// Whether both sides have a similar number of products, have at least half of the shapes in common, and
-    /// use the common shapes about equally often. Half of the shapes is enough, because only the shapes of
+    /// use the common shapes about equally often. Half of the shapes are enough, because only the shapes of
     /// weights are independent of the batch. The number of uses is compared because an additional layer in
     /// the model would change nothing else.
     fn are_like(&self, other: &Products) -> bool {

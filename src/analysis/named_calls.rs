@@ -31,7 +31,8 @@ pub struct NamedCalls {
 }
 
 impl Analysis {
-    /// All ops by name, sorted by descending difference of GPU time, then of host self time.
+    /// All ops by name, sorted by the absolute difference in GPU time, then in host self time,
+    /// largest first.
     pub fn ops_by_name(&self) -> Vec<NamedCalls> {
         calls_by_name(self, CallKind::Op)
     }
@@ -100,7 +101,7 @@ impl Groups {
             match tree.kind(call) {
                 CallKind::Thread | CallKind::Unlinked => continue,
                 CallKind::Gpu => {
-                    // GPU time is attributed to the nearest enclosing call of the kind that is grouped.
+                    // GPU time is attributed to the nearest enclosing call that belongs to a group.
                     let above = open.iter().rev().find_map(|above| above.group);
                     if let Some(group) = above {
                         self.all[group].gpu[side] += duration;

@@ -43,12 +43,12 @@ pub fn range(samples: &[f64]) -> f64 {
     (most - least).max(0.0)
 }
 
-/// A minority of the samples on one side that explains most of the difference between the means of the sides.
+/// A minority of one side's samples. These samples explain most of the difference between the means of the two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Few {
     /// The side whose samples stand out.
     pub side: Side,
-    /// Number of samples that stand out; less than half of all samples on this side.
+    /// Number of samples that stand out, which is fewer than half of the samples on this side.
     pub count: usize,
     /// Total number of samples on `side`.
     pub of: usize,

@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 
 const UNKNOWN: u32 = u32::MAX;
 
-/// The number of each string, assigned in the order of first use.
+/// Assigns numbers to strings, in the order of first use.
 pub(super) struct SharedTexts<'a> {
     trees: PerSide<&'a CallTree>,
     numbers: FxHashMap<&'a str, u32>,
-    /// For each trace, the number of each string.
+    /// For each trace, the numbers of its strings; `UNKNOWN` for strings that were not used yet.
     of: PerSide<Vec<u32>>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> SharedTexts<'a> {
         SharedTexts { trees, numbers: FxHashMap::default(), of }
     }
 
-    /// The number of a string on one side, assigned on first use.
+    /// The number of a string on one side. A new string gets the next number.
     pub(super) fn number(&mut self, side: Side, text: TextId) -> u32 {
         let known = &mut self.of[side][text.index()];
         if *known == UNKNOWN {
@@ -34,7 +34,7 @@ impl<'a> SharedTexts<'a> {
         *known
     }
 
-    /// The number of a measured event's name.
+    /// The number assigned to the name of a measured event.
     pub(super) fn of_event(&mut self, side: Side, event: CallId) -> u32 {
         let tree = self.trees[side];
         let event = tree.event(event).expect("every attributed call has an event");

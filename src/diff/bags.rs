@@ -8,9 +8,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// A worker keeps its bags for the next pair if they contain at most this many tokens (8 bytes each); otherwise it
-/// discards them. Keeping bags saves time, because the worker often computed the bags of the next pair's children
-/// already.
+/// A worker keeps its bags for the next pair if they contain at most this many tokens (8 bytes each);
+/// otherwise it discards them. Keeping bags saves time, because the worker has often already computed the
+/// bags of the next pair's children.
 const KEPT: usize = 1 << 13;
 
 /// If one bag is more than this many times as long as the other, each token of the short bag is looked up in the long

@@ -22,14 +22,13 @@ use std::ops::Range;
 /// How certain a match is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
-    /// Both sides have the same number of calls with this name or content at this position, in the same
-    /// order.
+    /// At this position, both sides have the same number of calls with the same name or content, in the
+    /// same order.
     Firm,
     /// The best match found, although the surrounding calls could be matched differently.
     Likely,
-    /// One side has more calls with exactly this content at this position than the opposite side, and nothing shows
-    /// which of these calls are the counterparts. Interchangeable matches between identical calls belong to the same
-    /// group.
+    /// At this position, one side has more calls with exactly this content than the other. Nothing shows which of
+    /// these calls are the counterparts. Interchangeable matches between identical calls belong to the same group.
     Interchangeable {
         /// The number of the group that contains both of the matched calls.
         group: u32,
@@ -54,7 +53,7 @@ impl Confidence {
         }
     }
 
-    /// The confidence of a match that is enclosed by a match with the confidence `around`.
+    /// The confidence of a match inside a match that has the confidence `around`.
     fn within(self, around: Confidence) -> Confidence {
         match (around, self) {
             (Confidence::Firm, own) => own,

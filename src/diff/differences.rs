@@ -52,8 +52,8 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a node shows a difference between the programs: its calls have no counterpart with the same name, and
-    /// this is not merely because one trace recorded less.
+    /// Whether a node shows a difference between the programs: one of its calls has no counterpart with the
+    /// same name, and the reason is not merely that one trace recorded less.
     #[doc(hidden)]
     pub fn is_difference(&self, node: MergedNode) -> bool {
         Side::BOTH.iter().any(|&side| {

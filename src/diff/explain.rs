@@ -33,7 +33,8 @@ pub struct PairEvidence {
     pub same_key: bool,
     /// Whether both calls have exactly the same name.
     pub same_name: bool,
-    /// Whether both calls have arguments, and the arguments (shapes, types, concrete inputs) are identical.
+    /// Whether the arguments (shapes, types, concrete inputs) of both calls are identical; `false` if a call has no
+    /// arguments.
     pub same_arguments: bool,
     /// Whether everything below the two calls is identical, including kernel names.
     pub same_subtree: bool,
@@ -181,8 +182,8 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The possible counterparts of `call`: the siblings of the call's counterpart, and the children of the counterpart
-    /// of its nearest matched ancestor.
+    /// The possible counterparts of `call`. They are the children of two calls in the other trace: the parent of the
+    /// call's counterpart, and the counterpart of the call's nearest matched ancestor.
     fn place_of(&self, call: CallId) -> Vec<CallId> {
         let other = self.side.other();
         let above = self

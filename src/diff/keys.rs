@@ -31,7 +31,8 @@ impl<'a> Keys<'a> {
 
     fn intern(&mut self, kind: CallKind, text: &str) -> Key {
         let next = self.ids.len() as u32;
-        // `entry` needs an owned string on every look-up. The allocation is acceptable, because callers cache the keys.
+        // `entry` needs an owned string, so every look-up allocates one. This is acceptable, because callers cache the
+        // keys.
         Key(*self.ids.entry((kind, text.to_owned())).or_insert(next))
     }
 
@@ -73,8 +74,8 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// The name of a launch does not always show what is launched, so the key is then the kind of the launched GPU
-    /// event.
+    /// The name of a launch does not always show what is launched. If it does not, the key is the kind of the
+    /// launched GPU event.
     fn of_launch(&mut self, name: &str, launched: Option<Category>) -> Key {
         let name = self.aliases.apply(name);
         let name = runtime_name(&name);
@@ -384,7 +385,8 @@ mod tests {
     #[test]
     fn long_words_of_hexadecimal_digits_are_hashes() {
         assert!(is_hash("0123456789abcdef") && is_hash("abcdefabcdefab01"));
-        // The first word is too short to be a hash. The second word has no letter after `f`, but it has only one digit.
+        // The first word is too short to be a hash. All letters in the second word are hexadecimal digits, but only one
+        // of its characters is a decimal digit.
         assert!(!is_hash("0123456789abcde") && !is_hash("abcdefabcdefabc1"));
         assert!(!is_hash("scaled_dot_product1234"));
         let inductor = "c4ik75qotyqpqzfmbkyqhhhybzrvaqlqhbpqyjvbsk";

@@ -51,7 +51,7 @@ impl MergedNode {
         }
     }
 
-    /// Each call at the node with its side, the baseline's call first.
+    /// The calls at the node, each with its side. The baseline's call comes first.
     pub(crate) fn calls(self) -> impl Iterator<Item = (Side, CallId)> {
         Side::BOTH.into_iter().filter_map(move |side| Some((side, self.call(side)?)))
     }
@@ -253,16 +253,16 @@ impl Above<'_> {
         }
     }
 
-    /// If the parents of two matched calls match each other, which is the common case, returns the node of the two
-    /// parents.
+    /// If the parents of two matched calls match each other, returns the node of the two parents. This is the common
+    /// case.
     fn of_both(&self, a: CallId, b: CallId) -> Option<u32> {
         let (one, two) = (self.trees.baseline.parent(a)?, self.trees.candidate.parent(b)?);
         (self.of_candidate[two.index()] == one.0).then_some(one.0)
     }
 
-    /// The nearest node above `call` that is either unmatched or also encloses `partner`. The counterpart of a node above
-    /// `call` does not always enclose `partner`: if the node is a renamed op, `partner` can be a sibling of the node's
-    /// counterpart.
+    /// The nearest node above `call` that is unmatched, or that also encloses `partner`. The counterpart of a node
+    /// above `call` does not always enclose `partner`: if the node is a renamed op, `partner` can be a sibling of the
+    /// node's counterpart.
     fn of_pair(&self, side: Side, call: CallId, partner: CallId) -> u32 {
         self.trees[side]
             .ancestors(call)

@@ -59,7 +59,7 @@ use std::sync::{Arc, OnceLock};
 use step_pairs::StepPairs;
 pub(crate) use windows::Window;
 
-/// The value for an unmatched call in columns that contain counterparts.
+/// In a column that contains counterparts, the value for an unmatched call.
 const NONE: u32 = u32::MAX;
 
 /// The relation of a call to the opposite trace.
@@ -72,7 +72,7 @@ pub enum Relation {
     Renamed,
     /// The call is matched to a counterpart at a different position below the same matched pair.
     Moved,
-    /// The call is part of a compiled region that only one trace has, or such a region replaced the call.
+    /// Only one trace has a compiled region here: the call is part of this region, or the region replaced the call.
     Replaced,
     /// The call exists only in the baseline.
     OnlyBaseline,
@@ -100,7 +100,7 @@ impl Relation {
         matches!(self, Relation::Same | Relation::Moved)
     }
 
-    /// The relation of the unmatched calls on one side.
+    /// The relation of a call that exists only on the given side.
     #[doc(hidden)]
     pub fn only(side: Side) -> Relation {
         match side {
@@ -119,7 +119,7 @@ pub struct TraceDiff {
     confidences: Confidences,
     regions: regions::Regions,
     step_pairs: Option<StepPairs>,
-    /// Whether each step is compared, by side and step; `None` if all steps are compared.
+    /// For each side and step, whether the step is compared; `None` if all steps are compared.
     compared_steps: Option<PerSide<Vec<bool>>>,
     merged: MergedTree,
     plain_names: PerSide<PlainNames>,
@@ -252,8 +252,8 @@ impl TraceDiff {
         self.partner(side, call).map(|_| self.passes[side][call.index()])
     }
 
-    /// The pairs of compared steps, in baseline order; the candidate may run the steps in a different order. Calls in a
-    /// step that is in none of the pairs have no counterparts. `None` if steps are compared by position or cannot be
+    /// The pairs of compared steps, in baseline order; the candidate may run the steps in a different order. If a step
+    /// is not in any pair, its calls have no counterparts. `None` if steps are compared by position or cannot be
     /// compared.
     pub fn step_pairs(&self) -> Option<&[(StepId, StepId)]> {
         self.step_pairs.as_deref()
@@ -278,7 +278,8 @@ impl TraceDiff {
         self.regions.of(side, call)
     }
 
-    /// The position in [`TraceDiff::regions`] of the compiled region or graph launch that contains or replaced a call.
+    /// Finds the compiled region or graph launch that contains a call or replaced the call. Returns its position in
+    /// [`TraceDiff::regions`].
     pub(crate) fn compiled_region_of(&self, side: Side, call: CallId) -> Option<usize> {
         self.region_of(side, call).filter(|&at| self.regions()[at].kind == RegionKind::Compiled)
     }
@@ -304,9 +305,9 @@ impl TraceDiff {
         })
     }
 
-    /// Whether a captured call is unmatched only because its side recorded more, although both sides launch the graph
-    /// that contains the call. A side recorded more if only this side knows the graph's capture, or if only its kernels
-    /// name the program parts in the graph.
+    /// Whether a captured call is unmatched only because its side recorded more about the graph that contains the call.
+    /// Both sides must launch this graph. A side recorded more if only this side has the graph's capture, or if only
+    /// its kernel names show which part of the program each kernel belongs to.
     #[doc(hidden)]
     pub fn is_known_deeper(&self, side: Side, call: CallId) -> bool {
         let tree = self.tree(side);

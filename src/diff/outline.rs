@@ -234,7 +234,8 @@ impl<'a> Outline<'a> {
         self.weight_before.within(call as usize..call as usize + 1)
     }
 
-    /// Evidence tokens of the call without its subtree: the key, plus the arguments or the kind of GPU event.
+    /// Evidence tokens of the call itself, without its subtree. The first is the key; the second, if any, is
+    /// for the arguments or for the kind of GPU event.
     pub(super) fn tokens(&self, call: u32) -> [Option<Token>; 2] {
         let at = call as usize;
         if self.is_query(call) || self.is_hidden(call) {

@@ -14,9 +14,10 @@ pub(super) struct Pairing {
     pub(super) relations: PerSide<Vec<Relation>>,
     /// The pass that matched each call; meaningless for unmatched calls.
     pub(super) passes: PerSide<Vec<Pass>>,
-    /// Number of blocks of dissimilar siblings that were too large to be searched completely.
+    /// Number of blocks of dissimilar siblings that were searched only partly, because the blocks
+    /// were too large.
     pub(super) cut_blocks: u64,
-    /// Number of threads that were compared with only some threads on the other side.
+    /// Number of threads that were not compared with every thread on the other side.
     pub(super) cut_threads: u64,
     /// The pairs of compared steps, in baseline order; `None` if steps are compared by position.
     pub(super) steps: Option<StepPairs>,

@@ -40,10 +40,10 @@ pub enum Pass {
     Emptied,
     /// Matches unique calls at any distance.
     Far,
-    /// Swaps the counterparts of calls that have the same key and arguments if their matches cross.
+    /// If the matches of two calls with the same key and arguments cross, swaps their counterparts.
     EqualInOrder,
-    /// Finds, for each unmatched thread, the calls on the opposite side that its calls may match. The pass matches no
-    /// calls itself; the calls that it finds are then aligned as siblings.
+    /// For each unmatched thread, finds the calls on the opposite side that the thread's calls may match. The pass
+    /// matches no calls itself; the calls that it finds are then aligned as siblings.
     SplitThreads,
     /// Matches calls that have a new caller.
     NewCallers,

@@ -10,8 +10,9 @@ use crate::trace::{Arguments, Trace};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// The traces count as having different precision if ignoring floating-point types increases the number of shared
-/// argument records by more than 1 / `GAIN`.
+/// Determines whether the traces differ in precision. The number of argument records that both traces contain is
+/// counted twice: with floating-point types, and without them. The traces differ in precision if the second number is
+/// larger by more than 1 / `GAIN`.
 const GAIN: usize = 8;
 
 /// The floating-point types, as PyTorch records them.

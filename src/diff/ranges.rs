@@ -20,11 +20,11 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Two ranges count as the same range only if at least this share (in thousandths) of the matched
-/// calls in either range is in both ranges.
+/// Minimum similarity of two ranges that count as the same range, in thousandths: the number of
+/// matched calls in both ranges, divided by the number of matched calls in at least one of the two.
 const SHARED: usize = 500;
 
-/// For each side, the ranges whose names do not occur on the opposite side, in preorder.
+/// For each side, in preorder: the ranges whose names do not occur on the opposite side.
 pub(super) fn one_sided(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,

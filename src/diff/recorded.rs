@@ -9,8 +9,8 @@
 //! ```
 //!
 //! Captured calls are also hidden if the opposite side replays graphs whose captures are unknown. Kernels may name the
-//! program parts to which they belong; these parts are hidden if the kernels on the opposite side name none. The
-//! kernels of both replays are then aligned as if no captures or program parts were known.
+//! program parts to which they belong; these parts are hidden if no kernel on the opposite side names a program part.
+//! The kernels of both replays are then aligned as if no captures or program parts were known.
 //!
 //! The merged tree still contains the hidden calls: they are unmatched calls that enclose matched pairs.
 
@@ -30,8 +30,8 @@ enum Optional {
     Module,
     /// Calls recorded while a graph was captured.
     Captured,
-    /// A program part that contained kernels of a graph when the graph was captured. Program parts are known only from
-    /// the arguments of the kernels.
+    /// The program part in which kernels of a graph were captured. Program parts are known only from the arguments of
+    /// the kernels.
     Part,
 }
 

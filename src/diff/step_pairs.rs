@@ -331,8 +331,8 @@ fn in_order(steps: PerSide<&Steps>) -> StepPairs {
 /// are matched.
 fn path(counts: PerSide<usize>, mut worth: impl FnMut(usize, usize) -> Option<Worth>) -> StepPairs {
     let (n, m) = (counts.baseline, counts.candidate);
-    // The largest total weight of pairs among the baseline steps from `a` on and the candidate steps from `b`
-    // on.
+    // The largest total weight of pairs if only the baseline steps from `a` on and the candidate steps from
+    // `b` on are matched.
     let mut best = vec![0_u32; (n + 1) * (m + 1)];
     let at = |a: usize, b: usize| a * (m + 1) + b;
     let mut weight = |a: usize, b: usize| worth(a, b).map_or(0, Worth::weight);

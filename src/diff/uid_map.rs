@@ -16,13 +16,14 @@ pub struct UidPair {
     pub relation: Relation,
     /// The confidence of the match; `None` if the event has no counterpart.
     pub confidence: Option<Confidence>,
-    /// The node of the compiled region or multi-tensor op that contains or replaced the event.
+    /// The node of the compiled region or multi-tensor op that contains the event, or that replaced
+    /// it.
     pub region: Option<MergedId>,
 }
 
 impl TraceDiff {
-    /// Lists every event of both trees exactly once: first by baseline uid, then candidate-only
-    /// events by candidate uid.
+    /// Lists every event of both trees exactly once. Events in the baseline come first, by uid.
+    /// Candidate-only events follow, by uid.
     pub fn uid_map(&self) -> impl Iterator<Item = UidPair> + '_ {
         let pair = |side: Side| move |call| self.uid_pair(side, call);
         let is_alone = |&call: &CallId| self.partner_event(Side::Candidate, call).is_none();

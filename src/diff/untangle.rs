@@ -13,8 +13,8 @@ use super::{NONE, Relation};
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallTree};
 
-/// Dissolves matched pairs until no two pairs contradict each other. A pair whose parents match each other
-/// needs no check, because any other pair that contradicts it also contradicts the pair of parents.
+/// Dissolves matched pairs until no two pairs contradict each other. A pair needs no check if the parents of
+/// its calls match each other: every pair that contradicts it also contradicts the pair of parents.
 pub(super) fn untangle(trees: PerSide<&CallTree>, pairing: &mut Pairing) {
     for a in trees.baseline.calls() {
         let b = pairing.partners.baseline[a.index()];
@@ -78,8 +78,8 @@ mod tests {
         CallTree::build(trace.expect("a trace"))
     }
 
-    /// A root with two nested calls below it; each call is matched with the call at the other depth
-    /// on the opposite side.
+    /// A root with two nested calls below it. The outer call on each side is matched with the inner
+    /// call on the opposite side.
     fn pairing(relations: [Relation; 2]) -> Pairing {
         let [outer, inner] = relations;
         Pairing {

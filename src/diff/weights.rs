@@ -15,12 +15,12 @@ pub(super) const EXACT: i64 = 3 * TOKEN;
 pub(super) const ARGUMENTS: i64 = TOKEN / 2;
 /// Score for identical exact names, such as `nn.Module: Linear_3`. The value only breaks ties.
 pub(super) const NAME: i64 = TOKEN / 16;
-/// Score of one token shared by two calls that cannot match as siblings but belong in the same gap: a call and its
-/// wrapper, or a call and its renamed version. The value is lower than the score per token of any match.
+/// Score of one shared token if two calls belong in the same gap, but cannot match as siblings. Examples are a call and
+/// its wrapper, or a call and its renamed version. The value is lower than the score per token of any match.
 pub(super) const AFFINITY: i64 = TOKEN / 4;
-/// Score of one token that a call shares with the same-named call inside a wrapper. The two calls
-/// will be matched later, one level deeper, so the value is nearly as high as for a match between
-/// siblings.
+/// Score of one token that a call shares with a call of the same name inside a wrapper. The two
+/// calls will be matched later, one level deeper, so the value is nearly as high as for a match
+/// between siblings.
 pub(super) const WRAPPED: i64 = TOKEN * 7 / 8;
 /// Minimum number of tokens required to treat a call as a layer: about as many as in a module with a few ops.
 pub(super) const LAYER: i64 = 16;
@@ -38,7 +38,7 @@ pub(super) const SETTLED: i64 = 8;
 /// deep.
 pub(super) const WRAPPERS: usize = 16;
 
-/// Minimum number of tokens in a thread that can be treated as unrelated to another thread; smaller threads may have
+/// Two threads can be treated as unrelated only if each of them has at least this many tokens. Smaller threads may have
 /// nothing in common by chance.
 pub(super) const FOREIGN: u32 = 64;
 /// Every pair of threads is compared if there are at most this many pairs: 512 by 512.
@@ -49,22 +49,23 @@ pub(super) const THREADS_BESIDE: usize = 4;
 /// If there are more than [`THREAD_PAIRS`] pairs, each thread is compared with this many threads that share its rarest
 /// tokens.
 pub(super) const THREADS_LIKE: usize = 24;
-/// Limit on the search for counterparts of the calls on unmatched threads: the number of visited calls is at most this
-/// factor times the number of calls in both traces.
+/// Limits the search for counterparts of the calls on unmatched threads. The search visits at most `RESCUED` times as
+/// many calls as both traces contain together.
 pub(super) const RESCUED: usize = 16;
 
 /// Minimum number of letters in a word that can relate two names. The limit excludes common words such as `copy` and
 /// `view` but not `convolution` and `attention`.
 pub(super) const TELLING_WORD: usize = 5;
 /// If at most this many distinct names in one trace contain a word, the word alone is enough evidence that two names
-/// are related. The limit allows for an op with a handful of variants, each of which may have a backward op. A word in
-/// twice as many names counts half as much.
+/// are related. The limit allows for an op with a handful of variants, each of which may have a backward op. If twice
+/// as many names contain a word, the word counts half as much.
 pub(super) const TELLING_NAMES: u32 = 8;
-/// Maximum factor by which two variants of one op may differ in their numbers of evidence tokens; [`SMALL`] more tokens
-/// are allowed. Some libraries use sixteen kernels where others use a single kernel; no library uses a hundred.
+/// Maximum factor by which two variants of one op may differ in their numbers of evidence tokens. In addition, the
+/// larger variant may have [`SMALL`] more tokens. Some libraries use sixteen kernels where others use a single kernel;
+/// no library uses a hundred.
 pub(super) const RATIO: u32 = 16;
-/// Number of additional evidence tokens that the larger of two variants may have beyond [`RATIO`] times the smaller
-/// variant: a handful of launches.
+/// The larger of two variants may have this many evidence tokens more than [`RATIO`] times the tokens of the smaller
+/// variant. The value corresponds to a handful of launches.
 pub(super) const SMALL: u32 = 32;
 /// Number of tokens that identical arguments add to the value of a rename. Identical arguments count as only one shared
 /// token, but are less likely to agree by chance than other tokens.
@@ -75,27 +76,28 @@ pub(super) const AKIN: i64 = 12;
 /// Maximum number of possible renames that are considered before a call is expanded.
 pub(super) const PARTNERS: usize = 64;
 
-/// Minimum number of calls in a piece of pending work that a different thread may align. According to
-/// `docs/development/measurements.md`, a piece of this size takes a quarter of a millisecond if both sides
-/// are identical, and three milliseconds if every name differs.
+/// A different thread may align a piece of pending work only if the piece has at least this many calls.
+/// According to `docs/development/measurements.md`, a piece of this size takes a quarter of a millisecond if
+/// both sides are identical, and three milliseconds if every name differs.
 pub(super) const PIECE: u32 = 1 << 11;
 
 /// Two lists are aligned exactly if their score table has at most this many cells: 256 by 256, which takes less than a
 /// millisecond.
 pub(super) const EXACT_CELLS: usize = 1 << 16;
-/// Maximum size of the table that is used to find the exact plain path of longer lists, in words of 64 cells. The limit
-/// corresponds to two lists of 8,000 elements, which take 8 MB and a few milliseconds.
+/// A table is used to find the exact plain path of longer lists. This is the maximum size of the table, in words of 64
+/// cells. The limit corresponds to two lists of 8,000 elements, which take 8 MB and a few milliseconds.
 pub(super) const LCS_WORDS: usize = 1 << 20;
-/// For even longer lists, the plain path is found exactly if there are at most this many matches per element.
+/// If the table would exceed [`LCS_WORDS`], the exact plain path is still found if the lists have at most
+/// this many matches per element.
 pub(super) const LCS_MATCHES: usize = 8;
-/// Maximum number of cells in an unequal block that is searched completely; a larger block is only
-/// searched along its diagonal.
+/// An unequal block is searched completely if it has at most this many cells. A larger block is
+/// only searched along its diagonal.
 pub(super) const BLOCK_CELLS: usize = 1 << 20;
 /// Half the width of a corridor with more than [`WIDE_CELLS`] cells. A corridor is the part of the
 /// score table that is searched.
 pub(super) const HALF_WIDTH: usize = 32;
-/// Maximum number of cells in a corridor that is widened. If nearly everything is renamed in a run of similar layers,
-/// the plain path may be off by one layer. A wide corridor therefore includes several layers on both sides of the path.
+/// A corridor is widened up to about this many cells. If nearly everything is renamed in a run of similar layers, the
+/// plain path may be off by one layer. A wide corridor therefore includes several layers on both sides of the path.
 pub(super) const WIDE_CELLS: usize = 1 << 18;
 /// Half the width of the widest corridor.
 pub(super) const HALF_WIDEST: usize = 128;
@@ -104,34 +106,34 @@ pub(super) const MOST_CELLS: usize = 1 << 23;
 /// Half the width of the narrowest corridor.
 pub(super) const HALF_NARROWEST: usize = 4;
 
-/// Holes are compared with each other only if an alignment has at most this many holes. If there are more, some are
-/// identical by chance.
+/// Holes are compared with each other only if an alignment has at most this many holes. If there are more holes, some
+/// of them are identical by chance.
 pub(super) const HOLES: usize = 64;
-/// Minimum number of elements in a hole that is matched to part of a longer hole (at most twice as long). In
-/// smaller holes, the first and last elements may agree by chance.
+/// A hole can match the beginning or the end of a longer hole only if it has at least this many elements. The
+/// longer hole may be at most twice as long. In smaller holes, the first and last elements may agree by
+/// chance.
 pub(super) const LEAST_PART: usize = 3;
-/// Number of possible counterparts of a moved call that are considered in each direction: this many calls before the
-/// moved call's position on the opposite side, and as many after it. There are rarely more similar calls this close
-/// together.
+/// Only the nearest possible counterparts of a moved call are considered: this many before the moved call's position on
+/// the opposite side, and as many after it. There are rarely more similar calls this close together.
 pub(super) const NEAREST: usize = 8;
-/// Maximum number of repetitions of the search for the nearest unmatched call. Each repetition matches about half of
+/// The search for the nearest unmatched call is repeated at most this many times. Each repetition matches about half of
 /// the similar calls that are close together. If a group of similar calls needs more repetitions, its remaining calls
 /// stay unmatched.
 pub(super) const ROUNDS: usize = 16;
-/// A swap of counterparts that makes more calls count as moved must reduce the distance between counterparts by at
-/// least this factor. The value exceeds 3, because a swap that hides one true move past all other calls reduces the
-/// distance by a factor of 3.
+/// Some swaps of counterparts make more calls count as moved. Such a swap must reduce the distance between the
+/// counterparts by at least this factor. The value exceeds 3 for the following reason: if one call moved past all other
+/// calls, a swap that hides this move reduces the distance by a factor of 3.
 pub(super) const MUCH_NEARER: usize = 4;
 /// If [`MUCH_NEARER`] allows a swap, the number of moved calls may grow by at most this factor. Without this limit, a
 /// single moved layer might be reported as swaps of all other layers with their neighbors.
 pub(super) const MANY_MORE: usize = 3;
-/// Maximum number of calls to examine inside the unmatched calls of one side, in order to find unmatched calls that may
-/// be wrappers.
+/// Unmatched calls may be wrappers. To find out, at most this many calls inside the unmatched calls of one side are
+/// examined.
 pub(super) const LOOKED_INTO: usize = 1 << 14;
 /// Maximum distance in preorder between two calls that count as swapped neighbors: about one op.
 pub(super) const BESIDE: u32 = 48;
-/// Maximum distance in siblings between two calls that count as swapped neighbors, whatever their
-/// size.
+/// Maximum distance in siblings between two calls that count as swapped neighbors. The size of the
+/// calls does not matter.
 pub(super) const SIBLINGS_BESIDE: usize = 2;
 /// Minimum number of siblings required to treat a gap as crowded. Calls move only between crowded gaps of
 /// similar size.
@@ -150,12 +152,13 @@ pub(super) const SHORT_LIST: usize = 64;
 /// A call may be matched at any distance if it is the only unmatched call of its kind on its side and has at least this
 /// many evidence tokens: about one layer. A smaller call must be the only call of its kind, matched or unmatched.
 pub(super) const UNMISTAKABLE: u32 = 128;
-/// Minimum number of siblings in a run that may be the former contents of a missing wrapper.
+/// A run of siblings may be the former contents of a missing wrapper only if it has at least this
+/// many siblings.
 pub(super) const LEAST_RUN: usize = 8;
-/// Maximum number of cells in the search for the calls that regions replaced: 3,000 by 3,000 siblings.
+/// The search for the calls that regions replaced covers at most this many cells: 3,000 by 3,000 siblings.
 pub(super) const COLUMN_CELLS: usize = 1 << 23;
-/// Maximum number of runs that are tried in the search for the calls that regions replaced.
+/// The search for the calls that regions replaced tries at most this many runs.
 pub(super) const COLUMN_STEPS: usize = 1 << 24;
-/// Maximum number of runs of siblings, per list, that are examined as the former contents of a
-/// missing wrapper.
+/// Maximum number of sibling runs that are examined in each list. Each of these runs may be the
+/// former contents of a missing wrapper.
 pub(super) const RUNS: usize = 64;

@@ -38,7 +38,7 @@ impl Window {
     }
 }
 
-/// Whether a name belongs to a layer of a class in `windows`, or to a layer that is only partly recorded.
+/// Whether a name belongs to a module whose class is in `windows`, or to a module that was only partly recorded.
 pub(super) fn is_numbered(windows: &[Window], name: &str) -> bool {
     ModuleName::of(name).is_some_and(|module| {
         let is_cut = module.instance.ends_with(CUT_MODULE);

@@ -23,9 +23,9 @@ const IN_MEMORY: &str = "writing to memory cannot fail";
 pub enum CsvTexts {
     /// Strings are written verbatim, as in the trace.
     AsTheyAre,
-    /// Strings are made safe to open in a spreadsheet and to print. A leading `'` is added to strings that a
-    /// spreadsheet would treat as a formula: strings that start with `=`, `+`, `-` or `@` and are not numbers.
-    /// Control characters are escaped.
+    /// Strings are changed so that a file that contains them can safely be opened in a spreadsheet or printed. A
+    /// leading `'` is added to strings that a spreadsheet would treat as a formula: strings that start with `=`, `+`,
+    /// `-` or `@` and are not numbers. Control characters are escaped.
     #[default]
     ForSpreadsheets,
 }

@@ -117,7 +117,8 @@ impl fmt::Display for TableFormat {
     }
 }
 
-/// Whether a report may overwrite files that tracetree did not write but that have the same names as its own files.
+/// Whether a report may overwrite files that tracetree did not write. Such files can have the same names as the
+/// report's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub enum Existing {

@@ -121,8 +121,8 @@ pub(super) fn check_target(
 }
 
 enum Earlier {
-    /// The folder contains no report. If a file in the folder has the name of a report file, tracetree did not write
-    /// that file.
+    /// The folder contains no report. Files in the folder that have the name of a report file were not written by
+    /// tracetree.
     Nothing,
     /// The folder contains a report with a manifest that lists its files.
     Listed(Manifest),
@@ -155,8 +155,7 @@ impl Earlier {
     }
 
     /// The files of the earlier report that are not part of the new report. These stale files are removed, because they
-    /// describe a different comparison than the new report. Files that were modified after tracetree wrote them are
-    /// kept.
+    /// describe the earlier comparison. Files that were modified after tracetree wrote them are kept.
     fn stale(&self, folder: &Path, names: &[String], known: &[ReportFile]) -> Vec<String> {
         let is_stale =
             |name: &String| !names.contains(name) && self.has(name) && self.is_ours(folder, name);

@@ -50,8 +50,8 @@ pub(super) struct ListLine {
     pub(super) style: &'static str,
     /// The times on both sides, if the times are sums over all steps.
     pub(super) time: Option<PerSide<Nanos>>,
-    /// The times of both sides that are shown in the last cells, with one entry per cell; `None` for a side without a
-    /// time.
+    /// The times that the last cells show, with one entry per cell. An entry contains the time of each side, or `None`
+    /// for a side without a time.
     pub(super) pairs: Vec<PerSide<Option<Nanos>>>,
 }
 

@@ -98,7 +98,7 @@ impl ReportFile {
         }
     }
 
-    /// Whether the file shows the causes, the effects by replay, or the fusions that some causes are derived from.
+    /// Whether the file shows causes, effects by replay, or fusions. Some causes are derived from fusions.
     fn tells_causes(&self) -> bool {
         match self {
             ReportFile::Table(kind, _) => matches!(
@@ -298,7 +298,7 @@ pub fn write_merged_tree(analysis: &Analysis, out: &mut dyn Write) -> io::Result
     text::merged_tree::write(analysis, usize::MAX, out)
 }
 
-/// Writes the report as Markdown with the `top` largest differences, at most 64,000 bytes.
+/// Writes the report as Markdown, with the `top` largest differences. The output has at most 64,000 bytes.
 ///
 /// # Errors
 /// Fails if `out` cannot be written to.

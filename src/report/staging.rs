@@ -235,8 +235,8 @@ mod tests {
 
     const NEW: [&str; 4] = ["a.csv", "b.csv", "c.csv", MANIFEST];
 
-    /// Creates a folder with one generation of a report, containing a staging folder with the next generation: `b.csv`
-    /// stays, `old.md` is removed and `c.csv` is new.
+    /// Creates a folder with one generation of a report. The folder contains a staging folder with the next generation,
+    /// in which `b.csv` stays, `old.md` is removed and `c.csv` is new.
     fn two_generations(home: &Path) -> Staging {
         let mark = |folder: &Path, names: &[&str]| {
             let mark = |name: &&str| {
@@ -274,8 +274,7 @@ mod tests {
         }
     }
 
-    /// Replaces the old generation with the new generation; the renames whose positions are in
-    /// `failing` fail.
+    /// Replaces the old generation with the new generation. The renames at the positions in `failing` fail.
     fn swap(staging: &Staging, home: &Path, failing: std::ops::Range<usize>) -> bool {
         let (names, mut made) = (NEW.map(str::to_owned), 0);
         let rename = &mut |from: &Path, to: &Path| {

@@ -168,7 +168,7 @@ fn figure(
     both(name, kind, meaning, move |r: &MemoryRow, side| r.figures[side].as_ref().and_then(of))
 }
 
-/// Columns for a quantity of a time span: one per side, and candidate − baseline.
+/// Columns for a quantity in [`MemorySpan`]: one per side, and candidate − baseline.
 fn of_span(
     name: &str,
     kind: (ColumnType, &'static str),

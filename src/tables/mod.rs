@@ -240,8 +240,8 @@ impl TableKind {
         }
     }
 
-    /// Like [`TableKind::of`], but if a table with one row per GPU event would have more than `most` rows, it
-    /// has one row per group of equal events instead.
+    /// Like [`TableKind::of`], but shortens a table that would have one row per GPU event and more than
+    /// `most` rows: it has one row per group of equal events instead.
     pub(crate) fn of_at_most(self, analysis: &Arc<Analysis>, most: usize) -> Table {
         if self.is_folded(analysis, most) {
             kernel_events::folded(self.name(), analysis.clone())

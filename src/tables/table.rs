@@ -55,7 +55,8 @@ impl ColumnType {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColumnInfo {
-    /// Title of the column in CSV files. Columns that TraceLens also has keep their TraceLens titles.
+    /// Title of the column in CSV files. If TraceLens has the same column, the column keeps its TraceLens
+    /// title.
     pub name: String,
     /// Unit of the column: `µs`, `ms`, `%`, or empty.
     pub unit: &'static str,

@@ -1,5 +1,5 @@
-//! The `whatif` table shows the effect of each change on the step time, computed by replay, and lower bounds of
-//! the step time. The `critical_path` table shows what determines when a step ends.
+//! The `whatif` table shows the results of replays: the effect of each change on the step time, and lower bounds of the
+//! step time. The `critical_path` table shows what determines when a step ends.
 
 use super::table::{ColumnType, Columns, Table};
 use crate::analysis::Analysis;

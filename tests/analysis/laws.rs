@@ -1,5 +1,5 @@
-//! Tests properties that hold for every pair of traces, on the traces in this repository and, if `TRACETREE_TRACES` is
-//! set, on real traces.
+//! Tests properties that hold for every pair of traces. The tests use the traces in this repository and, if
+//! `TRACETREE_TRACES` is set, real traces.
 
 use crate::support::{laws, traces};
 use tracetree::analysis::Analysis;
@@ -54,7 +54,7 @@ fn merged_tree_holds_every_call_once(diff: &TraceDiff) {
     assert_eq!(calls, PerSide::from_fn(|side| diff.tree(side).len()));
 }
 
-/// Checks that the times of all rows add up to the total time, to the nanosecond, with the sides in either order.
+/// Checks that the times of all rows add up exactly to the total time, even if the sides are swapped.
 fn conservation(diff: &TraceDiff, mirrored: &TraceDiff) {
     let (analysis, turned) = (Analysis::new(diff.clone()), Analysis::new(mirrored.clone()));
     assert!(analysis.account().is_exact() && turned.account().is_exact());

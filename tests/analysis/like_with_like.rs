@@ -209,8 +209,8 @@ fn swapping_two_selections_mirrors_the_results() {
 
 #[test]
 fn steps_that_make_the_same_calls_are_matched_whatever_their_numbers() {
-    // The steps have 100 or 101 ops, and are so similar that they would be matched incorrectly if identical steps were
-    // not preferred.
+    // The steps have 100 or 101 ops. They are so similar that the correct steps are matched only because identical
+    // steps are preferred.
     let text = |steps: &[(u32, bool)]| {
         let built = TraceBuilder::cuda().thread("main", |t| {
             for &(number, clips) in steps {

@@ -161,7 +161,7 @@ fn a_run_has_the_same_times_on_either_side() {
         .map(|name| column(analysis, TableKind::Causes, name));
     let mut compared = 0;
     for (cause, (before, after)) in analysis.causes().list().iter().zip(before.iter().zip(&after)) {
-        // If a call is missing in the median run, idle time at this call is attributed to an enclosing call. The
+        // If the median run lacks a call, the idle time at this call is attributed to an enclosing call. The
         // attribution therefore depends on which run is the median.
         if cause.rows.is_empty() && cause.place != "(between calls)" {
             continue;
@@ -368,7 +368,8 @@ fn runs_from_pipes_and_readers_are_compared_like_files() {
 #[test]
 fn the_headline_shows_the_median_run_and_the_spread_of_each_side() {
     let runs = |times: &[f64]| times.iter().map(|&time| run(time, &[])).collect::<Vec<Trace>>();
-    // Tests with three runs and with four runs; of four runs, the median is the lower of the two middle runs.
+    // Tests with three runs and with four runs. Of four runs, the median run is the run with the lower of the two
+    // middle times.
     for (before, after) in [
         (&[130.0, 100.0, 104.0][..], &[230.0, 190.0, 200.0][..]),
         (&[130.0, 108.0, 100.0, 104.0], &[230.0, 190.0, 220.0, 200.0]),

@@ -1,5 +1,4 @@
-//! Tests for verdicts on two kinds of differences: those that the repeated steps support, and those that the repeated
-//! steps do not support.
+//! Tests for verdicts on differences: the repeated steps support some of these differences, but not others.
 
 use crate::support::compared::{compare_files, compare_texts, steps_of};
 use crate::support::splitmix::SplitMix;
@@ -11,7 +10,8 @@ use tracetree::analysis::verdict::{Repeats, Thresholds, Verdict, Verdicts, Work}
 use tracetree::trace::Nanos;
 use tracetree::{PerSide, Side};
 
-/// A trace with one step for each given time of `aten::mm`; `aten::add` takes 50 µs in each step.
+/// A trace with one step for each given time. In each step, `aten::mm` takes the given time, and `aten::add` takes 50
+/// µs.
 fn steps(times: &[f64]) -> String {
     with_kernel(times, "gemm")
 }
@@ -231,7 +231,7 @@ fn thresholds_are_the_users() {
     });
 }
 
-/// The total time of the steps on one side that have no counterpart, taken from the steps table.
+/// The total time of one side's steps without a counterpart, according to the steps table.
 fn in_steps_without_a_partner(analysis: &Analysis, side: Side) -> Nanos {
     let rows = analysis.step_rows();
     let is_alone = |row: &&StepRow| row.steps[side].is_some() && row.steps[side.other()].is_none();

@@ -176,8 +176,8 @@ fn work_that_runs_after_the_last_step_belongs_to_it() {
 
 #[test]
 fn work_launched_before_the_window_is_listed_separately() {
-    // The trace does not contain the launches of kernel_9 and kernel_8, and kernel_1 was launched before the step. Only
-    // kernel_8 runs after kernel_2, which was launched in the step.
+    // The trace does not contain the launches of kernel_9 and kernel_8, and kernel_1 was launched before the step.
+    // The step launches kernel_2; of the other kernels, only kernel_8 runs later.
     let events = Events::default()
         .launch(1, (-20.0, -10.0))
         .step(0, (0.0, 100.0))
@@ -240,8 +240,8 @@ fn sides_with_different_step_counts_are_compared_per_step() {
         let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
         assert_eq!((totals.baseline.steps, totals.candidate.steps), (2, 2));
         assert_eq!((totals.baseline.alone.0, totals.candidate.alone.0), (0, 100_000));
-        // The gap before the third step's kernel begins in the second step, so the time is attributed to the second
-        // step.
+        // The gap that precedes the third step's kernel begins in the second step, so its time is attributed to the
+        // second step.
         assert_eq!(totals.map(|side| side.own().0), PerSide::new(200_000, 200_000));
         let idle = |side: Side, kind| analysis.wall().idle_of_kind(side, kind).0;
         for kind in IdleKind::ALL {

@@ -123,7 +123,7 @@ fn recorded(text: &str) -> Result<Recorded, Reason> {
     Recorded::of(program.tree(), program.steps())
 }
 
-/// The step time in ns if the softmax kernels are scaled by a factor.
+/// The step time in ns if the durations of the softmax kernels are multiplied by a factor.
 fn scaled(text: &str, factor: f64) -> i64 {
     let trace = Trace::from_reader("made", text.as_bytes(), &ReadOptions::default());
     let program = Program::of(CallTree::build(trace.expect("a trace")));
@@ -238,8 +238,8 @@ fn a_host_that_takes_no_time_leaves_the_kernels() {
     let text = Made::steps(|step| ops(step, 10.0));
     let recorded = recorded(&text).expect("a graph");
     let bound = recorded.replay(&Scenario { host: 0.0, ..Scenario::RECORDED }).end;
-    // The bound is the sum of 12 kernels that take 10 µs each, 11 gaps of 0 to 1 µs between these kernels, and at most
-    // one launch latency.
+    // The bound consists of 12 kernels of 10 µs each, 11 gaps of 0 to 1 µs between them, and at most one launch
+    // latency.
     assert!((120_000..=120_000 + 11_000 + 6_000).contains(&bound), "{bound} ns");
 }
 

@@ -1,5 +1,5 @@
 // Tests for the first screen: what changed, what each change costs, and what to do. Also tests units, kernel names and
-// keys, and that no element moves unexpectedly.
+// keyboard shortcuts, and checks that no element moves unexpectedly.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";

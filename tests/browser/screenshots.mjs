@@ -1,4 +1,4 @@
-// Takes the screenshots for the README in docs/images from a report and the terminal output of the same run.
+// Takes the README's screenshots (docs/images) from a report and from the terminal output of the same run.
 //
 //   script -qc "stty cols 100 rows 50; tracetree diff A B -o DIR/report --color always -q" DIR/terminal.txt
 //   TRACES="A B" CHROMIUM=$(command -v chromium) REPORTS=DIR node screenshots.mjs

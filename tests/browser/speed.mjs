@@ -1,5 +1,5 @@
-// Measures, in milliseconds, the time until a report can be used and the time of each interaction; also measures the
-// report's size.
+// Measures the time until a report can be used, the time of each interaction, and the size of the report. Times are in
+// milliseconds.
 //
 //   CHROMIUM=$(command -v chromium) REPORTS=DIR node speed.mjs REPORT [ROUNDS]
 //

@@ -1,4 +1,4 @@
-// Tests for the timeline of one step: what the timeline shows, and every way to navigate in it.
+// Tests for the timeline of one step: what the timeline shows, and how the user can navigate in it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";

@@ -1,5 +1,5 @@
-// Tests for the flame graph, the tree, the kernels below a call and the compiled regions: what each view shows, and
-// every way to navigate in it.
+// Tests for the flame graph, the tree, the kernels below a call and the compiled regions: what each view shows, and how
+// the user can navigate in it.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";

@@ -29,7 +29,7 @@ fn slow_host(times: &[f64], host: f64) -> String {
     trace.json()
 }
 
-/// Compares two traces whose JSON texts are given, and returns the exit code and stderr.
+/// Compares two traces, given as JSON texts, and returns the exit code and stderr.
 fn compared(baseline: &str, candidate: &str, limit: &str) -> (Option<i32>, String) {
     let folder = TempDir::new().expect("a temporary folder");
     let [one, two] = [("before.json", baseline), ("after.json", candidate)].map(|(name, text)| {

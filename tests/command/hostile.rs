@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::Output;
 use tempfile::TempDir;
 
-/// A name that contains a GitHub workflow command on its own line, one-byte and two-byte escape sequences, characters
-/// that change the text direction, and a workflow command in the older form, which can occur anywhere in a line.
+/// A hostile name. It contains a GitHub workflow command on its own line, one-byte and two-byte escape sequences, and
+/// characters that change the text direction. It also contains a workflow command in the older form, which can occur
+/// anywhere in a line.
 const NAME: &str = "n\n::error::x\r\u{1b}[2J\u{9b}31m\u{202e}\t##[error]y";
 
 /// A hostile name that is short enough for a side name.

@@ -95,7 +95,8 @@ pub(super) fn write_report(candidate: &str, target: &Path, more: &[&str]) -> Out
     command.args(more).output().expect("the program runs")
 }
 
-/// Asserts that `uid` and `explain` reject the report with an error that contains `words` and a remedy.
+/// Asserts that `uid` and `explain` reject the report. The error must contain `words` and say what to
+/// do.
 pub(super) fn assert_refused(report: &Path, words: &str) {
     for command in ["uid", "explain"] {
         let output = run(&[command, &report.to_string_lossy(), "5"]);

@@ -22,7 +22,7 @@ const H100: [[&str; 2]; 4] = [
     ["train_base", "train_clip"],
 ];
 
-/// Whether a line contains only a single word, which is part of a command. The output never shortens such words.
+/// Whether a line contains only a single word of a command. The output never shortens such words.
 fn is_whole_word(line: &str) -> bool {
     let word = line.trim_start().trim_end_matches(" \\");
     line.starts_with("   ") && !word.contains([' ', '…'])

@@ -219,8 +219,8 @@ fn without_modules_fusions_into_different_kernels_have_separate_rows() {
     assert_eq!(lines, [("large_gemm".to_owned(), 1), ("small_gemm".to_owned(), 2)]);
 }
 
-/// Two programs whose backward pass recomputes a forward pass: one with many separate ops, and one with a single
-/// compiled region instead.
+/// Two programs whose backward pass recomputes a forward pass. The first program uses many separate ops, and the second
+/// program uses a single compiled region.
 fn checkpointed(kernel: &str) -> (String, String) {
     let program = |step: &dyn Fn(&mut HostThread<'_>)| {
         TraceBuilder::cuda()

@@ -191,7 +191,7 @@ fn fused(analysis: &Analysis, ops: &[&str]) -> usize {
     analysis.fusions().iter().filter(is_claimed).map(|row| row.agreeing).sum()
 }
 
-/// The fusions in these models are known, because the fused kernels in each layer are separate from those in other
+/// The correct fusions are known for these models: each layer has its own fused kernels, and no kernel belongs to two
 /// layers.
 #[test]
 fn each_layer_of_a_region_has_its_own_fused_kernels() {
@@ -242,7 +242,7 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
                     assert!(times.0 > 0 && times.1 > 0, "{compiled}: {name}");
                 }
             }
-            // The only unmatched calls are copies of gradients that have a different layout.
+            // The only unmatched calls copy gradients whose layout differs.
             for side in Side::BOTH {
                 let mut alone = alone(analysis, side);
                 alone.retain(|name, _| !name.contains("AccumulateGrad") && *name != "aten::copy_");
@@ -252,8 +252,8 @@ fn time_of_both_sides_of_a_region_is_in_one_row() {
     }
 }
 
-/// The model has one graph per batch size, and each graph contains all layers. Both graphs must be
-/// recognized as one model.
+/// The model has one graph per batch size, and each graph contains all layers. The eager run and the two graphs must
+/// not be reported as different models.
 #[test]
 fn graphs_of_two_batch_sizes_are_one_model() {
     compare("decode_eager", "decode_graph", |analysis| {

@@ -1,4 +1,4 @@
-//! Compiles or fuses runs of ops in recordings in known ways, and counts the regions and fusions that the library
+//! Changes recordings by compiling or fusing known runs of ops, and counts the regions and fusions that the library
 //! finds.
 //!
 //! Generated traces are always tested; real traces are tested only if `TRACETREE_TRACES` names
@@ -23,8 +23,8 @@ use tracetree::trace::{ReadOptions, Trace, Uid};
 use tracetree::tree::CallTree;
 use tracetree::{Analysis, Side};
 
-/// The minimum fraction of planted regions that must be matched with exactly the calls they replaced, and the minimum
-/// fraction of planted fusions that must be reported.
+/// `REGIONS` is the minimum fraction of planted regions that must be matched with exactly the calls they replaced.
+/// `CLAIMED` is the minimum fraction of planted fusions that must be reported.
 const REGIONS: f64 = 0.99;
 const CLAIMED: f64 = 0.95;
 /// Minimum fraction of reported fusions that must be true.

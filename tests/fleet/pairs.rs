@@ -209,8 +209,8 @@ fn size_limits_apply_when_ranks_are_looked_up() {
     assert!(told(&output).contains("unpacks to more than 100 bytes"), "{}", told(&output));
 }
 
-/// Two folders with ranks. On every rank, the candidate has an additional `aten::relu`. On rank `r`, the candidate also
-/// has `added(r)` additional `aten::sin` ops.
+/// Two folders with one trace per rank. On every rank, the candidate has one more `aten::relu`. On rank `r`, the
+/// candidate has `added(r)` more `aten::sin` ops.
 fn changed_fleet(ranks: i64, added: impl Fn(i64) -> i64) -> TempDir {
     let place = tempfile::tempdir().expect("a temporary folder");
     for folder in ["a", "b"] {

@@ -37,7 +37,7 @@ fn the_same_program_again_passes_and_a_slow_loader_is_a_warning() {
     let [finding] = &gate.findings[..] else { panic!("one finding: {:#?}", gate.findings) };
     assert_eq!((finding.state, &finding.rules[..]), (State::Warned, &["python".to_owned()][..]));
     assert!(finding.what.contains("load: <built-in function sleep>"), "{}", finding.what);
-    // Only the rules about time check the cost of a sleep, and these rules need more than one run.
+    // Only the time rules check the cost of a sleep, and the time rules need more than one run.
     assert_eq!(gate.outcome, Outcome::Inconclusive);
     assert!(
         gate.reasons.iter().all(|reason| reason.starts_with("step_wall")),

@@ -1,5 +1,5 @@
-//! Tests that the gate reports the same changes as `diff`, and the same changes for a baseline file as for the trace
-//! that the file was created from.
+//! Tests that the gate reports the same changes as `diff`. Also tests that the gate reports the same changes whether
+//! the baseline is a trace or a baseline file created from this trace.
 
 use crate::gated::{changes, check, record};
 use crate::support::files::inflated;

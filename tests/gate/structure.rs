@@ -137,7 +137,8 @@ fn every_step_of_a_run_has_no_finding_against_every_other() {
     }
 }
 
-/// Compares the two halves of a run, because a single step does not show which counts vary.
+/// Compares one half of a run's steps with the other half. A single step does not show which counts
+/// vary, so single steps are not compared.
 #[test]
 fn half_of_the_steps_of_a_run_have_no_finding_against_the_other_half() {
     for name in STEPPED {
@@ -301,7 +302,7 @@ fn baselines_are_small_and_contain_no_file_names() {
     }
 }
 
-// Regression tests for comparisons without a baseline file: these comparisons once passed by mistake, or failed without
+// Regression tests for comparisons without a baseline file: each of them once passed by mistake, or failed without
 // giving a reason.
 
 #[test]

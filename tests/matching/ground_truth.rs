@@ -76,7 +76,8 @@ fn with_frames() -> Vec<(Change, f64)> {
     vec![(Change::MoreLayersDrop(5.0), LAYERS)]
 }
 
-/// One line for each combination of change and mode in which the alignment of a recording misses the minimum.
+/// Aligns a recording under every change in every mode. Returns one line for each combination that misses the minimum
+/// score.
 fn shortfalls(name: &str, recording: &Recording, seed: u64) -> Vec<String> {
     let mut lines = Vec::new();
     let all = Change::all().into_iter().map(|change| {

@@ -1,5 +1,5 @@
-//! Tests that each change in [`Change::hard`] changes a recording in the way that its name describes. The tests check
-//! only the changed recordings; they do not match any calls.
+//! Tests that each change in [`Change::hard`] does to a recording what its name says. The tests check only the changed
+//! recordings; they do not match any calls.
 
 use crate::support::changes::Change;
 use crate::support::recording::{Event, Forest, Kind, Recording};

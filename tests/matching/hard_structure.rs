@@ -111,7 +111,7 @@ fn launches_in_a_gap_are_matched_if_both_sides_have_equally_many() {
             });
         }
     };
-    // The candidate has one copy fewer before the anchor (`aten::empty`), so the number of launches in the op differs.
+    // The candidate has one fewer copy before the anchor (`aten::empty`), so the number of launches in the op differs.
     // After the anchor, the baseline and the candidate have the same number of launches.
     look(algorithm(&["volta_gemm"], 2), algorithm(&["ampere_gemm"], 1), |diff| {
         let gemm = relation(diff, Side::Baseline, "volta_gemm");

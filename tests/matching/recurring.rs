@@ -1,5 +1,5 @@
-//! Tests with repeated layers in which ops were renamed. Matches found below the first layer are copied to later layers
-//! only if the layers do not differ.
+//! Tests with repeated layers in which ops were renamed. The alignment copies the matches inside the first layer to
+//! later layers, but only if the layers do not differ.
 
 use crate::support::compared::{compare_texts, shaped};
 use crate::support::find::calls;

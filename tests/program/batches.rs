@@ -69,8 +69,8 @@ fn every_call_of_a_compared_step_is_matched_within_its_pair() {
             matched += 1;
             assert_eq!(two.step(other), Some(partner[&step]));
         }
-        // The two steps have contexts of different lengths and use different ops to pad these contexts, so a few ops
-        // have no counterpart.
+        // The contexts of two matched steps have different lengths and are padded by different ops, so a few ops have
+        // no counterpart.
         assert!(ops > 1000 && matched * 100 > ops * 99, "{matched} of {ops}");
         assert!(analysis.changes().firm_share().is_some_and(|share| share > 0.9));
     });

@@ -115,7 +115,7 @@ fn calls_nested_too_deep_do_not_count_host_time_twice() {
     let tree = equal_ops(2_000);
     let total: Nanos = tree.calls().map(|call| tree.self_time(call)).sum();
     assert_eq!(total, Nanos(50_000));
-    // A call that follows the deeply nested calls is still directly below the thread.
+    // The nested calls are followed by a call that is directly below the thread.
     let mut events: Vec<Value> = (0..600).map(|_| op("aten::add", 100.0, 50.0)).collect();
     events.push(op("aten::mul", 160.0, 7.0));
     let tree = CallTree::build(of_events(events));

@@ -82,8 +82,8 @@ fn utf_16_text_is_reported() {
     assert!(err.contains("UTF-16"), "{err}");
 }
 
-/// Each file name has the ending of a different format, because only the content of a file must decide how the file is
-/// read.
+/// Each file name has the ending of a different format, because the reader must recognize the format from the
+/// content alone.
 #[test]
 fn every_command_reads_the_files_of_every_recorder() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");

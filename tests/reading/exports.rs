@@ -147,7 +147,7 @@ fn another_number_of_layers_from_the_first_one_on_is_another_model() {
 #[test]
 fn a_module_that_the_recording_cuts_lasts_up_to_its_end() {
     let mut export = Export::blocks(3..5);
-    // The recording contains only the end of block 2 and only the beginning of block 5.
+    // The recording begins inside block 2 and ends inside block 5.
     export.range("FSDP::post_forward (blocks.2)", (-20, Some(-10)), 3);
     let now = export.now;
     export.range("FSDP::pre_forward (blocks.5)", (now, Some(now + 10)), 3);

@@ -146,8 +146,8 @@ fn damaged_later(changes: &[Change]) -> Vec<u8> {
     [&text.as_bytes()[..at], &tail].concat()
 }
 
-/// Checks that reading the input in blocks of the given size, uncompressed or compressed, gives the same result as
-/// reading it in large blocks.
+/// Reads the input in blocks of the given size, both uncompressed and compressed. Checks that the result is the same as
+/// with large blocks.
 fn reads_alike(bytes: &[u8], block_size: usize) -> Result<(), TestCaseError> {
     let whole = outcome(bytes, 1 << 16);
     prop_assert_eq!(&outcome(bytes, block_size), &whole);

@@ -1,4 +1,5 @@
-//! Tests for reading events from bytes, with undamaged, damaged and hostile files, and for reporting problems.
+//! Tests for reading events from bytes and for reporting problems. The files are undamaged, damaged or
+//! hostile.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -41,9 +41,9 @@ fn the_totals_of_an_export_are_those_of_sqlite() {
     assert_eq!(trace.left_out(), [("synchronization".to_owned(), 1)]);
 }
 
-/// Expected values for an export, computed with SQL: first, for kernels, copies, memsets and runtime calls, the number
-/// of rows and the total time in ns; second, the number and total time of ranges; third, the number of GPU events whose
-/// call is not in the file.
+/// Expected values for an export, computed with SQL. The array contains the number of rows and the total time in ns of
+/// kernels, copies, memsets and runtime calls, in this order. The pair contains the number and the total time of the
+/// ranges. The last value is the number of GPU events whose call is not in the file.
 type Sums = ([(usize, i64); 4], (usize, i64), usize);
 
 const SUMS: [(&str, Sums); 2] = [
@@ -191,8 +191,8 @@ fn the_json_of_a_profile_has_its_events_and_says_what_it_lacks() {
     }
 }
 
-/// GPU time in each block, summed over the kernels whose call is between the block's two ranges. The times were
-/// computed from `mfu_2gpu_before` with SQL.
+/// GPU time in each block: the total time of the kernels that were called between the block's two ranges. The times
+/// were computed from `mfu_2gpu_before` with SQL.
 const BLOCKS: [(&str, i64, i64); 3] = [
     ("blocks_9", 34_471_342, 32_646_651),
     ("blocks_12", 31_633_167, 31_755_870),
@@ -324,8 +324,7 @@ fn whole_recordings_of_all_recorders_satisfy_the_laws() {
 #[test]
 fn comparisons_of_all_recorders_satisfy_the_laws() {
     let unpacked = |path: PathBuf| files::unpacked(&path).expect("a trace");
-    // Makes three comparisons: of two JAX traces, of an Nsight Systems trace and a Kineto trace, and of an Nsight
-    // Systems trace and a JAX trace.
+    // Compares two JAX traces with each other, and an Nsight Systems trace with a Kineto trace and with a JAX trace.
     let pair =
         [unpacked(jax("jax_cpu_base")), unpacked(jax("jax_cpu_relu"))].join(&b"\n====\n"[..]);
     laws::hold_for_comparing(&pair);

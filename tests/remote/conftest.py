@@ -175,8 +175,8 @@ class Between(BaseHTTPRequestHandler):
 
 
 class Proxy(ThreadingHTTPServer):
-    """Accepts as many connections at once as the command opens. With the default queue of five connections, the kernel
-    drops some connections, and a dropped connection takes up to 30 s."""
+    """Accepts as many connections at once as the command opens. With the default queue of five connections, the
+    operating system drops some connections, and a dropped connection delays the command by up to 30 s."""
 
     daemon_threads = True
     request_queue_size = 256

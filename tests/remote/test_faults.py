@@ -97,8 +97,8 @@ def test_a_run_with_a_bad_shard_and_a_bad_trace_adds_up(fleet: Storage) -> None:
         is_bad = (request.method == "PUT" and bad in request.path) or "after/rank_9.json" in request.path
         return Refusal(500, "InternalError") if is_bad else None
 
-    # The run creates its own plan, which has the same keys as the fleet's plan. To create a plan, the run reads only
-    # the start of each trace; requests for the start do not fail in this test.
+    # The run creates its own plan, which has the same keys as the fleet's plan. To create the plan, the run reads
+    # only the start of each trace. In this test, these requests do not fail.
     fleet.watch = lambda request: watch(request) if request.range != "bytes=0-262143" else None
     done = fleet.run("fleet", "run", s3("before"), s3("after"), "-o", s3("out"))
     assert f"{RANKS} planned = {RANKS - 2} ok + 2 failed + 0 unmatched" in done.told

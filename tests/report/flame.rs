@@ -1,5 +1,5 @@
-//! Tests for `folded.txt` and `flamegraph.svg`: the files are parsed in the same way as by other tools, and the time
-//! attributed to each stack is checked.
+//! Tests for `folded.txt` and `flamegraph.svg`: the files are parsed as other tools parse them, and the time attributed
+//! to each stack is checked.
 
 use crate::support::reports::{hostile_pair, model_pair, with_analysis, write};
 use crate::support::trace_builder::TraceBuilder;

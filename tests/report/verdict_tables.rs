@@ -23,7 +23,7 @@ fn add(told: &mut BTreeMap<Events, Vec<Told>>, mut events: Events, told_by: Told
     told.entry(events).or_default().push(told_by);
 }
 
-/// For each line in each table, the verdict on the events on that line.
+/// For each set of events, the verdicts of all table lines that consist of exactly these events.
 fn told(analysis: &Analysis) -> BTreeMap<Events, Vec<Told>> {
     let mut told = BTreeMap::new();
     let verdicts = analysis.judged();

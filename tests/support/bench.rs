@@ -63,8 +63,9 @@ pub struct Trial {
     pub map: Vec<Pair>,
     /// The pairs in the UID map that the library marks as firm.
     pub firm: Vec<(u32, u32)>,
-    /// How many GPU events of the baseline the library assigns to the regions that replaced these events. If the change
-    /// adds no compiled regions or multi-tensor ops, no GPU events are counted.
+    /// Regions replace GPU events of the baseline. The score shows how many of these events the library assigns to the
+    /// region that replaced them. If the change adds no compiled regions or multi-tensor ops, no GPU events are
+    /// counted.
     pub replaced: Score,
     trees: [Arc<CallTree>; 2],
 }
@@ -105,7 +106,7 @@ impl Trial {
         Ok(Some(Trial { baseline, candidate, truth, map: pairs(&diff), firm, replaced, trees }))
     }
 
-    /// Scores how many true pairs are found if some alignment passes are skipped.
+    /// Aligns the traces again without the given passes, and scores the result.
     pub fn scores_without(&self, passes: impl IntoIterator<Item = Pass>) -> Scores {
         let [baseline, candidate] = self.trees.clone();
         let options = DiffOptions::default().without(passes.into_iter().collect());

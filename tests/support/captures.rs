@@ -181,16 +181,16 @@ impl Graphs {
         captures.add_to(&tree, TreeOptions::default())
     }
 
-    /// The number of correctly attributed GPU events in graph replays, and the total number of GPU events in graph
-    /// replays. An event is attributed correctly if it is below its own launch. If the capture lacks that launch, the
-    /// event must be directly below the graph launch.
+    /// For the GPU events in graph replays: how many are attributed correctly, and how many there are in total. An
+    /// event is attributed correctly if it is below its own launch. If the capture lacks that launch, the event must be
+    /// directly below the graph launch.
     pub fn right(&self, tree: &CallTree) -> (usize, usize) {
         let trace = tree.trace();
         let is_gpu = |at: &usize| self.replay.events[*at].kind == Kind::Gpu;
         let kernels: Vec<usize> = (0..self.replay.events.len()).filter(is_gpu).collect();
         let sort =
             |at: usize| (&self.replay.events[at].name, self.replay.events[at].args.get("grid"));
-        // In a sequence of identical kernels, nothing shows which kernel lost its launch.
+        // In a sequence of identical kernels, it is unknown which kernel's launch is missing.
         let rows = kernels.chunk_by(|&one, &two| sort(one) == sort(two));
         let right = rows.map(|row| {
             let mut expected: Vec<Option<u32>> = row

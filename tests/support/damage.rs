@@ -242,7 +242,7 @@ fn exchanged(text: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     vec![Edit { range: one, text: second }, Edit { range: other, text: first }]
 }
 
-/// Starts at a random position, and drops the first byte from there on that is one of the given bytes.
+/// Drops the first occurrence of any of the given bytes at or after a random position.
 fn dropped(text: &[u8], bytes: &[u8], random: &mut SplitMix) -> Vec<Edit> {
     let from = random.below(text.len());
     let at = (from..text.len()).find(|&at| bytes.contains(&text[at]));
@@ -269,8 +269,8 @@ pub struct Damaged {
     whole: Vec<Key>,
     /// Number of damaged elements.
     touched: usize,
-    /// Number of undamaged elements that have no key and start after the first edit. The reader may report these
-    /// elements as lost, although they are not in `whole`.
+    /// Number of undamaged elements that have no key and start after the first edit. These elements are not in
+    /// `whole`, but the reader may report them as lost.
     unkept: usize,
     /// Number of elements in inserted text.
     added: usize,
@@ -379,8 +379,8 @@ fn mended(trace: &Trace, damaged: &Damaged) -> (Outcome, String) {
     let (lost, cut) = (count("LOST_EVENTS"), count("TRUNCATED"));
     let is_told = lost + cut > 0;
     let changed = damaged.touched + damaged.added;
-    // Text between two elements may look like an element, and lost elements may be of a kind that is not kept in a
-    // trace.
+    // The limits allow for text between two elements that looks like an element, and for lost elements of a kind
+    // that a trace does not keep.
     let is_too_much = extra > changed + damaged.dependent
         || (missing == 0 && lost as usize > changed + damaged.edits + damaged.unkept);
     let outcome = if !is_told && (missing > 0 || count("REPAIRED_JSON") == 0) {
@@ -412,8 +412,8 @@ fn differences(trace: &Trace, whole: &[Key]) -> (usize, usize) {
 /// A trace with one event of each kind, used by [`hold_for_choices`].
 const EVERY_KIND: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// Damages a small trace as determined by `bytes` (first the kind of damage, then positions and lengths) and checks
-/// that reading the trace loses nothing silently.
+/// Damages a small trace, and checks that reading the trace loses nothing silently. The first byte in `bytes`
+/// selects the kind of damage; the remaining bytes determine positions and lengths.
 pub fn hold_for_choices(bytes: &[u8]) {
     let Some((&kind, choices)) = bytes.split_first() else { return };
     let sample = Sample::new(EVERY_KIND.as_bytes().to_vec()).expect("a sound trace");

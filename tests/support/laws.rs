@@ -16,7 +16,8 @@ const SEPARATOR: &[u8] = b"\n====\n";
 /// The candidate for a fuzz case that contains a single trace. The candidate has one event of each kind.
 const PARTNER: &str = include_str!("../fixtures/reader_every_kind/trace.json");
 
-/// Reading options with a size limit that is much lower than the limit for files, because a fuzz case is small.
+/// The options with which a fuzz case is read. A fuzz case is small, so the size limit is much lower than the limit for
+/// files.
 fn options() -> ReadOptions {
     ReadOptions::default().max_unpacked(1 << 22)
 }
@@ -49,8 +50,9 @@ fn outcome(bytes: &[u8], options: &ReadOptions, block_size: usize) -> String {
     }
 }
 
-/// Checks the properties of three kinds of comparison: of the two traces in `bytes` (or of one trace and [`PARTNER`]),
-/// of each trace with itself, and of the first trace with a part of itself. Bytes that do not form a trace are ignored.
+/// Checks the properties of three kinds of comparison: the first trace with the second trace, each trace with itself,
+/// and the first trace with a part of itself. If `bytes` contains only one trace, the second trace is [`PARTNER`].
+/// Bytes that do not form a trace are ignored.
 pub fn hold_for_comparing(bytes: &[u8]) {
     let at = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (first, second) = match at {
@@ -185,9 +187,9 @@ pub fn pairs_hang_below_pairs(diff: &TraceDiff) {
     }
 }
 
-/// Checks that busy and idle time add up to the wall time on each side, and that the causes add up to the wall-time
-/// difference, both to the nanosecond. Also checks that exchanging the two traces swaps the values of the two sides and
-/// changes nothing else.
+/// Checks that, on each side, busy and idle time add up exactly to the wall time, and that the causes add up exactly to
+/// the wall-time difference. Also checks that exchanging the two traces swaps the values of the two sides and changes
+/// nothing else.
 ///
 /// # Panics
 /// Panics if one of these properties is violated.

@@ -30,7 +30,7 @@ pub enum Fuse {
     Products,
 }
 
-/// A fused kernel and all its occurrences.
+/// A fused kernel, which may occur several times.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlantedFusion {
     /// Name of the fused kernel.
@@ -171,9 +171,9 @@ fn is_product(name: &str) -> bool {
     ["mm", "linear", "conv", "matmul"].iter().any(|part| name.contains(part))
 }
 
-/// Replaces runs of two to eight ops, each with one region. Matrix products stay unchanged; the ops between two matrix
-/// products become one kernel that is named after these ops, as in Inductor. At least one uncompiled op remains between
-/// two regions.
+/// Replaces runs of two to eight ops; each run becomes one region. Matrix products stay unchanged; the ops between two
+/// matrix products become one kernel that is named after these ops, as in Inductor. At least one uncompiled op remains
+/// between two regions.
 pub fn with_regions(
     recording: &Recording,
     most: usize,
@@ -222,7 +222,7 @@ pub fn with_regions(
             let ops: Vec<String> =
                 launching_ops(draft.events, &draft.forest, group).into_iter().collect();
             let name = format!("triton_poi_fused_{}_{at}", ops.join("_"));
-            // The span is strictly inside the region, even if the group covers the whole region.
+            // The op's span must be strictly inside the region, even if the group covers the whole region.
             let inset = ((end - one.start) / 8).max(i64::from(end - one.start > 2));
             let span = (one.start + inset, end - inset);
             draft.add_op(group[0], &name, &name, span);
@@ -239,9 +239,9 @@ pub fn with_regions(
     (!planted.is_empty()).then_some((changed, planted))
 }
 
-/// Fuses all suitable runs of ops in the given way, provided that such a run occurs at least twice. The changed
-/// recording contains the fused kernels. With [`Fuse::Products`], the original recording contains the fused kernels
-/// instead.
+/// Chooses up to four sequences of ops that each occur at least twice, and fuses their occurrences in the given way.
+/// The changed recording contains the fused kernels. With [`Fuse::Products`], all suitable products are chosen, and the
+/// original recording contains the fused kernels instead.
 pub fn with_fusions(
     recording: &Recording,
     how: Fuse,

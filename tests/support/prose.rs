@@ -34,7 +34,7 @@ pub enum Kind {
     Literal,
 }
 
-/// Consecutive lines of text that are read together.
+/// Consecutive lines that form one text, such as a paragraph or a comment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
     /// Where the passage comes from.

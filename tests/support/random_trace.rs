@@ -15,9 +15,9 @@ use proptest::prelude::*;
 pub enum Call {
     /// A Python frame or module.
     Frame(u8, Vec<Call>),
-    /// An op, with one of a few shapes.
+    /// An op whose input has one of a few shapes.
     Op(u8, u8, Vec<Call>),
-    /// A launch of the given number of kernels. If this number is zero, the call is a query call without GPU work.
+    /// A launch of the given number of kernels, or, for 0 kernels, a query without GPU work.
     Launch(u8, u8),
 }
 
@@ -124,7 +124,7 @@ fn write(call: &Call, t: &mut HostThread<'_>, platform: Platform) {
     }
 }
 
-/// Either the name of a Python frame, or the name of one of several instances of a module class.
+/// The name of a Python frame, or of an instance of a module class.
 fn frame_name(name: u8) -> String {
     match name {
         0..3 => format!("train.py({}): f{}", 10 * name, name % 2),

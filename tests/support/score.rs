@@ -1,12 +1,12 @@
 //! Scores how much of a UID map is correct, for two recordings in which every true counterpart is known.
 //!
-//! If two events cannot be distinguished, a match of one event with the counterpart of the other event counts as
-//! correct. Two events in a trace are *interchangeable* if three conditions hold: their subtrees have equal arguments,
+//! If two events cannot be distinguished, it also counts as correct to match one of them with the counterpart of the
+//! other. Two events in a trace are *interchangeable* if three conditions hold: their subtrees have equal arguments,
 //! kernel names, and names (without instance numbers); their parents are the same call or are interchangeable; and they
-//! are between the same two *firm* siblings. A sibling is firm if the map matches it to exactly its true counterpart.
-//! Two calls are also interchangeable if one is directly inside the other and both have the same name and arguments,
-//! because after one of them is removed, nothing shows which one was removed. Interchangeable events form a class, and
-//! pairs are compared only by the classes of their events:
+//! are between the same two *firm* siblings. A sibling is firm if the map matches it to its true counterpart, not just
+//! to an interchangeable event. Two calls are also interchangeable if one is directly inside the other and both have
+//! the same name and arguments: if one of them is removed, the trace does not show which one. Interchangeable events
+//! form a class, and pairs are compared only by the classes of their events:
 //!
 //! ```text
 //! truth   a1→b1  a2→b2  a3 dropped     a1 a2 a3 alike, b1 b2 alike
@@ -137,8 +137,8 @@ impl Truth {
         }
     }
 
-    /// Whether a pair is true, or one event in the pair is interchangeable with the true counterpart of the other
-    /// event.
+    /// Whether a pair is correct: it is a true pair, or it becomes one if one of its events is replaced by an
+    /// interchangeable event.
     pub fn allows(&self, classes: &Classes, (one, two): (u32, u32)) -> bool {
         let class = |of: &[u64], at: u32| of.get(at as usize).copied();
         let partner = self.partner(one).and_then(|two| class(&classes.candidate, two));
@@ -154,7 +154,7 @@ impl Truth {
         Some(self.pairs[at].1)
     }
 
-    /// Number of pairs in `some` that are correct if interchangeable events may be exchanged for each other.
+    /// Number of pairs in `some` that are correct. Interchangeable events count as equal.
     pub fn right_among(&self, map: &[(u32, u32)], some: &[(u32, u32)]) -> usize {
         let classes = self.classes(map);
         let class = |&(one, two): &(u32, u32)| {
@@ -252,8 +252,8 @@ fn repeats(outer: &Event, inner: &Event) -> bool {
     outer.name == inner.name && likeness(outer) == likeness(inner)
 }
 
-/// For each event, a number. Two events have the same number only if their subtrees are identical; their ancestors do
-/// not matter. Names are compared after simplification by `plain`.
+/// Assigns a number to each event. Two events have the same number only if their subtrees are identical. Their
+/// ancestors do not matter. Names are compared after simplification by `plain`.
 pub fn contents(events: &[Event], forest: &Forest, plain: impl Fn(&str) -> String) -> Vec<u64> {
     let mut contents: Vec<u64> =
         events.iter().map(|event| hash(&(plain(&event.name), likeness(event)))).collect();

@@ -1,4 +1,4 @@
-//! Generates, from a seed, a sequence of numbers that is the same on every machine (splitmix64).
+//! Generates a sequence of numbers from a seed. The sequence is the same on every machine (splitmix64).
 
 /// A generator of pseudo-random numbers.
 #[derive(Debug, Clone)]
@@ -14,8 +14,8 @@ impl SplitMix {
         SplitMix { state: seed, given: Vec::new() }
     }
 
-    /// Creates a generator that first returns the two-byte numbers chosen by a fuzzer, and then continues with the
-    /// sequence whose seed is the sum of these numbers.
+    /// Creates a generator that first returns the two-byte numbers chosen by a fuzzer. After these numbers, the
+    /// generator returns the sequence whose seed is their sum.
     pub fn given(bytes: &[u8]) -> Self {
         let (pairs, _) = bytes.as_chunks::<2>();
         let given: Vec<u64> =

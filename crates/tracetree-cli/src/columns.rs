@@ -2,8 +2,8 @@
 
 use tracetree::report::{one_line, shorten};
 
-/// Shortens a name to one line of at most `room` characters. The name of a renamed call has the form `a | b`; the
-/// leading words that `a` and `b` share are dropped first, so that their difference stays visible.
+/// Shortens a name to one line of at most `room` characters. If the name of a renamed call (`a | b`) is too long,
+/// the leading words that both names share are dropped first, so that their difference stays visible.
 pub(super) fn fit(name: &str, room: usize) -> String {
     let name = one_line(name);
     match name.split_once(" | ") {

@@ -112,8 +112,8 @@ fn length(first: u8) -> usize {
     }
 }
 
-/// Length of the style sequence at the start of `text`; `None` unless `text` starts with a style sequence that this
-/// program prints.
+/// Length of the style sequence at the start of `text`. `None` if `text` starts with no style sequence, or with one
+/// that this program does not print.
 fn style_length(text: &[u8]) -> Option<usize> {
     let numbers = text.strip_prefix(b"\x1b[")?;
     let end = numbers.iter().take(LONGEST).position(|&byte| byte == b'm')?;

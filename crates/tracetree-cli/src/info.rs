@@ -91,8 +91,8 @@ fn describe_one(path: &Path, yardstick: &Yardstick, console: &mut Console) -> Re
     // A progress bar would erase the header that was just printed, so no bar is shown.
     let read = read(path, yardstick, console.reading());
     if read.is_err() && early.is_some() && !console.is_verbose() {
-        // The trace's name and header were printed without a line break, so one is printed here to put the error
-        // message on a new line.
+        // The trace's name and header were printed without a line break. This line break puts the error message on a
+        // new line.
         console.print(|out| writeln!(out))?;
     }
     let DescribedTrace { info, efficiency, memory } = read?;

@@ -31,8 +31,8 @@ pub(super) fn wrapped(
     Ok(())
 }
 
-/// Writes the second half of the line that describes a trace. On a screen, the second half is printed on a new,
-/// indented line, because the first half was already printed before the events were read.
+/// Writes the second half of the line that describes a trace. On a screen, the first half is already printed before the
+/// events are read. The second half is therefore printed on a new, indented line.
 pub(super) fn continue_line(info: &TraceInfo, width: Width, out: &mut dyn Write) -> io::Result<()> {
     if width.is_whole() {
         return write_line(info, out);

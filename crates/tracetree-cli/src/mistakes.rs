@@ -223,7 +223,7 @@ fn of_missing_file(error: &Error, path: &Path, typed: &Typed<'_>) -> Option<Mist
     })
 }
 
-/// The names of the files in a folder that `is_wanted` accepts, sorted.
+/// The sorted names of the files in a folder. Only names that `is_wanted` accepts are included.
 fn files(folder: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries

@@ -33,7 +33,8 @@ impl Progress {
     }
 
     /// Calls `read` and shows one progress bar per file, which counts the bytes read. `read` receives one set of
-    /// options per file, in the order of `paths`. Reading a file with its set of options advances the file's bar.
+    /// options per file, in the order of `paths`. Each set of options reports the number of bytes read to the bar of
+    /// its file.
     pub(super) fn reading<T>(&self, paths: &[&Path], read: impl FnOnce(&[ReadOptions]) -> T) -> T {
         let bars: Vec<ProgressBar> = paths.iter().map(|path| self.file(path)).collect();
         let tell = |bar: &ProgressBar| {

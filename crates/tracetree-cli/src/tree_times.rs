@@ -34,7 +34,7 @@ pub(super) struct Times {
     has_gpu_work: bool,
     total: Vec<Nanos>,
     own: Vec<Nanos>,
-    /// For each call, the maximum of `own` over the call and its descendants.
+    /// For each call, the largest value of `own` among the call and its descendants.
     most: Vec<Nanos>,
 }
 

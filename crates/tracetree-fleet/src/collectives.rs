@@ -120,8 +120,8 @@ impl Collectives {
         waits
     }
 
-    /// The collectives that at least two ranks recorded. Collectives that every rank of the process group recorded come
-    /// first and are numbered in the order in which they start on the first rank.
+    /// The collectives that at least two ranks recorded. Collectives with a kernel on every rank of the process group
+    /// come first. They are numbered in the order in which they start on the first rank.
     pub(super) fn matched<'r>(ranks: &[&'r Collectives]) -> Vec<Matched<'r>> {
         let mut kinds: BTreeMap<&Kind, Vec<(usize, &[Kernel])>> = BTreeMap::new();
         for (at, rank) in ranks.iter().enumerate() {
@@ -182,7 +182,7 @@ impl<'r> Matched<'r> {
     }
 }
 
-/// Drops collectives that some ranks lack only because their recording began later or ended earlier. A rank counts as
+/// Drops a collective if some ranks lack it only because their recording began later or ended earlier. A rank counts as
 /// absent only if it recorded collectives both before and after the missing collective. Also drops collectives that
 /// only one rank recorded.
 fn told(groups: Vec<Group>) -> Vec<Group> {

@@ -23,7 +23,7 @@ use tracetree::order::Order as _;
 use tracetree::side::{PerSide, Side};
 use tracetree::storage::{self, Opening};
 
-/// Number of consecutive write failures after which no further pair is started, because the folder is probably full,
+/// After this many consecutive write failures, no further pair is started. The folder is then probably full,
 /// read-only or unreachable.
 const MOST_FAILURES: usize = 10;
 
@@ -36,7 +36,7 @@ const BYTES_AHEAD: u64 = 128 * 1024 * 1024;
 /// Maximum number of shards that are being written in the background.
 const WRITING: usize = 64;
 
-/// A pair that is still to be compared.
+/// A pair that has not been compared yet.
 struct Remaining<'p> {
     pair: &'p PlannedPair,
     /// Whether the pair has an unusable shard that must be replaced.
@@ -47,8 +47,8 @@ struct Remaining<'p> {
 /// failed, in the form that [`Fleet::reduce`] expects.
 ///
 /// # Errors
-/// Fails if the existing shards cannot be listed, or if ten consecutive results could not be written, or if no result
-/// at all could be written. Any other failure of a pair does not stop the comparison of the other pairs.
+/// Fails if the existing shards cannot be listed, if ten consecutive results could not be written, or if no result
+/// could be written. If a pair fails for another reason, the remaining pairs are still compared.
 ///
 /// [`Fleet::reduce`]: super::Fleet::reduce
 pub fn map_all(
@@ -132,7 +132,7 @@ fn size(pair: &PlannedPair) -> u64 {
     Side::BOTH.iter().map(|&side| pair.file(side).size).sum()
 }
 
-/// Pairs whose traces are being opened while earlier pairs are compared.
+/// Opens the traces of the next pairs while earlier pairs are compared.
 struct Ahead<'p, 'm> {
     remaining: std::vec::IntoIter<Remaining<'p>>,
     begun: VecDeque<(Remaining<'p>, PerSide<Opening>)>,
@@ -204,8 +204,8 @@ impl Outcomes {
         if !self.is_hopeless() {
             return Ok(self.lost);
         }
-        // The message counts failures only up to the limit. The message ignores pairs that were still in progress when
-        // the limit was reached and failed afterwards.
+        // The message counts failures only up to the limit. Pairs that were in progress at that moment may also fail,
+        // but the message ignores them.
         let results = match self.most_failures {
             1 => "the result could not be written".to_owned(),
             count => format!("{count} consecutive results could not be written, the last one"),

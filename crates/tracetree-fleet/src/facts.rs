@@ -24,7 +24,7 @@ pub(super) fn facts(comparison: &Comparison) -> Facts {
             busy: totals.busy,
             events: totals.events,
         }),
-        // The times of ops, categories and layers cover all steps, so the wall time must cover all steps as well.
+        // The times of ops, categories and layers cover all steps, so this wall time also covers all steps.
         wall: walls.map(|wall| wall.own() + wall.alone),
         steps: analysis.wall().windows().map(|window| window.steps.max(1)),
         is_exact: account.is_exact(),
@@ -49,8 +49,8 @@ fn codes(notes: &Notes) -> String {
     notes.iter().map(code).collect::<Vec<_>>().join("; ")
 }
 
-/// Work by op, category and layer. Communication is excluded, because the duration of a collective depends on when the
-/// last rank arrives, and not on the work of the rank itself.
+/// Work by op, category and layer. Communication is excluded: the duration of a collective depends on when the last
+/// rank arrives, not on the rank's own work.
 fn parts(analysis: &Analysis) -> Vec<Part> {
     let (mut ops, mut categories, mut places) = (Sums::default(), Sums::default(), Sums::default());
     let layers = analysis.layer_pairs();

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tracetree::program::counted;
 use tracetree::side::Side;
 
-/// Minimum share of a group's collectives in which a rank must arrive last to be reported as a straggler.
+/// A rank is reported as a straggler only if it arrives last in at least this share of a group's collectives.
 const OFTEN: f64 = 0.5;
 
 /// Minimum time that the other ranks must wait for a straggler, as a share of the median wall time.
@@ -293,8 +293,8 @@ fn outliers(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     of_rank.into_iter().map(finding).collect()
 }
 
-/// All causes, except causes on only one rank if that rank is already reported. If the waits are known, causes that
-/// consist of communication are also omitted.
+/// All causes, with two exceptions. A cause on a single rank is omitted if that rank is already reported. If the waits
+/// are known, causes that consist of communication are omitted.
 fn causes(fleet: &Fleet, is_told: &dyn Fn(&str) -> bool) -> Vec<Finding> {
     let waits_are_known = fleet.collectives.iter().any(|row| row.number.is_some());
     let of_told = |row: &CauseRow| row.shared.ranks == 1 && is_told(&row.shared.worst);

@@ -1,4 +1,4 @@
-//! Derives the headline of a [`Fleet`] from its findings: which rank is slow or, if no rank is slow, what changed.
+//! Derives the headline of a [`Fleet`] from its findings: for example, which rank is slow, or what changed.
 
 use super::Fleet;
 use super::rows::{Finding, RankRow};

@@ -100,7 +100,7 @@ impl Mapped {
 }
 
 impl Mapping {
-    /// Creates a mapping that uses the plan's options and writes shards, but no reports, below `folder`.
+    /// Creates a mapping with the plan's options. The mapping writes shards below `folder`, but no reports.
     ///
     /// # Errors
     /// Fails if the options of the plan are invalid.
@@ -302,8 +302,8 @@ pub(super) fn shard_name(pair: &PlannedPair) -> String {
     format!("{}.parquet", pair.key)
 }
 
-/// The status of a pair if a trace has changed since the plan was made; `None` if neither trace has changed. Traces
-/// that were opened in the planned version are not checked.
+/// The status of a pair if a trace has changed since the plan was made; `None` if neither trace has changed. A trace is
+/// not checked if the storage guarantees that the planned version is opened.
 fn change_of(pair: &PlannedPair) -> Option<Status> {
     let change = |side: Side| {
         let planned = pair.file(side);

@@ -15,11 +15,10 @@
 use std::collections::BTreeMap;
 use tracetree::trace::Nanos;
 
-/// Clock offsets are derived from this many kernels at the start of each rank.
+/// Clock offsets are derived from the first `FIRST` kernels of each rank.
 const FIRST: usize = 8;
 
-/// Two end times coincide if they differ by at most the distance to the nearest neighboring end time, divided by this
-/// number.
+/// Two end times coincide if their difference is at most 1/`APART` of the distance to the nearest neighboring end time.
 const APART: i64 = 3;
 
 /// One communication kernel.
@@ -142,7 +141,7 @@ fn at_offset(reference: &[Kernel], kernels: &[Kernel], offset: Nanos) -> (Vec<Op
     (partners, distance)
 }
 
-/// How far another end time may be from the end time of the kernel `at` and still coincide with it.
+/// Maximum distance at which another end time still coincides with the end time of the kernel `at`.
 fn reach(reference: &[Kernel], at: usize) -> i64 {
     let before = at.checked_sub(1).map(|before| reference[at].end - reference[before].end);
     let behind = reference.get(at + 1).map(|next| next.end - reference[at].end);

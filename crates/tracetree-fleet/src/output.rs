@@ -24,7 +24,7 @@ pub struct FleetFiles {
     pub tables: Vec<TableFormat>,
     /// How strings are written in CSV files.
     pub csv_texts: CsvTexts,
-    /// What to do if a file to be written already exists and was not written by tracetree.
+    /// What to do if a file with the same name exists that tracetree did not write.
     pub existing: Existing,
     /// Whether to write `fleet.html`.
     pub has_page: bool,

@@ -86,8 +86,8 @@ fn name(row: &RankRow) -> String {
     row.rank.map_or_else(|| row.folder.clone(), |rank| rank.to_string())
 }
 
-/// For each rank, the time per step without waits, as a ratio candidate / baseline, and the quartiles of this ratio in
-/// the rank's role.
+/// For each rank, the ratio candidate / baseline of the rank's time per step without waits, and the quartiles of this
+/// ratio among the ranks with the same role.
 fn dots(fleet: &Fleet, has_reports: bool) -> Vec<FleetDot> {
     let ratio = |row: &RankRow| {
         let (before, after) = (row.own_step_us(Side::Baseline), row.own_step_us(Side::Candidate));

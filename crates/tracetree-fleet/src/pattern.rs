@@ -15,9 +15,11 @@ const LARGEST: u64 = 64;
 /// periodic.
 const PERIODS: u64 = 3;
 
-/// A short string that names the ranks `some` among the ranks `all`. `some` and `all` are in ascending order. The
-/// string lists the ranks as ranges. If there are too many ranges, it gives a modulus and the remainders of the ranks,
-/// provided that no other rank has one of these remainders. If no modulus fits, it lists the first few ranges.
+/// Formats the ranks `some`, a subset of `all`, as a short string. Both lists are in ascending order. The
+/// string contains the ranks as ranges. If there are too many ranges, the string contains a modulus and the
+/// remainders of the ranks. A modulus fits if no other rank has one of these remainders, at least among the
+/// ranks between the first and the last of `some`. If no modulus fits, the string contains the first few
+/// ranges.
 pub(super) fn pattern(some: &[u64], all: &[u64]) -> String {
     let text = ranges(some).replace('#', "");
     let pieces: Vec<&str> = text.split(' ').collect();

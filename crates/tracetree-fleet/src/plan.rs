@@ -123,8 +123,8 @@ pub struct Unmatched {
     pub side: String,
     /// The file.
     pub path: String,
-    /// Why the file has no counterpart: `NO_PARTNER`, `DUPLICATE_RANK`, or the error code if the head of the file could
-    /// not be read.
+    /// Why the file has no counterpart: `NO_PARTNER` or `DUPLICATE_RANK`. If the head of the file could not be read,
+    /// this is the code of the error.
     pub code: String,
     /// The explanation of the code.
     pub message: String,

@@ -56,8 +56,8 @@ impl PairRow {
         }
     }
 
-    /// Whether the pair has no shard although its traces are intact: the pair was not compared yet, or was compared on
-    /// a machine that does not share the folder.
+    /// Whether the pair has no shard, although its traces are intact. Either the pair was not compared yet,
+    /// or it was compared on a machine that does not share the folder.
     pub fn is_unfinished(&self) -> bool {
         [NO_SHARD, SHARD_NOT_VISIBLE].contains(&self.code.as_str())
     }
@@ -214,8 +214,8 @@ impl OutlierRow {
 pub struct CollectiveRow {
     /// The side.
     pub side: Side,
-    /// Number of the collective, from 0, in the order in which the first rank runs the collectives; `None` if a rank
-    /// did not record the collective.
+    /// Position of the collective, from 0, in the order in which the first rank runs the collectives; `None`
+    /// if a rank did not record the collective.
     pub number: Option<u64>,
     /// The process group; empty if not recorded.
     pub group: String,
@@ -262,7 +262,7 @@ pub struct GroupRow {
     pub wait: Nanos,
     /// Median wait of a rank, in µs.
     pub median_wait_us: f64,
-    /// The rank that arrived last most often.
+    /// The rank that was most often the last to arrive.
     pub last_most: String,
     /// Number of collectives in which the rank `last_most` arrived last.
     pub last_count: u64,
@@ -290,8 +290,8 @@ pub struct StepRow {
 pub enum Spread {
     /// At least nine tenths of all ranks share the change or cause.
     All,
-    /// At least nine tenths of the ranks in one or more roles share the change or cause, and at most a tenth of the
-    /// ranks that share it have other roles.
+    /// In one or more roles, at least nine tenths of the ranks share the change or cause. At most a tenth of
+    /// the ranks that share the change or cause have other roles.
     Role,
     /// More than a tenth of the ranks share the change or cause.
     Some,

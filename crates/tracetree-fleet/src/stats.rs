@@ -2,12 +2,13 @@
 
 use tracetree::analysis::robust::{median, median_deviation};
 
-/// Number of scaled median deviations from the median beyond which a value is an outlier (Iglewicz and Hoaglin, *How to
-/// Detect and Handle Outliers*, 1993).
+/// A value is an outlier if its distance from the median exceeds this many scaled median deviations (Iglewicz and
+/// Hoaglin, *How to Detect and Handle Outliers*, 1993).
 const OUTLYING: f64 = 3.5;
 
-/// Factor that converts the mean distance from the median to a standard deviation. The mean distance is used in place
-/// of the median distance if more than half of the values are equal (Iglewicz and Hoaglin).
+/// The mean distance of the values from their median, multiplied by this factor, is an estimate of the standard
+/// deviation. The mean distance is used in place of the median distance if more than half of the values are equal
+/// (Iglewicz and Hoaglin).
 const FROM_MEAN: f64 = 1.253_314;
 
 /// Minimum number of ranks required to determine outliers.

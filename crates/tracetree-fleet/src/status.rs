@@ -19,7 +19,7 @@ pub(super) const REPORT_NOT_WRITTEN: &str = "REPORT_NOT_WRITTEN";
 /// The code of a pair without a shard.
 pub(super) const NO_SHARD: &str = "NO_SHARD";
 
-/// The code of a pair that an engine reports as compared although the pair's shard is not in the folder.
+/// The code of a pair whose shard is not in the folder, although an engine reports the pair as compared.
 pub(super) const SHARD_NOT_VISIBLE: &str = "SHARD_NOT_VISIBLE";
 
 /// The outcome of a pair.
@@ -44,7 +44,8 @@ impl Status {
         Status::Failed { code: code.to_owned(), message: message.into() }
     }
 
-    /// Whether a result could not be written, which is a problem with the folder rather than with the pair.
+    /// Whether the pair failed because a result could not be written. This is a problem with the folder, not with the
+    /// pair.
     pub fn is_write_failure(&self) -> bool {
         [SHARD_NOT_WRITTEN, REPORT_NOT_WRITTEN].contains(&self.code())
     }

@@ -69,7 +69,7 @@ impl std::fmt::Display for Site {
     }
 }
 
-/// Path fragments that identify files that are part of Python or of a library rather than the user's code.
+/// Path fragments of files that belong to Python or to a library, and therefore contain no code of the user.
 const FOREIGN: [&str; 6] =
     ["site-packages", "dist-packages", "/lib/python", "torch/", "<frozen", "contextlib.py"];
 

@@ -1,12 +1,12 @@
-//! Computes, from the rows of a comparison, how much of the profile the model covers and how large the model's error
-//! is.
+//! Computes how much of the profile the model covers, and how large the model's error is. The input is the rows of a
+//! comparison.
 
 use super::compare::{Row, percent};
 use super::status::Status;
 use tracetree_trace::order::Order as _;
 use tracetree_trace::trace::Nanos;
 
-/// Maximum number of contributors to the error in a report.
+/// Maximum number of rows that a report lists as contributors to the error.
 pub const CONTRIBUTORS: usize = 10;
 
 /// Coverage and error of a whole comparison.

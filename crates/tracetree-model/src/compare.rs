@@ -17,15 +17,17 @@ pub struct Row {
     pub kernel_type: KernelType,
     /// The first three model ops that run this kernel type.
     pub model_ops: Vec<String>,
-    /// The time and the number of kernels, both as predicted and as measured.
+    /// The predicted and measured time, and the predicted and measured number of kernels.
     pub amounts: Amounts,
     /// The kernel type's share of the profile's time, in percent; `None` if the profile has no time.
     pub profile_share_pct: Option<f64>,
-    /// Whether the model looked up the time, computed the time, or lacks the kernel type.
+    /// How the model obtained the time: by a lookup, by a computation, or by both. If only the profile has
+    /// the kernel type, the status is [`Status::Unmodeled`].
     pub status: Status,
 }
 
-/// The time and the number of kernels, both as predicted and as measured, for one kernel type or in total.
+/// The predicted and measured time, and the predicted and measured number of kernels. The values are for one
+/// kernel type or for all types.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Amounts {
     /// Predicted time of a forward pass.
@@ -54,7 +56,7 @@ impl Amounts {
         (self.model - self.profile).0
     }
 
-    /// Whether the profile contains any time; if not, the error is undefined.
+    /// Whether the measured time is more than 0. If the measured time is 0, the error is undefined.
     pub(crate) fn is_measured(&self) -> bool {
         self.profile > Nanos::ZERO
     }

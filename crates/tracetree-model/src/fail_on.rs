@@ -7,9 +7,9 @@
 //! quantity   = "error" | "count_error" | "share"                                  of a row
 //!            | "weighted_error" | "total_error" | "unmodeled" | "model_only"      of a scenario
 //! ```
-//! Errors are compared without their sign: predicting 30% too little time is as wrong as predicting 30% too much. An
-//! undefined quantity satisfies no bound; for example, the error is undefined for a kernel type that the profile does
-//! not have. A condition applies either to rows or to scenarios.
+//! Errors are compared without their sign: predicting 30% too little time is as wrong as predicting 30% too much. A
+//! condition on an undefined quantity is never true. For example, the error of a kernel type is undefined if the
+//! profile does not contain this type. A condition applies either to rows or to scenarios.
 
 use std::fmt;
 use std::str::FromStr;

@@ -22,7 +22,8 @@ impl KernelType {
         KernelType("(unnamed)".to_owned())
     }
 
-    /// The all-reduce in the Ascend communication library. A fused op may contain this kernel without listing it.
+    /// The all-reduce in the Ascend communication library. Older traces do not list this kernel if it is part of a
+    /// fused op.
     pub(crate) fn all_reduce() -> Self {
         KernelType(ALL_REDUCE.to_owned())
     }
@@ -42,7 +43,8 @@ impl KernelType {
         self.0.starts_with("hcom_")
     }
 
-    /// Whether the type is a control kernel for a collective, which runs on the AI CPU and is not device work.
+    /// Whether the type is a control kernel for a collective. Control kernels run on the AI CPU and are not device
+    /// work.
     pub fn is_aicpu(&self) -> bool {
         self.0.ends_with("AicpuKernel")
     }

@@ -13,7 +13,7 @@ use super::input;
 use super::kernel_type::KernelType;
 use tracetree_trace::error::{Error, ErrorKind, Result};
 
-/// The key that contains the entries in all mapping files shipped with the database.
+/// All mapping files shipped with the database contain their entries under this key.
 const ENTRIES: &str = "operator_mappings";
 
 /// What an op runs on the device.

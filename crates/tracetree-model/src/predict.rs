@@ -38,9 +38,9 @@ pub struct PredictedKernel {
     /// The first three ops that run this kernel type, in trace order.
     pub ops: Vec<String>,
     whole: Nanos,
-    /// The time of ops whose kernels have no separate times: the key is the number of kernels, and the value is the
-    /// total time of all ops with that many kernels. Each total is divided only at the end: dividing the time of each
-    /// op would lose up to a nanosecond per op, and a trace has ten thousand ops.
+    /// Total time of the ops whose kernels have no separate times, by the number of kernels in an op. Each total is
+    /// divided only at the end: dividing the time of each op would lose up to a nanosecond per op, and a trace has
+    /// ten thousand ops.
     shared: BTreeMap<usize, Nanos>,
 }
 
@@ -103,7 +103,8 @@ impl Prediction {
         KernelType::new(short_name(&op.name)).unwrap_or_else(KernelType::unnamed)
     }
 
-    /// Counts the all-reduce in a fused op if the trace does not list it, as in older traces. No time is added for it.
+    /// Counts the all-reduce in a fused op if the trace does not list it; older traces do not. The all-reduce adds no
+    /// time.
     fn add_all_reduce<'a>(
         &mut self,
         op: &ModelOp,

@@ -50,8 +50,8 @@ pub fn read_scenarios(path: impl AsRef<Path>) -> Result<Vec<Scenario>> {
     scenarios_from_bytes(&input::read(path, "list of scenarios")?, path)
 }
 
-/// Parses the scenarios in a TOML document. Paths in the scenarios are relative to the folder of `path`, which
-/// also appears in error messages.
+/// Parses the scenarios in a TOML document. Paths in the scenarios are relative to the folder of `path`. Error
+/// messages name `path`.
 ///
 /// # Errors
 /// Fails for the same reasons as [`read_scenarios`].

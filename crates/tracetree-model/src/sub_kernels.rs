@@ -1,8 +1,8 @@
 //! Parses the string in `sub_kernel_durations` into kernel types with their durations.
 //!
-//! The string is a Python list as printed by Python: `[('MatMulV2', 9.39), ('hcom_allReduce_', 22.5)]`, in
-//! microseconds. Pairs may be tuples or lists. Anything else, such as `[10, 20]` or a pair whose time is `None`,
-//! is rejected.
+//! The string is a printed Python list, such as `[('MatMulV2', 9.39), ('hcom_allReduce_', 22.5)]`. The times are in
+//! microseconds. Pairs may be tuples or lists. Anything else, such as `[10, 20]` or a pair whose time is `None`, is
+//! rejected.
 
 use super::kernel_type::KernelType;
 use super::micros;

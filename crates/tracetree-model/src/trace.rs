@@ -140,7 +140,7 @@ impl OpReader<'_> {
     }
 
     fn note_unreadable(&self, durations: &str, notes: &mut Notes) {
-        // `sub_kernel_durations` is often missing or `None`, so no note is added in these cases.
+        // `sub_kernel_durations` is often missing or `None`, so neither case adds a note.
         if matches!(durations.trim(), "" | "None") {
             return;
         }

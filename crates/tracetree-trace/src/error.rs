@@ -83,7 +83,7 @@ impl Error {
         Error::about(ErrorKind::Usage, Subject::Text(asked.into()), message.into())
     }
 
-    /// An error about a format or command that the enabled cargo features do not include.
+    /// An error about a format or command that needs a disabled cargo feature.
     #[doc(hidden)]
     pub fn left_out(asked: &str) -> Self {
         let remedy = "cargo install --path crates/tracetree-cli --features full";

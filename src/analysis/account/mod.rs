@@ -22,7 +22,7 @@ pub struct Totals {
     pub events: u64,
     /// Total time of the measured events in the trace.
     pub time: Nanos,
-    /// Length of the union of the measured events' intervals. Equal to `time` if the trace is measured by
+    /// Time during which at least one measured event runs. Equal to `time` if the trace is measured by
     /// host self time.
     pub busy: Nanos,
     /// Part of `time` in attribution rows that have events on both sides. The fields `paired`,
@@ -52,7 +52,7 @@ impl Account {
         }
     }
 
-    /// Whether, on both sides, the times of the rows add up exactly to the total time of the measured events.
+    /// Whether the rows on each side add up to exactly the total time of the measured events.
     pub fn is_exact(&self) -> bool {
         Side::BOTH.iter().all(|&side| self.rows[side] == self.totals[side].time)
     }

@@ -44,8 +44,8 @@ pub enum RowKind {
 pub struct Row {
     /// The kind of the row, which says what its events are attributed to.
     pub kind: RowKind,
-    /// The op or launch on each side. `None` if the events are unlinked, if the side has no counterpart, or
-    /// if a region on the other side replaced the calls on this side.
+    /// The op or launch on each side. `None` if the events are unlinked, if the other side's call has no
+    /// counterpart, or if a region on the other side replaced the calls on this side.
     pub calls: PerSide<Option<CallId>>,
     /// The measured events in the row, sorted by start time.
     pub events: PerSide<Vec<CallId>>,
@@ -87,8 +87,8 @@ enum RowKey<'t> {
     Unlinked(&'t str),
 }
 
-/// Returns the rows in merged-tree order, and the position of each measured call's row, indexed by the
-/// call's slot.
+/// Returns the rows in merged-tree order. Also returns the position of the row for each measured call,
+/// indexed by slot.
 pub(in crate::analysis) fn assign(
     diff: &TraceDiff,
     measure: Measure,

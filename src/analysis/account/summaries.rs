@@ -76,7 +76,7 @@ impl Analysis {
         self.tree(side).trace().text(self.arguments_of(row, side).text(argument))
     }
 
-    /// For each row name, the ops and kernels that the rows' ops were lowered to on each side.
+    /// For each row name, the ops and kernels to which the op of this name was lowered on each side.
     pub fn lowerings(&self) -> BTreeMap<String, Lowering> {
         let mut counts: BTreeMap<String, (u64, PerSide<Counts>)> = BTreeMap::new();
         for row in self.rows() {

@@ -87,8 +87,9 @@ impl Regions {
         }
     }
 
-    /// The innermost region on `thread` at `time`, and `false`. If no region is open on `thread`, returns
-    /// `true` and the most recently started region among the innermost regions of the other threads.
+    /// The innermost region at `time`, and whether it is on a thread other than `thread`. Other threads are
+    /// searched only if no region is open on `thread`. Of their innermost regions, the one that started most
+    /// recently is returned.
     pub(super) fn at(&self, thread: ThreadId, time: Nanos) -> Option<(usize, bool)> {
         let on = |changes: &Vec<(Nanos, Option<usize>)>| {
             let after = changes.partition_point(|&(from, _)| from <= time);

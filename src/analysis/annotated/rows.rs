@@ -36,8 +36,8 @@ pub struct AnnotatedFigures {
     pub gpu_time: Nanos,
     /// Busy time of the GPU events launched inside the regions: the union of their intervals.
     pub gpu_busy: Nanos,
-    /// Part of `wall` during which no GPU event ran, whether launched inside or outside of the regions;
-    /// `None` if the trace has no GPU events.
+    /// Part of `wall` during which the GPU ran no event, not even one that was launched outside of the
+    /// regions. `None` if the trace has no GPU events.
     pub gpu_idle: Option<Nanos>,
 }
 

@@ -60,8 +60,8 @@ pub enum CategorySource {
     Module,
     /// The category comes from the words in the kernel name.
     KernelName,
-    /// The category comes from the ops above other launches of the same kernel, all of which have
-    /// this category.
+    /// The category comes from other launches of the same kernel: the ops above these launches all
+    /// have this category.
     SameKernel,
     /// The category comes from the optimizer step that contains the call.
     Optimizer,
@@ -179,7 +179,8 @@ impl Categories {
         (strength > Strength::Host).then_some(strength == Strength::Specific)
     }
 
-    /// Names of the categories whose ops a single fused op in this category may replace.
+    /// Names of the categories that this category can replace: one fused op in this category can do
+    /// the work of several ops in those categories.
     pub(super) fn replaced_by(&self, id: CategoryId) -> Vec<&str> {
         self.rules()
             .categories

@@ -155,7 +155,8 @@ pub(super) struct Rules {
 pub(super) struct CategoryRule {
     pub(super) name: String,
     pub(super) strength: Strength,
-    /// Names of the categories whose ops a single fused op in this category may replace.
+    /// Names of other categories. A fused op in this category may replace several ops of these
+    /// categories.
     pub(super) replaces: Vec<String>,
 }
 
@@ -238,15 +239,15 @@ impl Rules {
         self.categories[category].strength
     }
 
-    /// Whether kernels with this stem run the functor in their template arguments.
+    /// Whether kernels with this stem run a functor, which is named in their template arguments.
     pub(super) fn is_launcher(&self, stem: &str) -> bool {
         self.launchers
             .iter()
             .any(|launcher| stem == launcher || stem.ends_with(&format!("::{launcher}")))
     }
 
-    /// The category of a name, from the first rule file with a match. The strongest category wins, because
-    /// the names of ops that do specific work also contain words for auxiliary work (`reshape_and_cache`,
+    /// The category of a name, from the first rule file with a match. The strongest category wins, because an
+    /// op that does specific work often has words for auxiliary work in its name (`reshape_and_cache`,
     /// `gather_topk`). Among equally strong categories, a pattern that matches the whole name wins, then the
     /// longest pattern, then the category that comes first in the file. A match inside a longer match is
     /// ignored: `clamp_min` does not match `min`.

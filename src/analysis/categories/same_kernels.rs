@@ -1,5 +1,5 @@
-//! Assigns a category to kernels that have no op above them: the category of kernels that have the same
-//! name and run below known ops.
+//! Assigns a category to kernels that have no op above them. The category is that of kernels that have the
+//! same name and run below known ops.
 //!
 //! Kernels in a graph replay, or launched before the window, have no ops above them. Kernels in a compiled
 //! region have only the ops of the region's wrapper above them. Without this rule, one of two matched
@@ -27,7 +27,7 @@ pub(super) struct SameKernels<'t> {
 }
 
 impl<'t> SameKernels<'t> {
-    /// Records the category of each kernel in one trace that was classified by the ops above it.
+    /// Records the categories of those kernels in one trace that were classified by the ops above them.
     pub(super) fn learn(&mut self, tree: &'t CallTree, measure: Measure, column: &[EventCategory]) {
         let mut seen: FxHashSet<(TextId, CategoryId)> = FxHashSet::default();
         for (name, category) in kernels(tree, measure, column) {
@@ -39,7 +39,7 @@ impl<'t> SameKernels<'t> {
         }
     }
 
-    /// Applies the recorded categories to the kernels in one trace that were classified by their names.
+    /// Applies the recorded categories to those kernels in one trace that were classified by their names.
     /// Pointwise kernels are skipped: their names already describe their work, and the op above one launch
     /// of such a kernel says nothing about other launches.
     pub(super) fn apply(

@@ -16,12 +16,13 @@ use crate::trace::Nanos;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ByStep {
     times: PerSide<Vec<Nanos>>,
-    /// Total time on both sides that cannot be assigned to a step.
+    /// The time that cannot be assigned to a step, summed over both sides.
     outside: Nanos,
 }
 
 impl ByStep {
-    /// Adds up, for each step, the busy time of the attribution rows at the given positions.
+    /// Adds up the busy time of the attribution rows at the given positions, separately for each
+    /// step.
     pub(super) fn of_rows(analysis: &Analysis, rows: &[usize]) -> ByStep {
         let (wall, mut sums) = (analysis.wall(), ByStep::default());
         for &at in rows {

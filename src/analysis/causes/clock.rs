@@ -18,8 +18,8 @@ const LEAST: f64 = 0.02;
 /// Causes are merged only if at least this many of them share the ratio.
 const MANY: usize = 4;
 
-/// Considers only the causes whose kernels are the same on both sides. If most of the time in these causes
-/// changed by a common ratio, merges them into one cause.
+/// Considers only the causes whose kernels are the same on both sides. Merges those that share a common ratio
+/// into one cause, if they account for most of the time.
 pub(super) fn merge(causes: &mut Vec<Cause>, scale: Scale) {
     let Some(common) = common_ratio(causes, scale) else { return };
     let shares = |cause: &Cause| {

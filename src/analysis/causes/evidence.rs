@@ -1,4 +1,4 @@
-//! Turns a part of the wall time into a cause, with a reason and with evidence.
+//! Creates the cause for a part of the wall time: finds the reason and collects the evidence.
 
 use super::by_step::ByStep;
 use super::cause::{Cause, signed_ms};

@@ -66,7 +66,7 @@ pub(super) struct BusyPart<'a> {
     pub(super) efficiency: PerSide<Efficiency>,
 }
 
-/// Groups the busy time of all work in the window into parts that add up exactly to the busy time.
+/// Divides the busy time of the window into parts. The times of the parts add up exactly to the busy time.
 pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
     let wall = analysis.wall();
     let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();
@@ -160,8 +160,8 @@ impl<'a> BusyPart<'a> {
     }
 }
 
-/// The events of a row, on one side, that overlap this side's window. The wall time excludes events outside
-/// the window, such as kernels that run after the last step.
+/// The row's events on one side that overlap the side's window. The wall time excludes events outside the
+/// window, such as kernels that run after the last step.
 fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
     let window = analysis.wall().windows()[side];
     let tree = analysis.tree(side);

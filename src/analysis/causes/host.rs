@@ -30,12 +30,12 @@ pub(super) struct IdlePart {
     pub(super) count: PerSide<u64>,
     /// Idle time of the part in every additional run on each side.
     pub(super) runs: PerSide<Vec<Nanos>>,
-    /// Whether the part includes all places below the part's own place.
+    /// Whether the part also includes the idle time of all places below its own place.
     is_whole: bool,
     /// The innermost calls to which the idle time is attributed, and the difference in idle time at each
     /// call. Sorted by descending absolute difference.
     pub(super) owners: Vec<(String, i128)>,
-    /// If the calls are unmatched, the call with the most idle time on each side.
+    /// For unmatched calls: on each side, the call with the most idle time.
     pub(super) instead: PerSide<Option<String>>,
     pub(super) by_step: ByStep,
 }
@@ -91,8 +91,8 @@ pub(super) fn roll_up(
 }
 
 /// Adds the idle time of each side's additional runs to the parts. An additional run may wait at a place
-/// where the median runs never wait. The idle time at such a place is added to the part of the nearest
-/// enclosing place that has a part, provided that this part includes all places below its own place.
+/// where the median runs never wait. Such idle time is added to the part of the nearest enclosing place that
+/// has a part, but only if this part also includes the idle time of all places below its own place.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
     analysis: &Analysis,
@@ -178,8 +178,8 @@ fn divide(amounts: &[Amount], places: &Places<'_>, scale: Scale) -> Vec<IdlePart
 }
 
 /// If at most this many nested calls contain most of a call's difference, the nested calls are reported
-/// instead of the call. The limit is larger for frames other than modules, because such a frame is less
-/// informative than the calls it makes.
+/// instead of the call. The limit is higher for frames other than modules, because the calls in such a frame
+/// are more informative than the frame itself.
 fn few(places: &Places<'_>, at: usize) -> usize {
     let place = &places.all()[at];
     match place.kind {

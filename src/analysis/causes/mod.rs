@@ -6,8 +6,8 @@
 //! before the window   ────────────────────────────┘
 //! ```
 //! Every nanosecond of the compared steps, and of other work in the windows of these steps, is assigned to
-//! exactly one part. Each part whose time differs is a cause. Without `before_window`, the causes therefore
-//! add up exactly to the wall-time difference of the steps.
+//! exactly one entry: a row, a call, or the work before the window. Each entry whose time differs is a cause.
+//! Without `before_window`, the causes therefore add up exactly to the wall-time difference of the steps.
 //!
 //! If one trace has more steps, the causes cover only the steps that have a counterpart. The time of a call
 //! over two steps cannot be compared with its time over five steps.
@@ -102,8 +102,8 @@ impl Causes {
         &self.list[..enough.unwrap_or(0).clamp(3, 7).min(self.list.len())]
     }
 
-    /// Whether the causes add up exactly. The causes except `before_window` must add up to the difference
-    /// between the steps, and all causes together to the difference between the whole windows.
+    /// Whether the causes add up exactly. All causes except `before_window` must add up to the difference
+    /// between the steps. All causes together must add up to the difference between the whole windows.
     pub fn is_exact(&self, wall: &Wall) -> bool {
         let scale = self.scale;
         let sum = |is_in: fn(Reason) -> bool| -> i128 {

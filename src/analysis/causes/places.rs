@@ -113,8 +113,8 @@ impl<'a> Places<'a> {
         })
     }
 
-    /// Name of an owner of idle time. The name of a launch includes the name of the caller, which is more
-    /// informative.
+    /// Name of an owner of idle time. For a runtime call, the name includes the caller's name, which says
+    /// more than the call's own name.
     pub(super) fn owner_name(&self, node: MergedId) -> String {
         plain_owner_name(self.analysis, node)
     }
@@ -171,7 +171,7 @@ impl<'a> Places<'a> {
         place
     }
 
-    /// Name ids of a call that both traces have; `None` for all other nodes, and for threads.
+    /// Name ids of a common call; `None` for all other nodes, including threads.
     fn common_names(&self, node: MergedId) -> Option<NameIds> {
         let diff = self.analysis.diff();
         let MergedNode::Both(a, _) = diff.merged().node(node) else { return None };
@@ -217,15 +217,15 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The outermost call at or above `call` with no common call in between; `None` if `call`
+/// On the path from `call` upward, the last call before the first common call; `None` if `call`
 /// itself is common.
 fn outermost_alone(analysis: &Analysis, side: Side, call: CallId) -> Option<CallId> {
     let path = std::iter::once(call).chain(analysis.tree(side).ancestors(call));
     path.take_while(|&at| !analysis.diff().relation(side, at).is_common()).last()
 }
 
-/// Finds the outermost call, at or above a node, that is not common. If this call is matched
-/// with a call that has a different name, returns the two calls.
+/// The renamed call at or above a node: two matched calls with different names. Only the outermost
+/// call that is not common is considered (see [`outermost_alone`]).
 fn renamed(analysis: &Analysis, id: MergedId) -> Option<(CallId, CallId)> {
     let (diff, merged) = (analysis.diff(), analysis.diff().merged());
     let node = merged.node(id);

@@ -1,5 +1,5 @@
-//! If the host spends more or less time between recorded calls, finds the op whose preceding gap
-//! contains most of this difference.
+//! If the host spends more or less time between recorded calls, finds the op before which most of the
+//! difference occurs.
 //!
 //! ```text
 //! baseline   ─ aten::mul ─ aten::relu ───────── step
@@ -18,9 +18,9 @@ use crate::tree::CallId;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// The name of the op whose preceding gaps contain at least half of the difference in the time between
-/// calls; `None` if the difference is spread over several ops. `threads` contains the difference on each
-/// thread, candidate − baseline, in the unit of `scale`.
+/// The name of the op before which at least half of the difference in the time between calls occurs;
+/// `None` if the difference is spread over several ops. `threads` contains the difference on each thread,
+/// candidate − baseline, in the unit of `scale`.
 pub(super) fn place(
     analysis: &Analysis,
     scale: Scale,

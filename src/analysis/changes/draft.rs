@@ -21,7 +21,7 @@ pub(super) struct Draft {
     /// The calls that changed: matched ops whose arguments or kernels differ, and the outermost
     /// unmatched calls.
     pub(super) nodes: Vec<MergedId>,
-    /// The calls of changes that are consequences of this change.
+    /// The calls of the changes that were folded into this change as its consequences.
     pub(super) consequences: Vec<MergedId>,
     /// For each side, the names that the sentence about the change mentions, with counts.
     pub(super) names: PerSide<BTreeMap<String, u64>>,
@@ -31,7 +31,8 @@ pub(super) struct Draft {
     pub(super) pairs: BTreeMap<(String, String), u64>,
     /// Position in the program where the change first occurs.
     pub(super) position: Position,
-    /// Number of cheap Python code changes at other positions that were combined with this change.
+    /// Number of changes in Python code at other positions that were combined with this change because they
+    /// cost little.
     pub(super) other_positions: u64,
     /// Whether the change includes calls in the forward pass.
     pub(super) has_forward: bool,
@@ -64,7 +65,7 @@ impl Draft {
     }
 }
 
-/// All drafts, and the draft that each changed call was added to.
+/// All drafts. For each changed call, also the draft to which the call was added.
 pub(super) struct Drafts<'a> {
     pub(super) analysis: &'a Analysis,
     list: Vec<Draft>,
@@ -281,7 +282,7 @@ impl<'a> Drafts<'a> {
         self.merge(part, whole);
     }
 
-    /// The draft that a draft was folded into, directly or indirectly; the draft itself if it has no cause.
+    /// Follows the causes of a draft to the draft without a cause, which may be the draft itself.
     pub(super) fn resolve(&self, mut at: usize) -> usize {
         while let Some(cause) = self.list[at].cause {
             at = cause;

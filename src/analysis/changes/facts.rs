@@ -27,10 +27,11 @@ pub(super) struct Facts {
     /// GPU time in compared steps on both sides, in ns. `firm_time` is the part in firmly matched calls.
     gpu_time: i64,
     firm_time: i64,
-    /// Matched ops whose positions among the calls of the enclosing op or module differ between the sides.
+    /// Matched ops that have different positions on the two sides. The position is counted among the calls of
+    /// the enclosing op or module.
     pub(super) moved: Vec<MergedId>,
-    /// The outermost calls that are not matched to a call with the same name, except compiled regions and
-    /// graphs that replaced calls.
+    /// The outermost calls that have no counterpart with the same name. Compiled regions and graphs that
+    /// replaced calls are not included.
     pub(super) calls: Vec<MergedId>,
     /// Positions of the rows for matched calls whose kernels differ between the sides.
     pub(super) kernels: Vec<usize>,
@@ -174,8 +175,8 @@ fn roots(analysis: &Analysis) -> Vec<MergedId> {
     roots
 }
 
-/// Whether a node consists of two matched frames of the same function, whose files have the same name but
-/// are in different folders.
+/// Whether a node consists of two matched frames of the same function. The names of the two files must be
+/// equal, but the folders may differ.
 fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {
@@ -186,9 +187,9 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
         && name(Side::Baseline, a) == name(Side::Candidate, b)
 }
 
-/// Whether the calls of a node are in compared steps, outside of regions, and have one of these kinds: op,
-/// frame, or launch outside of ops. Launches inside an op are not compared as calls; their kernels are
-/// compared instead.
+/// Whether every call of a node meets three conditions: it is in a compared step, it is outside of regions,
+/// and it is an op, a frame, or a launch outside of ops. Launches inside an op are not compared as calls;
+/// their kernels are compared instead.
 fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);
@@ -204,8 +205,8 @@ fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
     })
 }
 
-/// Whether a row has calls on both sides, but the names or counts of the kernels differ between the
-/// sides.
+/// Whether a row has calls on both sides that run kernels with different names or a different number of
+/// kernels.
 fn runs_other_kernels(analysis: &Analysis, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
     let is_on_both = row.calls.baseline.is_some() && row.calls.candidate.is_some();
     if !is_on_both || row.kind == RowKind::Replaced || is_of_other_steps(analysis, row) {

@@ -207,14 +207,14 @@ impl Changes {
         self.has_arguments
     }
 
-    /// Share of the ops in compared steps that have a counterpart or were replaced by a region; 1 if there
+    /// Of the ops in compared steps, the share that has a counterpart or was replaced by a region; 1 if there
     /// are no ops.
     pub(crate) fn matched_share(&self) -> f64 {
         self.matched_share
     }
 
-    /// Share of the GPU time, over the compared steps of both traces, that is spent in kernels launched by
-    /// [firmly](crate::diff::Confidence::Firm) matched calls; `None` if there is no GPU time.
+    /// Share of GPU time that belongs to kernels launched by [firmly](crate::diff::Confidence::Firm) matched
+    /// calls, in the compared steps of both traces; `None` if there is no GPU time.
     #[doc(hidden)]
     pub fn firm_share(&self) -> Option<f64> {
         self.firm_share
@@ -239,9 +239,9 @@ impl Changes {
         self.host_speed
     }
 
-    /// Difference per step, candidate − baseline, in the time that the device waits while the host is between
-    /// recorded calls. During that time, the host may run Python code that was not recorded, sleep, or run
-    /// the profiler itself.
+    /// Difference per step, candidate − baseline, in the time during which the device waits and the host is
+    /// between recorded calls. During this time, the host may run Python code that was not recorded, sleep,
+    /// or run the profiler itself.
     #[doc(hidden)]
     pub fn between_calls(&self) -> Nanos {
         self.between_calls
@@ -254,8 +254,8 @@ impl Changes {
         self.between_place.as_deref()
     }
 
-    /// Difference per step, candidate − baseline, in the idle time at matched calls, excluding the part
-    /// that is explained by the calls' host time. For example, GPU work may fill gaps on one side only.
+    /// Difference per step, candidate − baseline, in the idle time at matched calls, without the part that
+    /// the calls' host time explains. For example, GPU work may fill gaps on one side only.
     pub fn overlap(&self) -> Nanos {
         self.overlap
     }

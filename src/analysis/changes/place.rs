@@ -79,7 +79,7 @@ pub(super) fn function(name: &str) -> Option<&str> {
     (path.ends_with(".py") && is_public).then_some(function)
 }
 
-/// Whether a path without a folder is a standard library file whose functions profiled programs often call.
+/// Whether a path without a folder is one of the standard library files that profiled programs often use.
 fn is_standard(path: &str) -> bool {
     const MODULES: [&str; 8] = [
         "contextlib.py",

@@ -182,8 +182,8 @@ pub(super) fn class_around(tree: &CallTree, call: CallId) -> &str {
 /// Number of calls to each module class in the compared steps.
 pub(super) struct Modules<'a> {
     of_class: BTreeMap<&'a str, PerSide<u64>>,
-    /// Call counts by the class of the enclosing module (empty for outermost modules) and the module's own
-    /// class.
+    /// Call counts by two classes: the class of the enclosing module (empty for outermost modules), and the
+    /// module's own class.
     in_class: BTreeMap<(&'a str, &'a str), PerSide<u64>>,
 }
 
@@ -211,8 +211,8 @@ impl<'a> Modules<'a> {
         self.of_class.get(class).copied().unwrap_or_default()
     }
 
-    /// Whether both sides call modules of class `class` inside modules of class `around`, and the number of
-    /// calls differs there as well as in total.
+    /// Compares two numbers of calls to modules of class `class`: the calls inside modules of class `around`,
+    /// and all calls. Returns whether both numbers are nonzero on each side and differ between the sides.
     pub(super) fn is_repeated(&self, around: &str, class: &str) -> bool {
         let inside = self.in_class.get(&(around, class)).copied().unwrap_or_default();
         let calls = [inside, self.calls(class)];

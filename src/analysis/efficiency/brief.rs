@@ -15,8 +15,8 @@ pub struct EfficiencyInfo {
     pub coverage: Option<f64>,
     /// Like `coverage`, but only for events whose launch is in the trace.
     pub coverage_of_launched: Option<f64>,
-    /// The ops furthest from their roofline, sorted by descending possible saving, or by descending time
-    /// if the peaks are unknown.
+    /// The ops furthest from their roofline, sorted by possible saving, largest first. If the peaks are unknown, the
+    /// ops are sorted by time, longest first.
     pub furthest: Vec<FurthestOp>,
 }
 

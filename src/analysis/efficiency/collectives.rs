@@ -1,4 +1,5 @@
-//! Computes how many bytes the links between devices carry for the message of a communication kernel.
+//! Computes how many bytes a communication kernel sends over the links between devices to transfer its
+//! message.
 //!
 //! Bandwidths are defined as in communication benchmarks. *Algorithm* bandwidth is the size of the whole
 //! message divided by the time. *Bus* bandwidth is the algorithm bandwidth multiplied by the minimum number

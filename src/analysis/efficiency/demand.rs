@@ -3,7 +3,7 @@
 use super::dtype::{Dtype, Precision};
 use super::inputs::{Inputs, Tensor};
 
-/// The kind of compute units that run an op.
+/// The kind of hardware unit that runs an op.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum Unit {

@@ -28,8 +28,8 @@ impl Tensor {
     }
 
     /// Number of distinct tensor elements in memory. A broadcast dimension (stride 0) counts as one
-    /// element. If the tensor consists of overlapping windows, the number is at most the number of elements
-    /// that the windows span in memory.
+    /// element. Overlapping windows share elements, so the result is at most the number of elements that the
+    /// windows span in memory.
     pub(super) fn distinct(&self) -> f64 {
         let Some(strides) = &self.strides else { return self.elements() };
         let pairs = || self.dims.iter().zip(strides);

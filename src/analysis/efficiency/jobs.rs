@@ -33,7 +33,7 @@ const NONE: u32 = u32::MAX;
 pub(super) enum Path {
     /// The bytes move through the memory of the device.
     Memory,
-    /// The bytes move over the link to the host, whose peak is unknown.
+    /// The bytes move over the link to the host. The peak rate of this link is unknown.
     Host,
     /// The bytes move over the links to other devices. The value is the number of bytes that each rank sends
     /// per byte of the message.
@@ -108,8 +108,8 @@ impl Jobs {
     }
 }
 
-/// Whether a copy moves data between device and host, according to the names that the runtimes of both
-/// vendors use.
+/// Whether a copy moves data between device and host. The names that the runtimes of both vendors give to
+/// copies show this.
 fn crosses_to_the_host(name: &str) -> bool {
     name.contains("HtoD") || name.contains("DtoH") || name.contains("Host")
 }

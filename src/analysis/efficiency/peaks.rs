@@ -29,8 +29,8 @@ pub struct DevicePeaks {
     pub name: String,
     /// Substrings of the device's name in a trace.
     names: Vec<String>,
-    /// Substrings of the names of other devices that also contain an entry of `names`. A device whose name
-    /// contains such a substring does not match.
+    /// Substrings that exclude other devices whose names also contain an entry of `names`: a device whose
+    /// name contains such a substring does not match.
     #[serde(default)]
     except: Vec<String>,
     /// Range of memory sizes, which distinguishes devices that share a name.

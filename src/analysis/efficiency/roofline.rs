@@ -112,7 +112,7 @@ impl Efficiency {
         self.roofed += time;
     }
 
-    /// Whether the group has measured time, all of which is covered by models.
+    /// Whether the group has measured time and models cover all of this time.
     #[doc(hidden)]
     pub fn is_modelled(&self) -> bool {
         self.events > 0 && self.modelled == self.time && self.modelled > Nanos::ZERO
@@ -131,8 +131,8 @@ impl Efficiency {
         self.is_modelled().then_some(self.flops / 1e9)
     }
 
-    /// Number of bytes that must be moved, in units of 10^6; `None` unless models give the bytes for all of
-    /// the measured time.
+    /// Number of bytes that must be moved, in units of 10^6. `None` if models do not cover all of the
+    /// measured time, or if the bytes of an op are unknown.
     #[doc(hidden)]
     pub fn mbytes(&self) -> Option<f64> {
         (self.is_modelled() && self.unknown_bytes == 0.0).then_some(self.bytes / 1e6)
@@ -207,8 +207,8 @@ impl Efficiency {
     }
 }
 
-/// The share of an op's minimum work that is attributed to an event. An event's share is proportional to
-/// its time; if all events of the op take no time, their shares are equal.
+/// The share of an op's minimum work that is attributed to an event. An event's share is proportional to its
+/// time; if every event of the op has zero duration, all shares are equal.
 fn part(time: Nanos, job: &Job) -> f64 {
     match job.time {
         Nanos::ZERO => 1.0 / f64::from(job.events),

@@ -2,9 +2,9 @@
 //! for each group.
 //!
 //! If every event of an attribution row has a model, the row is grouped with all rows that have the same name
-//! and shapes. The group then contains events of both sides. If models cover only part of a row, as in a
-//! compiled region with its own kernels, the row is split: each of its modeled ops is grouped with the ops of
-//! the same name and shapes from both sides.
+//! and shapes. Such a group contains events of both sides. If only part of a row has models, as in a compiled
+//! region with its own kernels, the row is split into its modeled ops. Each of these ops is grouped with the
+//! ops of either side that have the same name and shapes.
 
 use super::roofline::Efficiency;
 use super::trace::TraceEfficiency;
@@ -61,8 +61,8 @@ impl Analysis {
     }
 }
 
-/// The modeled ops by name and shapes, sorted by descending possible saving on the candidate, then on
-/// the baseline, then by descending time.
+/// The modeled ops, grouped by name and shapes. They are sorted by possible saving on the candidate,
+/// then on the baseline, then by time, always largest first.
 pub(crate) fn by_efficiency(analysis: &Analysis) -> &[EfficiencyRow] {
     analysis.cached.by_efficiency.get_or_init(|| sort_by_efficiency(analysis))
 }

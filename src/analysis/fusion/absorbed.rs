@@ -21,7 +21,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kernels between two common children of a node, where the other side runs no kernels.
+/// Kernels that only one side runs between two common children of a node.
 #[derive(Debug)]
 pub(super) struct OneSided {
     pub(super) node: MergedId,
@@ -129,9 +129,9 @@ fn facing(
 /// The kernels on both sides, how the kernel count changed, and the absorbed kernels.
 type Taken = (PerSide<Vec<CallId>>, KernelChange, Vec<CallId>);
 
-/// Uses shapes to find ops on `side` that were absorbed by the matched pair's op on the other side. The
-/// absorbed ops have the pair's name and run directly before or after the pair. The shapes of the absorbed
-/// ops and of the pair's op on `side` add up to the shapes of the pair's op on the other side.
+/// Uses shapes to find the ops on `side` that a matched pair absorbed. The absorbed ops have the same name as
+/// the pair, and run directly before or after the pair. On the other side, the op of the pair takes the
+/// combined inputs of the absorbed ops and of the pair's op on `side`.
 fn by_shapes(
     pieces: &Pieces<'_>,
     (row, side): (usize, Side),
@@ -158,8 +158,8 @@ fn by_shapes(
     Some(with(kernels, side, taken, FusionEvidence::Shapes))
 }
 
-/// Absorbs the ops in `run` if the row's names on the other side mention all of these ops, and its names on
-/// `side` mention none of them.
+/// Absorbs the ops in `run` if the row mentions these ops only on the other side: the names there mention all
+/// of these ops, and the names on `side` mention none of them.
 fn by_names(pieces: &Pieces<'_>, (row, side): (usize, Side), run: &[Leaf<'_>]) -> Option<Taken> {
     let (kernels, here, there) = of_row(pieces, row, side)?;
     let all_said = run.iter().all(|leaf| only_there(&leaf.op, &here, &there));
@@ -195,7 +195,8 @@ fn of_row<'a>(pieces: &Pieces<'a>, row: usize, side: Side) -> Option<OfRow<'a>> 
     })
 }
 
-/// Whether at least one leaf name in `there` mentions the op, and no leaf name in `here` does.
+/// Whether a leaf name in `there` mentions the op. Returns `false` if a leaf name in `here` also mentions the
+/// op.
 fn only_there(op: &Words, here: &[Leaf<'_>], there: &[Leaf<'_>]) -> bool {
     let said = |leaves: &[Leaf<'_>]| leaves.iter().any(|leaf| leaf.all.contain_all(op));
     said(there) && !said(here)

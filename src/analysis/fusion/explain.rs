@@ -1,17 +1,17 @@
 //! Decides, for one node, whether a side fused work that the other side runs as several ops.
 //!
-//! The fused side must have fewer kernels and fewer ops (or launches without an op). Every op on the other
-//! side must be explained by an op on the fused side, and every op on the fused side must explain at least
-//! one op on the other side. An op is explained by one of these properties:
+//! The fused side must have fewer kernels and fewer ops. A launch without an op counts as an op. Every op on
+//! the other side must be explained by an op on the fused side, and every op on the fused side must explain
+//! at least one op on the other side. An op is explained by one of these properties:
 //!
 //! - its name: all words of the op's name appear in the name of an op or kernel on the fused side, for
 //!   example in a kernel name in which a compiler lists the fused ops (`aten::mul` ←
 //!   `triton_poi_fused_add_mul_0`);
 //! - its category: the category of the fused op *replaces* several categories, and the other side has ops in
 //!   all of them (`attention` ← `gemm`, `softmax`, `gemm`); see `replaces` in the category rules;
-//! - its shapes: one op takes the combined inputs of several ops with the same name; each input of this op
-//!   either is shared by all of the several ops, or is as large as their corresponding inputs together
-//!   (`mm [8, 64] [64, 192]` ← three `mm [8, 64] [64, 64]`);
+//! - its shapes: one op takes the combined inputs of several ops with the same name (`mm [8, 64] [64, 192]` ←
+//!   three `mm [8, 64] [64, 64]`). Each input of the one op has the size of the corresponding input of every
+//!   replaced op, or the size of these inputs together;
 //! - its position: one op with one kernel replaces several ops, and the inputs of this one op are the
 //!   external inputs of the replaced ops.
 //!
@@ -113,8 +113,8 @@ fn takes_place(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
         && long.iter().all(|leaf| !leaf.is_same_op(short))
 }
 
-/// Whether `short` never calls the op of `leaf`, or calls it at least as often as `long` does. A call
-/// explains at most one call with the same name on the other side.
+/// Returns `false` if `short` calls the op of `leaf`, but less often than `long` does. A call explains at
+/// most one call with the same name on the other side.
 fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -> bool {
     let of_short = short.iter().filter(|other| other.is_same_op(leaf)).count();
     let of_long = long.iter().filter(|other| other.is_same_op(leaf)).count();
@@ -122,8 +122,8 @@ fn runs_no_more_often(leaf: &Leaf<'_>, long: &[&Leaf<'_>], short: &[Leaf<'_>]) -
 }
 
 /// Whether `short` is a single op that takes the combined inputs of all calls in `long`. All calls in `long`
-/// must have the name of the single op. Each input of the single op must be an input that all calls share, or
-/// be as large as the corresponding inputs of all calls together.
+/// must have the name of the single op. Each input of the single op must have the size of the corresponding
+/// input of every call, or the size of these inputs together.
 pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     let [short] = short else { return false };
     let Some(whole) = &short.inputs else { return false };
@@ -140,9 +140,9 @@ pub(super) fn put_together(short: &[Leaf<'_>], long: &[Leaf<'_>]) -> bool {
     (0..whole.len()).all(|at| shared(at) || summed(at)) && !(0..whole.len()).all(shared)
 }
 
-/// Whether `long` has work in all categories that `short` replaces, and all other work in `long` is
-/// auxiliary. For example, fused attention may absorb a scale and a dropout along with the matrix products
-/// and the softmax.
+/// Whether `short` replaces `long`. `long` must have work in all categories that `short` replaces, and all
+/// other work in `long` must be auxiliary. For example, fused attention may absorb a scale and a dropout
+/// along with the matrix products and the softmax.
 fn replaces(short: &Leaf<'_>, long: &[&Leaf<'_>]) -> bool {
     let is_part = |leaf: &&Leaf<'_>| short.replaces.contains(&leaf.kind) || !leaf.is_specific;
     let has = |kind: &&str| long.iter().any(|leaf| leaf.kind == *kind);

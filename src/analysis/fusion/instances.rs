@@ -22,7 +22,8 @@ pub(super) struct Instance<'a> {
     pub(super) ops: PerSide<Vec<&'a str>>,
     pub(super) kernels: PerSide<Vec<CallId>>,
     pub(super) change: KernelChange,
-    /// The change is reported only if at least this many instances agree.
+    /// Minimum number of instances that must agree on `change`. If fewer agree, only the kernel
+    /// counts are reported.
     pub(super) enough: usize,
     /// Kernel names on the side with fewer kernels, without details that vary between runs. Empty except for
     /// nodes directly below a thread, where unrelated work may have the same op names.
@@ -43,8 +44,8 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
     let mut add = |node: MergedId, kernels: PerSide<Vec<CallId>>, change, enough| {
         let ops = PerSide::from_fn(|side| op_names(analysis, side, &kernels[side]));
         let path = paths.of(node);
-        // Directly below a thread, consecutive work may be unrelated, so different kernel counts prove
-        // nothing.
+        // Different kernel counts directly below a thread prove nothing, because consecutive work
+        // there may be unrelated.
         let is_bare = is_thread(analysis, node);
         if change != KernelChange::Count || !is_bare {
             let told_apart_by = if is_bare { short_names(analysis, &kernels) } else { Vec::new() };
@@ -132,9 +133,8 @@ fn kernels_of_nodes(pieces: &Pieces<'_>) -> BTreeMap<Place, PerSide<Vec<CallId>>
     nodes
 }
 
-/// For each call, the index of its interval, which is the number of earlier siblings that are common calls
-/// with GPU work on both sides. The counterparts of these siblings may have a different order on the other
-/// side.
+/// For each call, the index of its interval. The index is the number of earlier siblings that are common
+/// calls with GPU work on both sides. On the other side, these siblings may be in a different order.
 ///
 /// ```text
 /// forward
@@ -179,7 +179,7 @@ fn stretch(
     let mut below = merged.of(side, event);
     while let Some(parent) = merged.parent(below) {
         if parent == node {
-            // If this side does not have the child, use the child's interval on the other side.
+            // If the child does not exist on this side, use its interval on the other side.
             let below = merged.node(below);
             let of = |side: Side| below.call(side).map(|call| stretches[side][call.index()]);
             return of(side).or_else(|| of(side.other())).unwrap_or(0);
@@ -192,7 +192,8 @@ fn stretch(
 /// Builds the path of a node from its parent's path.
 struct Paths<'a> {
     analysis: &'a Analysis,
-    /// Names of the node and of the modules and ops above the node, each followed by ` / `.
+    /// For each node, the names of the modules and ops above it, then its own name, each followed
+    /// by ` / `.
     known: FxHashMap<MergedId, Rc<str>>,
 }
 

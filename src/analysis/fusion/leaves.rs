@@ -1,5 +1,5 @@
-//! Groups kernels by launching op, and collects the properties that determine whether one op explains another
-//! op.
+//! Groups kernels by the op that launches them, and collects the properties that determine whether one op
+//! explains another op.
 
 use crate::analysis::Analysis;
 use crate::analysis::categories::CategoryId;
@@ -31,7 +31,7 @@ pub(super) struct Traits<'a> {
     pub(super) op_number: u32,
     /// Words in the names of the op and its kernels.
     pub(super) all: Words,
-    /// The names that a compiler may use for the op: the names of the op and of its enclosing ops, without
+    /// The names that a compiler may use for the op: its own name and those of its enclosing ops, without
     /// words that only identify a library.
     pub(super) known_as: Vec<Words>,
     /// Number of elements of each input; `None` if not recorded.
@@ -66,8 +66,8 @@ impl Leaf<'_> {
     /// Whether both leaves take inputs of the same sizes; true if the sizes are unknown for either leaf.
     pub(super) fn shapes_agree(&self, other: &Leaf<'_>) -> bool {
         match (&self.tensors, &other.tensors) {
-            // Inputs that only one op has are ignored, because a matrix product with a preallocated output
-            // records this output as an additional input.
+            // If one op has more inputs, its additional inputs are ignored: a matrix product with a
+            // preallocated output records the output as an input.
             (Some(mine), Some(theirs)) => {
                 mine.iter().zip(theirs).all(|(mine, their)| mine == their)
             }
@@ -112,7 +112,7 @@ struct Known<'a> {
     numbers: Numbers,
 }
 
-/// Caches stems and op words, since kernels and ops have few distinct names.
+/// Caches the stem of each kernel name and the id of each op, because there are few distinct names.
 #[derive(Default)]
 struct Numbers {
     stems: PerSide<FxHashMap<TextId, Rc<str>>>,

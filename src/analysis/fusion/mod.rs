@@ -1,9 +1,9 @@
 //! Finds nodes at which one side runs fewer kernels than the other.
 //!
-//! Only structure counts. The kernels of the two sides are compared at each lowest common node, separately
-//! for each interval between two common children of the node. A launch directly below an op does not separate
-//! intervals. Copies and memsets are ignored, because they differ arbitrarily between libraries and between
-//! profilers.
+//! Only structure counts. The kernels of the two sides are compared at each lowest common node. Each interval
+//! between two common children of the node is compared separately. A launch directly below an op does not
+//! separate intervals. Copies and memsets are ignored, because they differ arbitrarily between libraries and
+//! between profilers.
 //!
 //! ```text
 //! Block                       Block
@@ -62,11 +62,11 @@ pub struct FusionRow {
     pub kernels: PerSide<BTreeMap<String, u64>>,
     /// Total kernel time over the agreeing instances.
     pub time: PerSide<Nanos>,
-    /// Number of nodes with the row's path where both sides launch their kernels from the row's ops.
+    /// Number of nodes that have the row's path, and at which both sides launch kernels from the row's ops.
     pub instances: usize,
-    /// Number of `instances` whose kernel counts and change are those of the row.
+    /// Number of `instances` that also have the kernel counts and the change of this row.
     pub agreeing: usize,
-    /// The first node whose kernel counts and change are those of the row.
+    /// The first of the nodes that `agreeing` counts.
     pub first: MergedId,
 }
 

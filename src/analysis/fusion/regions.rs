@@ -6,13 +6,13 @@
 //! ```
 //! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two
 //! aligned pairs, an op that the region still calls is aligned by name alone if both sides call it the same
-//! number of times. Between two aligned pairs, each other op is assigned to a kernel that may contain it,
-//! such that ops and kernels are in the same order. An op that is still unassigned goes to a later kernel if
-//! possible, because a compiler defers the ops that it fuses; otherwise, it goes to an earlier kernel. If
+//! number of times. Every other op between two aligned pairs is assigned to a kernel that may contain it. The
+//! assignment keeps the order of the ops and kernels. An op that is still unassigned goes to a later kernel
+//! if possible, because a compiler defers the ops that it fuses; otherwise, it goes to an earlier kernel. If
 //! there are enough kernels, unassigned ops with the same name go to different kernels. A kernel without
-//! assigned ops is joined to a nearby kernel if its own name mentions an op that is assigned to the nearby
-//! kernel. For example, a two-step reduction has a small second kernel without ops of its own. Ops and
-//! kernels that cannot be matched by name remain unassigned, on both sides.
+//! assigned ops is joined to a nearby kernel if the joined kernel's name mentions an op that is assigned to
+//! the nearby kernel. For example, a two-step reduction has a small second kernel without ops of its own. Ops
+//! and kernels that cannot be matched by name remain unassigned, on both sides.
 
 use super::KernelChange;
 use super::explain::FusionEvidence;
@@ -162,9 +162,9 @@ fn gaps(pairs: &[(usize, usize)], fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> 
     .collect()
 }
 
-/// Matches replaced ops with ops of the same name that the region still calls with different shapes, such as
-/// attention with fewer heads. In a gap, the ops are matched in order if the region calls no other op there,
-/// and both sides call the op the same number of times.
+/// Matches replaced ops with ops that the region still calls under the same name but with different shapes,
+/// such as attention with fewer heads. In a gap, the ops are matched in order under two conditions: the
+/// region calls no other op in the gap, and both sides call the op the same number of times.
 fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let kept: Vec<usize> = gap.fused.clone().filter(|&at| !fused[at].is_generated).collect();
     let Some(&first) = kept.first() else { return Vec::new() };
@@ -177,8 +177,8 @@ fn of_equal_names(gap: &Gap, fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(
     }
 }
 
-/// Assigns unassigned ops of the same name to different kernels, in order, if there are enough kernels
-/// without an assigned op of that name.
+/// Assigns the unassigned ops of one name to different kernels, in order. A kernel is free if no op of that
+/// name is assigned to it. If there are too few free kernels, the ops remain unassigned.
 fn one_each(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -222,8 +222,8 @@ fn one_each(
     }
 }
 
-/// Joins each kernel without ops to a nearby kernel if its own name mentions an op that is assigned to the
-/// nearby kernel.
+/// Looks at each kernel that has no ops. If its name mentions an op that is assigned to a nearby kernel, the
+/// kernel is joined to that nearby kernel.
 fn joined(
     fused: &[Leaf<'_>],
     replaced: &[Leaf<'_>],
@@ -252,8 +252,8 @@ fn joined(
     belongs_to
 }
 
-/// Aligns the ops that the region still calls with replaced ops of the same name and shapes, by longest common
-/// subsequence.
+/// Aligns two lists of ops by longest common subsequence: the ops that the region still calls, and the
+/// replaced ops. Aligned ops have the same name and shapes.
 fn anchors(fused: &[Leaf<'_>], replaced: &[Leaf<'_>]) -> Vec<(usize, usize)> {
     let is_like = |at: usize, op: usize| {
         let (one, other) = (&fused[at], &replaced[op]);

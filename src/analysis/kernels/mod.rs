@@ -52,7 +52,8 @@ pub struct KernelRow {
 }
 
 impl Analysis {
-    /// The events by category and phase, sorted by descending total time of both sides, then by name.
+    /// The events by category and phase. The rows are sorted by total time over both sides, longest first,
+    /// then by name.
     pub fn by_category(&self) -> Vec<CategoryRow> {
         let phases = PerSide::from_fn(|side| self.phases(side));
         let mut groups: BTreeMap<(CategoryId, Phase), Tally> = BTreeMap::new();
@@ -71,7 +72,8 @@ impl Analysis {
         rows
     }
 
-    /// The events by name, category and launching op, sorted by descending total time of both sides.
+    /// The events by name, category and launching op. The rows are sorted by total time over both sides,
+    /// longest first.
     pub fn by_kernel(&self) -> Vec<KernelRow> {
         let mut groups: Grouped<_, (&str, &str, EventCategory), Tally> = Grouped::new();
         for (side, event) in accounted(self) {

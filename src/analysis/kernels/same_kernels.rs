@@ -36,7 +36,7 @@ impl SameKernelRow {
 pub struct SameKernels {
     /// The rows, sorted by descending total time of both sides.
     pub rows: Vec<SameKernelRow>,
-    /// All events that are in no row; the times of the rows and of these events add up to the totals.
+    /// All events that are in no row. Their times and the times of the rows add up to the totals.
     pub others: Tally,
 }
 
@@ -48,10 +48,10 @@ impl SameKernels {
     }
 }
 
-/// Key of a row: the numbers that stand for the op name and the kernel name, and the shapes on both sides.
+/// Key of a row: the numbers of the op name and the kernel name, and the shapes on both sides.
 type Key = (u32, u32, PerSide<TextId>);
 
-/// An event in a row, preceded by the number that stands for the event's name.
+/// The number of the event name, the side, and the event.
 type Named = (u32, Side, CallId);
 
 impl Analysis {

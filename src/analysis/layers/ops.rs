@@ -63,8 +63,8 @@ impl Spread {
     }
 }
 
-/// Layers whose times are averaged, and their phase. The group is given by a position in
-/// [`LayerPairs::places`]: the position of the first layer in the stack, or of the work outside of layers.
+/// The layers whose times are averaged, and their phase. The number is a position in [`LayerPairs::places`]:
+/// the position of the stack's first layer or, for work outside of layers, the position of this work.
 type Group = (usize, Phase);
 
 /// One layer in one step: the layer's position in [`LayerPairs::places`], and the step.

@@ -1,9 +1,9 @@
 //! Matches the layers of the two traces.
 //!
-//! Layers are matched greedily, starting with the two layers that have the most calls matched between them.
+//! Layers are matched greedily: the two layers with the most matched calls between them are matched first.
 //! There may be no matched calls between two stacks, for example between graph replays on two platforms that
-//! have no kernel names in common. Stacks without matched calls are matched by class, and their layers by
-//! position.
+//! have no kernel names in common. If two stacks have no matched calls, the stacks are matched by class and
+//! their layers by position.
 
 use crate::analysis::Analysis;
 use crate::order::Order as _;
@@ -82,8 +82,8 @@ impl LayerPairs {
         &self.places
     }
 
-    /// For a call, the position in [`LayerPairs::places`] of the layer, or of the work outside of layers,
-    /// that contains it.
+    /// The position in [`LayerPairs::places`] of the entry that contains a call: a layer, or the work outside
+    /// of layers.
     pub fn place_of(&self, side: Side, call: crate::tree::CallId) -> usize {
         self.of_places[side][&self.layers[side].place(call)]
     }
@@ -217,9 +217,8 @@ fn pair_layers(
     in_order(&pairs, counts)
 }
 
-/// Matches ids greedily: repeatedly picks the two unmatched ids with the largest number of calls matched
-/// between them. Ties are broken in favor of the smallest shift in position, so swapping the sides gives the
-/// same result.
+/// Matches ids greedily: repeatedly picks the two unmatched ids with the most matched calls between them.
+/// Ties are broken in favor of the smallest shift in position, so swapping the sides gives the same result.
 fn strongest_first(votes: &BTreeMap<(u32, u32), u64>) -> Vec<(u32, u32)> {
     let mut order: Vec<((u32, u32), u64)> =
         votes.iter().map(|(&pair, &count)| (pair, count)).collect();

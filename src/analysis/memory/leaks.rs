@@ -1,10 +1,10 @@
 //! Finds memory usage that grows from step to step, and the calls that keep the memory.
 //!
-//! A call leaks if the live bytes of the device grow in each step, and if, in each step, the call allocates
-//! blocks that are still live when the last step ends. Blocks that were allocated in the last step do not
-//! count, because a program may keep the results of a step until the next step. Memory usage also grows if
-//! each step replaces a block with a larger block, as when a cache is extended by concatenation. This is not
-//! a leak, because the program frees the block of the previous step.
+//! A call leaks if two conditions are met. The live bytes of the device grow in each step. In each step, the
+//! call allocates blocks that are still live when the last step ends. Blocks that were allocated in the last
+//! step do not count, because a program may keep the results of a step until the next step. Memory usage
+//! also grows if each step replaces a block with a larger block, as when a cache is extended by
+//! concatenation. This is not a leak, because the program frees the block of the previous step.
 
 use crate::analysis::Analysis;
 use crate::analysis::memory::rows::memory_node;

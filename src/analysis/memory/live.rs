@@ -1,8 +1,8 @@
 //! Computes the live memory on both sides at the peak of a device, by module and matched op.
 //!
 //! The two sides often reach their peaks in different calls, and live sets from different moments are not
-//! comparable. Therefore, if one side's peak occurs in a call, the live set at this peak is compared with the
-//! other side's largest live set during the counterpart of the call.
+//! comparable. Therefore, if one side reaches its peak in a matched call, the other side's live set is taken
+//! at the moment with the most live memory during the counterpart of that call.
 
 use super::rows::MemorySource;
 use crate::analysis::Analysis;
@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The live memory of a device on both sides when one side is at its peak.
+/// The live memory of a device on both sides when the memory of one side is at its peak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[doc(hidden)]
 pub struct LiveSet {
@@ -28,9 +28,9 @@ pub struct LiveSet {
     pub step: Option<PerSide<StepId>>,
     /// The side whose memory is at its peak.
     pub peak_of: Side,
-    /// Name of the innermost matched op or frame in which this side reaches the peak. Empty if the peak is at
-    /// the start or outside of matched calls; in this case, the other side's live memory is determined at its
-    /// own peak.
+    /// Name of the innermost matched op or frame in which this side reaches its peak. Empty if the peak is at
+    /// the start or outside of matched calls. The other side's live memory is then the memory at its own
+    /// peak.
     pub call: String,
     /// Total live bytes; `None` on a side that has no events for the device, or whose events have no
     /// addresses.

@@ -40,8 +40,8 @@ pub struct MemoryFigures {
     pub allocations: u64,
     /// Total number of bytes allocated by the source; memory that is freed and allocated again counts again.
     pub allocated: i64,
-    /// Allocated bytes that are freed before the outermost op that encloses the allocation ends; `None` if
-    /// events have no addresses.
+    /// Bytes that are allocated and freed again before the outermost enclosing op ends; `None` if events
+    /// have no addresses.
     pub temporary: Option<i64>,
     /// Allocated bytes that are live when the source's op ends: the results of the op, and tensors saved for
     /// the backward pass. `None` if events have no addresses, or if the source has no op.
@@ -77,9 +77,9 @@ impl MemorySource {
 }
 
 impl Analysis {
-    /// The memory of each device by matched op, outermost op and shapes, sorted by descending live bytes at
-    /// the peak of either side. On each side, the rows' live bytes at the peak add up to the peak of the
-    /// device.
+    /// The memory of each device by matched op, outermost op and shapes. Rows are sorted by live bytes at
+    /// the device's peak, largest first; the side with more bytes counts. On each side, the rows' live
+    /// bytes at the peak add up to the peak of the device.
     #[doc(hidden)]
     pub fn memory_rows(&self) -> Vec<MemoryRow> {
         let mut found: BTreeMap<(MemoryPlace, MemorySource), PerSide<Option<MemoryFigures>>> =
@@ -191,7 +191,7 @@ pub(super) fn memory_source(analysis: &Analysis, node: MergedId) -> MemorySource
 }
 
 impl MemoryFigures {
-    /// The byte counts for a source that allocates nothing on a device, although the device has events.
+    /// The byte counts for a source that allocates nothing on a device that has events.
     fn none(usage: &DeviceUsage) -> MemoryFigures {
         let zero = usage.has_addresses().then_some(0);
         MemoryFigures {
@@ -225,7 +225,7 @@ impl MemoryFigures {
         add(&mut self.at_end, block.is_live(end));
     }
 
-    /// Adds a block to `kept` if the block is still live when its op ends, at `op_end`.
+    /// Adds a block to `kept` if the block is still live at `op_end`, the end of its op.
     fn add_kept(&mut self, block: &Block, usage: &DeviceUsage, op_end: Option<Nanos>) {
         self.kept = self.kept.zip(op_end).map(|(kept, end)| {
             let is_live = block.freed.is_none_or(|freed| usage.events()[freed].time > end);

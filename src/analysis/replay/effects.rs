@@ -23,20 +23,21 @@ const TOLERANCE: f64 = 0.02;
 const CROSSING_TOLERANCE: f64 = 0.05;
 /// Maximum share of GPU time in events whose launch is not in the trace.
 const UNLAUNCHED: f64 = 0.5;
-/// Code of the note which says that the two sides run different programs.
+/// Code of the note about two sides that run different programs.
 const OTHER_PROGRAM: &str = "DIFFERENT_ARCHITECTURE";
 /// Factors for the durations of GPU work. Replays with these factors show whether small differences change
 /// the critical path.
 const NEAR: [f64; 3] = [0.98, 1.0, 1.02];
 
-/// How a change, or any other part of a program, affects the step time.
+/// How a difference between the sides affects the step time. For example, the difference can be a change, or the host
+/// times of all matched calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Effect {
-    /// Step time of the baseline with the changed part taken from the candidate, minus step time of
-    /// the baseline.
+    /// Step time of the baseline with only this difference taken from the candidate, minus step time of the unchanged
+    /// baseline.
     pub alone: Nanos,
-    /// Step time of the candidate, minus step time of the candidate with the changed part taken
-    /// from the baseline.
+    /// Step time of the unchanged candidate, minus step time of the candidate with only this difference taken from the
+    /// baseline.
     pub last: Nanos,
 }
 
@@ -94,11 +95,11 @@ impl Limit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct PathRange {
-    /// The time of each part of the critical path, with GPU work as recorded.
+    /// The time of each [`PathPart`] on the critical path, with GPU work as recorded.
     pub time: [Nanos; PathPart::ALL.len()],
-    /// The shortest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
+    /// The shortest time of each [`PathPart`] in three replays: with GPU work 2% faster, as recorded, and 2% slower.
     pub least: [Nanos; PathPart::ALL.len()],
-    /// The longest time of each part in three replays: with GPU work 2% faster, as recorded, and 2% slower.
+    /// The longest time of each [`PathPart`] in three replays: with GPU work 2% faster, as recorded, and 2% slower.
     pub most: [Nanos; PathPart::ALL.len()],
 }
 
@@ -117,9 +118,8 @@ pub struct Replays {
 impl Replays {
     /// Builds the graphs of both sides and checks their replays.
     ///
-    /// # Errors
-    /// The reason why there is no replay, and the side that cannot be replayed; `None` if the comparison
-    /// itself is the problem.
+    /// # Errors The reason why there is no replay, and the side that cannot be replayed. The side is `None` if the
+    /// traces do not record the same work.
     pub fn of(analysis: &Analysis) -> Result<Replays, (Option<Side>, Reason)> {
         if analysis.comparability().both.get(OTHER_PROGRAM).is_some() {
             return Err((None, Reason::NotComparable));
@@ -157,8 +157,8 @@ impl Replays {
         Nanos(self.recorded[side].replay(scenario).end / self.steps[side])
     }
 
-    /// The effect of taking some items from the other side. The function `is_taken` selects the items; the
-    /// GPU events that they launch are taken as well.
+    /// The effect if some items are taken from the other side. The function `is_taken` selects these items. The GPU
+    /// events that the selected items launch are also taken from the other side.
     pub fn effect_of(&self, diff: &TraceDiff, is_taken: impl Fn(Side, &Item) -> bool) -> Effect {
         let change = |side: Side, item: &Item| is_taken(side, item).then_some(0);
         let items: PerSide<Vec<ItemChange>> = PerSide::from_fn(|side| {
@@ -213,8 +213,8 @@ impl Recorded {
         if worst.abs() > tolerance { Err(Reason::NotReproduced(worst)) } else { Ok(()) }
     }
 
-    /// How much the replay differs from the recording: first for the whole window, as a share of the recorded
-    /// time, then for each step except the first, as a share of the mean step time.
+    /// How much the replay differs from the recording. The first value is for the whole window, as a share of the
+    /// recorded time. The other values are for each step except the first, as a share of the mean step time.
     #[doc(hidden)]
     pub fn errors(&self, steps: &[i64], end: i64) -> Vec<f64> {
         let all = self.measured.end.max(1) as f64;
@@ -238,8 +238,8 @@ pub struct Effects {
     /// The effect of differences between the host times of matched calls. Noise or a different host causes
     /// these differences.
     pub host: Effect,
-    /// The effect of differences between the durations of the same kernels at matched calls. Noise, clocks or
-    /// a different device causes these differences.
+    /// The effect of kernels that take different times on the two sides, although matched calls launch the same
+    /// kernels. Noise, clocks or a different device causes these differences.
     pub kernels: Effect,
     /// How well the replay of each side reproduces the recording.
     pub checks: PerSide<Check>,

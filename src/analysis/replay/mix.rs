@@ -7,9 +7,10 @@
 //! candidate between them       │  gap   │ gap  op b  gap  │
 //! a change that replaces a by b         └─ candidate's ───┘
 //! ```
-//! Both host lines are divided into segments at the starts and ends of matched calls, provided that these
-//! points are in the same order on both sides. To take a change from the other side, a graph replaces the
-//! segments that contain the change's calls and, at matched launches, the GPU events in the change's rows.
+//! Both host lines are divided into segments at the starts and ends of matched calls. Only points that are in
+//! the same order on both sides are used. To take a change from the other side, the segments that contain the
+//! change's calls are replaced by the other side's segments. At matched launches, the GPU events in the
+//! change's rows are replaced as well.
 
 use super::parts::{Action, Item, Point, Work};
 use super::play::{AsRecorded, Do, PlayWork, Program, Speed};
@@ -29,8 +30,8 @@ pub(super) struct Taken {
     pub(super) changes: Vec<bool>,
     /// Whether the host times of matched calls are taken from the other side.
     pub(super) host: bool,
-    /// Whether the GPU events of matched launches are taken from the other side. Events that belong to a
-    /// change are not.
+    /// If true, GPU events that belong to no change are taken from the other side, at each matched launch
+    /// that has the same number of GPU events on both sides.
     pub(super) works: bool,
 }
 
@@ -40,8 +41,8 @@ impl Taken {
     }
 }
 
-/// The change that an item of the host line belongs to, and the change that the host time before the item
-/// belongs to.
+/// Two changes for an item of the host line: the item's own change, and the change of the host time before
+/// the item.
 pub(super) type ItemChange = (Option<u32>, Option<u32>);
 
 /// The graphs of both sides, divided into segments at matched points.
@@ -63,8 +64,8 @@ struct Segment {
     is_anchored: bool,
 }
 
-/// A segment that contains a launch, a wait or a change, or the combined host time of consecutive segments
-/// without any of these. Most segments contain only host time.
+/// Most segments contain only host time. Consecutive segments of this kind are combined into one part. A
+/// segment with a launch, a wait or a change is a part of its own.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     /// Host time outside of runtime calls, and host time in runtime calls.
@@ -180,8 +181,8 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds the host times and the points of items. A host time or point is added only if `is_wanted` is true
-    /// for its change.
+    /// Adds items of one side to a program. The host time before an item and the item's action are each added
+    /// only if `is_wanted` is true for their change.
     fn put(
         &self,
         side: Side,
@@ -201,8 +202,8 @@ impl<'r> Mix<'r> {
         }
     }
 
-    /// Adds a matched point. GPU events that belong to a change are taken from the side that was chosen for
-    /// this change.
+    /// Adds the launches, the wait or the step at a matched point. GPU events that belong to a change are
+    /// taken from the side that was chosen for this change.
     fn anchor(&self, side: Side, own: Item, other: Item, taken: &Taken, program: &mut Program<'r>) {
         let start = program.works.len() as u32;
         let range = |item: Item| match item.action {
@@ -282,7 +283,8 @@ impl<'r> Mix<'r> {
         program
     }
 
-    /// Gives a GPU event of the baseline the latencies and gaps that are typical for the candidate.
+    /// Replaces the latencies and gaps of a baseline GPU event by those that are typical for the
+    /// candidate.
     fn retune(&self, work: &mut PlayWork<'r>) {
         work.typical = &self.sides.candidate.typical;
         work.is_apart = !self.sides.baseline.is_crossing;

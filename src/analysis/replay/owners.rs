@@ -25,8 +25,8 @@ impl<'a> Owners<'a> {
         let mut claimed = vec![None; merged.len()];
         let mut of_row = vec![None; analysis.rows().len()];
         for (at, change) in (0..).zip(analysis.changes().list()) {
-            // A matched call that only allocates more or less memory runs the same code, so it does not
-            // belong to the change.
+            // A matched call that merely allocates a different amount of memory runs the same code, so it
+            // does not belong to the change.
             let is_of_memory = matches!(
                 change.kind,
                 ChangeKind::Leak | ChangeKind::Memory | ChangeKind::Workspace
@@ -44,8 +44,8 @@ impl<'a> Owners<'a> {
         }
         let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
         let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
-        // A call that is not itself part of a change is assigned to the change of its parent if the call is
-        // unmatched or renamed, or if the parent is an op.
+        // If a call is not itself part of a change, it is assigned to its parent's change in two cases: the
+        // call is unmatched or renamed, or the parent is an op.
         let mut of_node = vec![None; merged.len()];
         for (id, node) in merged.nodes() {
             let own = claimed[id.index()]
@@ -66,8 +66,8 @@ impl<'a> Owners<'a> {
         Owners { analysis, of_node, of_row, graphs }
     }
 
-    /// Whether the start and end of a call become points of the graph. This requires that host time is
-    /// measured, or that the call may launch work, wait for the GPU, or be part of a change. All other calls
+    /// Whether the start and end of a call become points of the graph. They do if host time is measured, or
+    /// if the call may launch work, may wait for the GPU, or may be part of a change. All other calls
     /// contribute only their host time.
     pub(super) fn may_matter(&self, side: Side, call: CallId) -> bool {
         let tree = self.analysis.tree(side);
@@ -105,8 +105,8 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// For each item, the change that the item's point belongs to, and the change that the host time before
-    /// this point belongs to.
+    /// Two changes for each item: the change of the item's point, and the change of the host time before this
+    /// point.
     pub(super) fn items(&self, side: Side, items: &[Item]) -> Vec<(Option<u32>, Option<u32>)> {
         let of = |item: &Item| {
             let point = match item.point {
@@ -118,8 +118,8 @@ impl<'a> Owners<'a> {
         items.iter().map(of).collect()
     }
 
-    /// The change to which each GPU event belongs: the change that includes the event's row or, if there is
-    /// none, the change that includes the event's launch.
+    /// For each GPU event, the change that includes the event's row. If there is none, the change that
+    /// includes the event's launch.
     pub(super) fn works(&self, side: Side, works: &[Work]) -> Vec<Option<u32>> {
         let of = |work: &Work| {
             let row = self.analysis.row_index(side, work.call);
@@ -129,7 +129,7 @@ impl<'a> Owners<'a> {
     }
 }
 
-/// Whether a merged node stands for calls to different functions or ops on the two sides.
+/// Whether a merged node represents calls to different functions or ops on the two sides.
 fn is_renamed(diff: &TraceDiff, node: MergedNode) -> bool {
     node.call(Side::Baseline)
         .is_some_and(|call| diff.relation(Side::Baseline, call) == Relation::Renamed)

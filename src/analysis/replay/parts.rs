@@ -59,8 +59,8 @@ pub struct Work {
     pub stream: usize,
     /// The kind of the event, which determines the gap before it.
     pub kind: WorkKind,
-    /// Time in ns from the launch until an idle device starts the event. `None` if the launch is not in the
-    /// trace; only the event's position in the stream is then known.
+    /// Time in ns from the launch until an idle device starts the event. If the launch is not in the trace,
+    /// this time is `None`, and only the event's position in the stream is known.
     pub latency: Option<i64>,
     /// The event on a different stream that this event waits for, inferred from the recorded times.
     pub waits: Option<Behind>,
@@ -101,7 +101,7 @@ impl WorkKind {
 pub struct Behind {
     /// The stream.
     pub stream: usize,
-    /// Number of events on the stream that were launched later; 0 for the most recent event.
+    /// Number of later launches on the stream; 0 for the most recent event.
     pub back: u32,
 }
 
@@ -121,17 +121,17 @@ pub struct Wait {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct Replayed {
-    /// Time at which the window ends: all of its work is done.
+    /// Time at which the window ends, which is when all of its work is done.
     pub end: i64,
-    /// Time at which each step ends: the host has finished the step, and the GPU has finished all work
-    /// launched by the end of the step.
+    /// Time at which each step ends. By then, the host has finished the step, and the GPU has finished all
+    /// work launched by the end of the step.
     pub steps: Vec<i64>,
 }
 
 /// Tolerance between the host clock and the device clock, in ns.
 pub(super) const CLOCK: i64 = 3_000;
 
-/// A GPU event in the window whose typical latency and gap are not computed yet.
+/// A GPU event in the window, before its typical latency and gap have been computed.
 pub(super) struct Draft {
     pub(super) call: CallId,
     pub(super) start: i64,
@@ -143,7 +143,7 @@ pub(super) struct Draft {
     pub(super) step: usize,
 }
 
-/// A wait whose typical return latency is not computed yet.
+/// A wait whose typical return latency has not been computed yet.
 #[derive(Debug, Clone)]
 pub(super) struct Waiting {
     pub(super) call: CallId,

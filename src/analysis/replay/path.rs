@@ -15,8 +15,8 @@ pub enum PathPart {
     Launch,
     /// Time in kernels, copies and memsets.
     Work,
-    /// Time between two consecutive events on a stream, or between the end of an event and the start of an
-    /// event on a different stream that waited for it.
+    /// Time between two consecutive events on a stream, or between the end of an event and the start of the
+    /// event that waited for it on a different stream.
     Gap,
     /// Time from the end of the awaited events until a waiting host call returns.
     Sync,
@@ -104,7 +104,7 @@ impl CriticalPath {
                 };
                 work = after;
             }
-            // Follow the host line back to the last wait.
+            // Follow the host's timeline back to the last wait.
             loop {
                 let Some(before) = host.checked_sub(1) else { return path };
                 host = before;

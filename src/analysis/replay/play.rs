@@ -5,7 +5,7 @@ use super::recorded::Recorded;
 use super::typical::Typical;
 use crate::tree::CallId;
 
-/// A part of the host line, in a program to be replayed.
+/// What the host does next in a program to be replayed: one entry of [`Program::line`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Do {
     /// Host time outside of runtime calls, in ns.
@@ -159,7 +159,8 @@ impl<'r> Program<'r> {
         self.play_with(&mut |_| {})
     }
 
-    /// Replays the program. Calls `seen` for each part, and passes what determined the start of the part.
+    /// Replays the program. Calls `seen` for each host time, for each GPU event (with what determined the
+    /// event's start), and for each wait that delayed the host.
     pub(super) fn play_with(&self, seen: &mut impl FnMut(Seen)) -> Replayed {
         let streams = self.works.iter().map(|work| work.stream + 1).max().unwrap_or(0);
         let mut free: Vec<Free> = vec![Free::default(); streams.max(self.before.len())];
@@ -252,7 +253,7 @@ pub(super) enum Bound {
     Crossing { after: u32 },
 }
 
-/// A replayed part; times are in ns.
+/// What a replay reports to its callback; times are in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     /// The host ran for the given time.

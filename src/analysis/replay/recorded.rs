@@ -55,8 +55,8 @@ impl Recorded {
         Recorded::with_points(tree, steps, &|_| true)
     }
 
-    /// Like [`Recorded::of`], but only the starts and ends of calls for which `is_wanted` is true become
-    /// points. The host time of all other calls is kept.
+    /// Like [`Recorded::of`], but creates points only for calls for which `is_wanted` is true: at the start
+    /// and the end of each such call. The host time of all other calls is kept.
     pub(super) fn with_points(
         tree: &CallTree,
         steps: &Steps,
@@ -94,8 +94,8 @@ struct Builder<'t> {
     drafts: Vec<Draft>,
     streams: Vec<i64>,
     before: Vec<i64>,
-    /// GPU events whose launch is not in the trace. Each event is preceded by the last event on its stream
-    /// that was launched in the window.
+    /// GPU events whose launch is not in the trace. Each one is stored after its leader: the last event
+    /// before it on the same stream that was launched in the window.
     followers: Vec<(CallId, CallId)>,
     unlaunched: f64,
 }
@@ -253,8 +253,8 @@ impl<'t> Builder<'t> {
         })
     }
 
-    /// Adds the GPU events that a call launches. If the launch of the next events on the same streams is not
-    /// in the trace, these events are added as well.
+    /// Adds the GPU events that a call launches. Also adds the events that follow them on the same streams,
+    /// as long as the launch of these events is not in the trace.
     fn launch(&mut self, call: CallId, step: usize) {
         let tree = self.tree;
         let mut gpu: Vec<CallId> = match tree.kind(call) {

@@ -1,8 +1,7 @@
 //! Merges the host threads of a trace into one line of points in time.
 //!
-//! Threads take turns if at most one of them is busy at any time. If a thread is busy at the same time as
-//! other threads, the line does not include this thread. If a thread outside of the line launches GPU work,
-//! the trace cannot be replayed.
+//! Threads take turns if at most one of them is busy at any time. A thread that is busy at the same time as
+//! other threads is not part of the line. If such a thread launches GPU work, the trace cannot be replayed.
 
 use super::parts::{Point, span};
 use super::reason::Reason;
@@ -71,7 +70,8 @@ pub(super) fn line(
         step_ends.push((window.end, Point::Step(StepId(0))));
     }
     line.points.extend(step_ends);
-    // The list has millions of points in a few sorted runs, which the standard library's sort merges.
+    // The list consists of a few sorted runs with millions of points. The standard library's sort merges such
+    // runs.
     line.points.sort_by_key(|&(time, _)| time);
     Ok(line)
 }

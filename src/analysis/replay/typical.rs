@@ -11,25 +11,26 @@ pub struct Typical {
     /// Median time from the start of a launch until an idle device starts the GPU event, by launching API.
     latencies: BTreeMap<u32, i64>,
     latency: i64,
-    /// Median time from the end of the awaited events until a waiting call returns, by API.
+    /// For each API: the median time from the end of the awaited events until the waiting call
+    /// returns.
     returns: BTreeMap<u32, i64>,
-    /// Mean time between two consecutive events on a stream, by the kinds of the two events. Only includes
-    /// pairs whose second event was launched early enough to start before the first event ended.
+    /// Mean time between two consecutive events on a stream, by the kinds of the two events. A pair counts
+    /// only if its second event was launched early: it could have started before the first event ended.
     gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
     /// Like `gaps`, but each gap is reduced by the time in which other streams run events.
     idle_gaps: [[i64; WorkKind::COUNT]; WorkKind::COUNT],
-    /// Mean time from the end of an event to the start of an event on a different stream that waited for it.
+    /// Mean time from the end of an event to the start of the event that waited for it on a different stream.
     crossings: [i64; 2],
 }
 
-/// A launch counts as early enough if the launched event could have started this many ns before the previous
-/// event on the stream ended.
+/// A launch counts as early if the launched event could have started at least this many ns before the end of
+/// the previous event on the stream.
 const EARLY: i64 = 1_000;
 /// Maximum gap in ns between two events. A longer gap is assumed to be a wait for something that the trace
 /// does not show.
 const LONG_GAP: i64 = 50_000;
-/// Maximum time in ns from the end of an event to the start of an event on a different stream that waited for
-/// it.
+/// Maximum time in ns from the end of an event to the start of the event that waited for it on a different
+/// stream.
 const SOON: i64 = 20_000;
 /// Assumed gap between kernels, in ns, if a trace shows no gap.
 const USUAL_GAP: i64 = 1_000;
@@ -52,8 +53,8 @@ impl Typical {
         self.idle_gaps[before.0 as usize][after.0 as usize]
     }
 
-    /// Typical time from the end of an event to the start of an event on a different stream that waited for
-    /// it.
+    /// Typical time from the end of an event to the start of the event that waited for it on a different
+    /// stream.
     pub(super) fn crossing(&self, kind: WorkKind) -> i64 {
         self.crossings[usize::from(kind.is_in_graph())]
     }
@@ -71,8 +72,8 @@ impl Typical {
         self.returns.get(&api).copied().unwrap_or(0)
     }
 
-    /// Computes the typical latencies and gaps of a trace. Also subtracts the waiting time from the host
-    /// times of the items.
+    /// Computes the typical latencies and gaps of a trace. If an item waited for the GPU, also subtracts the
+    /// waiting time from the item's host time.
     pub(super) fn of(
         drafts: &[Draft],
         busy_before: i64,
@@ -215,7 +216,7 @@ impl Typical {
     }
 }
 
-/// For each event, the event that started before it on the same stream.
+/// For each event, the previous event on the same stream.
 fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     let streams = drafts.iter().map(|draft| draft.stream + 1).max().unwrap_or(0);
     let mut last: Vec<Option<usize>> = vec![None; streams];
@@ -223,8 +224,8 @@ fn befores(drafts: &[Draft]) -> Vec<Option<usize>> {
     drafts.iter().enumerate().map(of).collect()
 }
 
-/// Finds the event on a different stream for which a given event apparently waited: the given event could
-/// have started earlier, but started right after that event ended. If the given event is the first event of a
+/// Finds the event on a different stream that a given event apparently waited for. The given event could have
+/// started earlier, but started right after the other event ended. If the given event is the first event of a
 /// graph on its stream, the other event may have ended long before.
 fn other_streams(
     drafts: &[Draft],

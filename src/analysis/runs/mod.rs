@@ -103,9 +103,9 @@ pub struct StepTime {
     pub wall_us: f64,
 }
 
-/// Assigns the idle time of the candidate to calls of the baseline: to the owner or, if the baseline lacks
-/// the owner, to the lowest common node above the owner. Idle time is skipped if the baseline has neither of
-/// these calls.
+/// Assigns the idle time of the candidate to calls of the baseline. Idle time is assigned to its owner if the
+/// baseline has the owner, and otherwise to the lowest common node above the owner. Idle time is skipped if
+/// the baseline has neither of these calls.
 fn idle_times(analysis: &Analysis) -> IdleTimes {
     let merged = analysis.diff().merged();
     let mut times = IdleTimes::new();
@@ -165,7 +165,7 @@ fn step_means(analysis: &Analysis, side: Side) -> StepMeans {
     }
 }
 
-/// The slot of the median run's event that an additional run's event is assigned to.
+/// Assigns an event of an additional run to an event of the median run, and returns the slot of that event.
 fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
     let partner = analysis.diff().partner(Side::Candidate, call);
     let slot = partner.and_then(|partner| analysis.slot(Side::Baseline, partner));
@@ -214,8 +214,8 @@ pub struct RunNoise {
     /// The wall time (busy + idle) per step, as median and spread over the runs; `None` if some runs have
     /// steps and others do not.
     pub wall: Option<RunFigures>,
-    /// The maximum number of points at which the call tree of any run differs from the call tree of the
-    /// median run.
+    /// Number of points at which a run's call tree differs from the median run's call tree: the maximum over
+    /// all runs.
     pub variable: usize,
 }
 
@@ -251,7 +251,7 @@ impl Analysis {
         has_one_basis(self, side).then(all)
     }
 
-    /// Times of the median run's steps, including only steps with a counterpart on the other side; empty if a
+    /// Times of the median run's steps. Steps without a counterpart on the other side are omitted. Empty if a
     /// side has no steps.
     #[doc(hidden)]
     pub fn means_of_steps(&self, side: Side) -> Vec<StepMeans> {
@@ -271,8 +271,8 @@ impl Analysis {
     }
 }
 
-/// Inserts the value for the median run in the middle of the values for the additional runs, which are sorted
-/// by step time.
+/// Inserts the median run's value in the middle of the additional runs' values. The additional runs are
+/// sorted by step time.
 fn in_order<T>(
     analysis: &Analysis,
     side: Side,
@@ -329,9 +329,9 @@ fn has_one_basis(analysis: &Analysis, side: Side) -> bool {
     analysis.runs[side].iter().all(|run| run.means.0 == analysis.wall().basis())
 }
 
-/// Statistics over the runs of a side: how much time per step the given events of the median run take in
-/// each run. If one side has more steps, and all given events are in compared steps, only compared steps
-/// count.
+/// Statistics over the runs of a side: how much time per step the given events of the median run take in each
+/// run. If one side has more steps, and all given events are in compared steps, the statistics cover only
+/// compared steps.
 pub(crate) fn run_figures(analysis: &Analysis, side: Side, events: &[CallId]) -> RunFigures {
     let scope = scope_of(analysis, side, events);
     RunFigures::of(&times_of_runs(analysis, side, events, scope))

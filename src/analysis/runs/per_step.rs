@@ -23,7 +23,7 @@ pub(in crate::analysis) enum StepScope {
 }
 
 impl StepScope {
-    /// The steps to include when the idle time in a part of the wall time is summed.
+    /// The steps over which the idle time in a part of the wall time is summed.
     pub(super) fn of_part(part: Part) -> StepScope {
         match part {
             Part::Window => StepScope::Compared,
@@ -38,7 +38,7 @@ impl StepScope {
 pub(super) struct SharedSteps {
     /// Number of steps that match a step of the median run.
     paired: usize,
-    /// Number of steps whose counterpart in the median run is compared with the other side.
+    /// Number of steps that match a compared step of the median run.
     compared: usize,
     /// Number of steps that are not compared with the other side.
     others: usize,

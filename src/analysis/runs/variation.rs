@@ -37,7 +37,8 @@ impl Variation {
         variation
     }
 
-    /// Whether the second run lacks `call` (a call of the median run), or a call that encloses `call`.
+    /// Whether the second run lacks `call`, or lacks a call that encloses `call`. `call` is a call of the
+    /// median run.
     fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))
@@ -51,8 +52,8 @@ fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Opti
 }
 
 impl Analysis {
-    /// The differences between the sides that do not occur between runs of the same side, and the number of
-    /// differences that do.
+    /// The differences between the sides, without the differences that also occur between runs of the same
+    /// side. Also returns the number of omitted differences.
     #[doc(hidden)]
     pub fn settled_differences(&self) -> (Vec<Difference>, usize) {
         let all = self.diff().differences();
@@ -64,9 +65,9 @@ impl Analysis {
     }
 }
 
-/// Whether a call found on only one side also varies between runs of one side: either another run of the
-/// side that has the call lacks it, or a run of the other side has a call with this name at the same
-/// point.
+/// Whether a call that only one side has also varies between runs of one side. This is true in two cases:
+/// another run of the same side lacks the call, or a run of the other side has a call with this name at the
+/// same point.
 pub(crate) fn varies_among_runs(analysis: &Analysis, difference: &Difference) -> bool {
     let node = analysis.diff().merged().node(difference.node);
     let has_call = |side: &Side| node.call(*side).is_some();

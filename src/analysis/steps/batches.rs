@@ -35,7 +35,7 @@ impl StepEvidence {
 /// Two steps that are compared with each other, or a step without a counterpart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepPairRow {
-    /// The step on each side; `None` on a side that has no counterpart.
+    /// The step on each side. If a step has no counterpart, the other side is `None`.
     pub steps: PerSide<Option<StepName>>,
     /// The class of each step's batches, if known.
     pub classes: PerSide<Option<BatchClass>>,

@@ -26,8 +26,8 @@ pub struct Figures {
     pub launches: u64,
     /// Total time of the group's events. The times of all groups add up to the totals.
     pub time: Nanos,
-    /// Time during which an event of the group ran and no event that had started earlier was still running.
-    /// The busy times of all groups add up to the length of the union of all events.
+    /// Time during which an event of the group ran. Time is excluded if an event that had started earlier was
+    /// still running. The busy times of all groups add up to the length of the union of all events.
     pub busy: Nanos,
     /// Time of the gaps that end with an event of this group. The time after the last event is also
     /// attributed to the group of that event.
@@ -108,7 +108,7 @@ pub struct PhaseRow {
 
 impl Analysis {
     /// The steps of both sides, followed by the work outside of steps. The times of all rows add up to the
-    /// totals on both sides. Matched steps share a row if one side has more steps; otherwise, steps at the
+    /// totals on both sides. If one side has more steps, matched steps share a row. Otherwise, steps at the
     /// same position share a row.
     pub fn step_rows(&self) -> Vec<StepRow> {
         self.cached.step_rows.get_or_init(|| find_step_rows(self)).clone()
@@ -224,8 +224,8 @@ fn step_name(analysis: &Analysis, side: Side, steps: &Steps, id: StepId) -> Step
     StepName { id, name: steps.name(analysis.tree(side), id), phase: steps.span(id).phase }
 }
 
-/// Times and counts for `count` groups of measured `calls` in one tree. The function `group` maps a call to
-/// its group.
+/// Divides the measured `calls` of one tree into `count` groups, and returns the times and counts of each
+/// group. The function `group` maps a call to its group.
 pub fn group_figures(
     (program, measure): (&Program, Measure),
     steps: &Steps,

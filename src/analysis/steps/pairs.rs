@@ -16,8 +16,8 @@ pub(in crate::analysis) struct StepPairs {
 }
 
 impl StepPairs {
-    /// Returns `None` if all steps are compared. This is the case if the alignment did not match individual
-    /// steps, and the analysis is not restricted to some of the baseline's steps.
+    /// Returns `None` if all steps are compared: the alignment did not match individual steps, and the analysis is not
+    /// restricted to some of the baseline's steps.
     pub(in crate::analysis) fn of(analysis: &Analysis) -> Option<StepPairs> {
         let counts = PerSide::from_fn(|side| analysis.steps(side).len());
         let chosen = analysis.chosen_steps.as_deref();

@@ -35,8 +35,8 @@ pub(super) fn inverse_trigamma(y: f64) -> f64 {
     f64::midpoint(low, high).exp()
 }
 
-/// Two-sided tail probability of Student's t distribution: the probability of a value at least as far from
-/// 0 as `t`.
+/// Two-sided tail probability of Student's t distribution: the probability that a value is at least as far
+/// from 0 as `t`.
 #[doc(hidden)]
 pub fn two_tails(t: f64, degrees: f64) -> f64 {
     let (a, b) = (degrees / 2.0, 0.5);

@@ -3,9 +3,9 @@
 //!
 //! A call site consists of the rows that share a name, shapes, types and a module instance. Without repeats,
 //! rows in all instances of a module class form one call site. Work in the backward pass is assigned to the
-//! module of the forward op. If only one side has a row, the row is treated as an additional call of an op:
-//! the row is added to the call site whose rows have the same properties on that side. Steps without a
-//! counterpart are not samples.
+//! module of the forward op. If only one side has a row, the row counts as an additional call of an op. It
+//! joins the call site whose rows have the same properties on that side. Steps without a counterpart are not
+//! samples.
 
 use super::family::{Family, Question};
 use super::judgement::{Repeats, Thresholds, Work};
@@ -49,8 +49,8 @@ type Key<'a> = (u32, [Option<Look<'a>>; 2]);
 /// A row that only one side has: position, name, side and look (shapes, types and module).
 type Alone<'a> = (usize, u32, usize, Look<'a>);
 
-/// Rows grouped by name and by look (shapes, types and module) on each side; the groups are in the order of
-/// their first rows.
+/// Rows with the same name and, on each side, the same look (shapes, types and module) form a group. The
+/// groups are in the order of their first rows.
 #[derive(Default)]
 struct Groups<'a> {
     numbers: FxHashMap<Key<'a>, usize>,

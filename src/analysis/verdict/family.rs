@@ -3,9 +3,9 @@
 //! tests use.
 //!
 //! A sample is the time in one repeat, which is a step or a run. The logarithms of the times are compared,
-//! because noise grows with the time. The test statistic is the difference of the means divided by a spread,
-//! which is moderated by the spreads of all call sites (see `moderation`). The resulting probability is
-//! corrected for the number of call sites (see `discovery`).
+//! because longer times have more noise. The test statistic is the difference of the means divided by a
+//! spread, which is moderated by the spreads of all call sites (see `moderation`). The resulting probability
+//! is corrected for the number of call sites (see `discovery`).
 //!
 //! ```text
 //! the difference is below a threshold                          similar
@@ -117,7 +117,8 @@ impl Question {
         (self.of != Repeats::OtherOptions).then(|| Contrast::of(&self.samples)).flatten()
     }
 
-    /// Whether each side has at least two repeats that count, and at least one repeat has a nonzero time.
+    /// Whether the repeats can be compared: both sides were recorded with the same options, each side has at
+    /// least two repeats, and at least one repeat has a nonzero time.
     fn has_repeats(&self) -> bool {
         self.of != Repeats::OtherOptions
             && Side::BOTH.into_iter().all(|side| self.samples[side].len() > 1)

@@ -13,8 +13,8 @@ const TOLD_SHARE: f64 = 0.001;
 pub struct Thresholds {
     /// The minimum relative difference: 0.02 requires one time to be 2% longer than the other.
     pub relative: f64,
-    /// The minimum time difference per repeat. If `None`, tests have no absolute threshold, and the minimum
-    /// difference to report is a share of the total.
+    /// The minimum time difference per repeat. If `None`, no absolute threshold is used in tests, and the
+    /// minimum difference to report is a share of the total.
     pub absolute: Option<Nanos>,
     /// The accepted share of false findings among the call sites that are reported as changed.
     pub false_discovery_rate: f64,
@@ -117,8 +117,8 @@ pub enum Repeats {
     Steps,
     /// There are no repeats, so a time may be due to chance.
     None,
-    /// Repeats exist but do not count, because the two sides were recorded with different options, whose
-    /// overhead is included in the times.
+    /// There are repeats, but they do not count: the two sides were recorded with different options, and the
+    /// times include the overhead of these options.
     OtherOptions,
 }
 
@@ -167,11 +167,12 @@ pub struct Judgement {
     /// p-value of the moderated t test; `None` if the test was not applied, either because there are no
     /// repeats or because the time in a repeat is zero.
     pub p: Option<f64>,
-    /// The false discovery rate over all call sites if all tests with at most this `p` count as findings.
+    /// The false discovery rate over all call sites if every test with a p-value of at most `p` counts as a
+    /// finding.
     pub q: Option<f64>,
     /// Whether the difference exceeds the rounding of the clock: one tick per event.
     pub is_resolved: bool,
-    /// The few repeats that contain most of the difference; `None` if there is no such minority of repeats.
+    /// The few repeats that contain most of the difference; `None` if no small group of repeats does.
     pub few: Option<Few>,
 }
 

@@ -1,9 +1,9 @@
-//! Tests which times in an [`Analysis`](super::Analysis) changed by more than the noise between repeats
-//! explains.
+//! Tests which times in an [`Analysis`](super::Analysis) changed by more than the noise between
+//! repeats.
 //!
 //! Measured events are grouped into call sites with samples (`drafts`). The usual spread and the false
-//! discovery rates are computed from all samples together (`family`). Every table uses them to test its
-//! groups of events.
+//! discovery rates are computed from all samples together (`family`). Every table tests its groups of
+//! events with these values.
 
 mod discovery;
 mod distributions;

@@ -80,7 +80,7 @@ impl Prior {
         Prior { usual: Some(usual), correction, degrees, most, least }
     }
 
-    /// Moderates the spread of a call site with the usual spread.
+    /// Draws the spread of a call site toward the usual spread.
     pub(super) fn moderate(&self, spread: &Spread) -> Spread {
         let own = spread.variance.max(self.least);
         let Some(usual) = &self.usual else { return Spread { variance: own, ..*spread } };
@@ -95,8 +95,8 @@ impl Prior {
     }
 
     /// Like [`Prior::moderate`], but the result has at least the usual variance. A machine may stall in some
-    /// runs but not in others, so even if the few runs on a side agree at a call site, this says little about
-    /// the next run.
+    /// runs but not in others. Even if the few runs on a side agree at a call site, their agreement says
+    /// little about the next run.
     pub(super) fn moderate_runs(&self, spread: &Spread) -> Spread {
         let moderated = self.moderate(spread);
         let usual = self
@@ -121,8 +121,8 @@ fn least_variance(spreads: &[Spread]) -> f64 {
     (LEAST_SHARE * crate::analysis::robust::median(&variances)).max(LEAST)
 }
 
-/// Scatter of the log variances around the trend, beyond the scatter that is due to their few degrees of
-/// freedom.
+/// Scatter of the log variances around the trend, minus the scatter that is expected from the degrees of
+/// freedom alone.
 fn excess(spreads: &[Spread], usual: &Trend, least: f64) -> f64 {
     let count = spreads.len() as f64;
     let distance = |spread: &Spread| {

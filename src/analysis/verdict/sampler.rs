@@ -1,5 +1,5 @@
-//! Forms the samples of a group of measured events, that is, the time of the events in each repeat, or their
-//! total time if there are no steps to compare.
+//! Forms the samples of a group of measured events. A sample is the time of the events in one repeat or, if
+//! there are no steps to compare, their total time.
 
 use super::family::Question;
 use super::judgement::{Repeats, Work};
@@ -49,9 +49,9 @@ impl<'a> Sampler<'a> {
     }
 
     /// The samples of a group of events, one per repeat. If a repeat contains none of the events, the sample
-    /// is 0 µs. Samples exclude work outside of steps and work in steps without a counterpart. `works`
-    /// contains, for each row, whether the row's work changed; if `works` is shorter than the list of rows,
-    /// the remaining rows count as unchanged.
+    /// is 0 µs. Samples exclude work outside of steps and work in steps without a counterpart. `works` shows
+    /// for each row whether its work changed. If `works` is shorter than the list of rows, the remaining
+    /// rows count as unchanged.
     pub(super) fn question(&self, events: &PerSide<Vec<CallId>>, works: &[Work]) -> Question {
         let counted = PerSide::from_fn(|side| {
             let events = events[side].iter().copied();
@@ -102,7 +102,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    /// Time of the events on a side, in each step that counts as a repeat.
+    /// Adds up the times of the events on a side, for each step that counts as a repeat.
     fn in_steps(
         &self,
         side: Side,

@@ -1,10 +1,10 @@
 //! Fits a smooth curve to points. The curve models how the spread of a call site's times depends on the mean
 //! of these times.
 //!
-//! At each of several positions, a straight line is fitted to the nearest half of the points, with larger
-//! weights for closer points (Cleveland, *Robust locally weighted regression and smoothing scatterplots*,
-//! Journal of the American Statistical Association 74 (1979) 829–836, without its second pass). The curve is
-//! linear between the positions and constant beyond the outermost positions.
+//! At each of several positions, a straight line is fitted to the nearest half of the points. Closer points have larger
+//! weights. The method is described in Cleveland, *Robust locally weighted regression and smoothing scatterplots*,
+//! Journal of the American Statistical Association 74 (1979) 829–836; the second pass is omitted. The curve is linear
+//! between the positions and constant beyond the outermost positions.
 
 use crate::order::Order as _;
 
@@ -12,7 +12,8 @@ use crate::order::Order as _;
 /// with four parameters.
 const SHARE: f64 = 0.5;
 
-/// Minimum number of points required to fit lines; with fewer points, the curve is constant at their mean.
+/// Minimum number of points required to fit lines. With fewer points, the curve is constant, and its value is the mean
+/// of the points.
 const FEWEST: usize = 10;
 
 /// Maximum number of positions at which lines are fitted.

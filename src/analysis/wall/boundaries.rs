@@ -6,10 +6,10 @@
 //!                 └───────── gap ──────────┘
 //!                 └─ of step 1 ───┘└─ of 2 ┘
 //! ```
-//! A gap is attributed to the work that ends the gap. If that work is in a step that is not compared, the gap
-//! is split at the end of the preceding compared step. The part of the gap before the split is attributed to
-//! the compared step: even if the following step did not exist, the device would have waited until the end of
-//! the compared step.
+//! A gap is attributed to the work that ends the gap. If this work belongs to a step that is not compared,
+//! the gap is split at the end of the preceding compared step. The first part of the gap is attributed to the
+//! compared step, because the device would have waited until the end of that step even without a following
+//! step.
 
 use super::part::Part;
 use crate::analysis::Analysis;
@@ -18,7 +18,7 @@ use crate::program::StepId;
 use crate::side::Side;
 use crate::trace::Nanos;
 
-/// A transition from compared steps to steps that are not compared, or back.
+/// A border between a compared step and a step that is not compared, in either order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Boundary {
     at: Nanos,
@@ -51,9 +51,9 @@ impl Boundaries {
         Boundaries(boundaries.collect())
     }
 
-    /// Splits a gap that starts at `from`. The work that ends the gap is in `part` and was launched at
-    /// `launched`. Returns the time at which the gap is split, and the part to which the earlier piece is
-    /// attributed.
+    /// Splits a gap that starts at `from`. The gap ends with work that belongs to `part` and was launched
+    /// at `launched`. Returns the time of the split, and the part to which the time before the split is
+    /// attributed; `None` if the gap is not split.
     pub(super) fn cut(&self, from: Nanos, launched: Nanos, part: Part) -> Option<(Nanos, Part)> {
         let is_inside = |b: &&Boundary| from < b.at && b.at <= launched && b.after == part;
         self.0.iter().rev().find(is_inside).map(|boundary| (boundary.at, boundary.before))

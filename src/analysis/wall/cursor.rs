@@ -6,8 +6,8 @@
 //!      ├c┤
 //!  a   b c b    a        (between calls)
 //! ```
-//! The cursor keeps the stack of open calls and only moves forward, so processing all spans of a trace visits each
-//! call only once.
+//! The cursor keeps the stack of open calls and never moves backward. So each call is visited only once, even if all
+//! spans of a trace are processed.
 
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};
@@ -41,9 +41,9 @@ impl<'t> StackCursor<'t> {
         cursor
     }
 
-    /// Divides the time `from..until` into pieces with one innermost call each, and calls `spent` for each
-    /// piece in order. Between calls, the innermost call is the root of the thread. Spans must be requested
-    /// in order and must not overlap.
+    /// Divides the time `from..until` into pieces that each have a single innermost call, and calls `spent` for each
+    /// piece in order. Between calls, the innermost call is the root of the thread. Spans must be requested in order
+    /// and must not overlap.
     pub(super) fn spend(
         &mut self,
         from: Nanos,
@@ -78,8 +78,8 @@ impl<'t> StackCursor<'t> {
         self.begins = event.map_or(Nanos(i64::MAX), |event| self.tree.trace().start(event));
     }
 
-    /// Removes all calls that are not ancestors of `call` from the stack, even if their recorded end is
-    /// later, and then pushes `call`.
+    /// Pops every call that is not an ancestor of `call`, even if the recorded end of the popped call is later. Then
+    /// pushes `call`.
     fn enter(&mut self, call: CallId) {
         let parent = self.tree.parent(call);
         while self.open.len() > 1 && self.open.last().map(|&(top, _)| top) != parent {

@@ -1,5 +1,5 @@
-//! For a trace without GPU events, attributes each moment of the window to the innermost op. Moments outside of
-//! ops are host time.
+//! For a trace without GPU events, attributes each moment of the window to the innermost op. Time outside of ops counts
+//! as host time.
 //!
 //! ```text
 //! main       ├─ op a ────┤      ├─ op c ─┤
@@ -36,7 +36,7 @@ fn outermost_ops(tree: &CallTree, part: impl Fn(CallId) -> Part) -> Vec<Occupied
     ops
 }
 
-/// Reports every moment of the window to `ledger`.
+/// Divides the window into busy time and gaps, and passes them to `ledger`.
 pub(super) fn sweep<L: Ledger>(
     tree: &CallTree,
     window: Window,
@@ -104,8 +104,8 @@ impl<L: Ledger> Walk<'_, '_, L> {
             let mut calls = std::iter::once(call).chain(tree.ancestors(call));
             match calls.find(|&above| tree.kind(above) == CallKind::Op) {
                 Some(op) => ledger.busy(Some(op), part, time),
-                // The recorded end of an op may be later than the end of the enclosing call or the start of
-                // the next call. The cursor leaves the op at the earlier of these times.
+                // The recorded end of an op may be later than the end of the enclosing call or the start of the next
+                // call. The cursor leaves the op at the earliest of these times.
                 None => {
                     let (kind, owner) = (IdleKind::Host, Some(call));
                     ledger.idle(Idle { kind, part, owner, gap, time, before: None });

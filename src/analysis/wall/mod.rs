@@ -5,10 +5,10 @@
 //! moment is attributed to the row of the event that started first. All other moments are *idle* and are
 //! attributed to an [`IdleRow`] by the rule in `sweep.rs`.
 //!
-//! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy if any
-//! device runs anything on any stream. A gap is a time span during which all devices wait. A gap is
-//! attributed to the event that ends the gap, regardless of the device. If two devices run at the same
-//! moment, the moment counts only for the event that started first.
+//! **Several devices and streams.** Wall time is measured for the whole process: a moment is busy if any device runs
+//! anything on any stream. A gap is a time span during which all devices wait. A gap is attributed to the event that
+//! ends the gap, regardless of the device. Time during which two devices run counts only for the event that started
+//! first.
 //!
 //! **Selections.** A device is not idle while it runs work from steps or phases that were not selected.
 //! Unselected work and the gaps before it count as *before*, like work that was launched before the window.
@@ -21,7 +21,8 @@
 //! time, and none of it as launch latency. The note `GPU_BEFORE_LAUNCH` counts events that start before their
 //! launch.
 //!
-//! **Traces without GPU events.** Host time is measured: busy time is the time in ops (`host.rs`).
+//! **Traces without GPU events.** Host time is measured instead of GPU time, and the time in ops is the busy time
+//! (`host.rs`).
 
 mod boundaries;
 mod cursor;
@@ -74,8 +75,8 @@ pub struct WallTotals {
     pub busy: Nanos,
     /// Time of the gaps that end with an event of the compared steps.
     pub idle: Nanos,
-    /// Time of work that was launched before the window or was not selected, and of the gaps before
-    /// that work.
+    /// Time of work that was launched before the window, and of work that was not selected. The gaps before such work
+    /// are included.
     pub before: Nanos,
     /// Time of steps without a counterpart, if the two traces have different numbers of steps.
     pub alone: Nanos,
@@ -246,8 +247,8 @@ pub(super) fn is_row_alone(analysis: &Analysis, row: &Row, side: Side) -> bool {
     pairs.is_some_and(|(pairs, call)| pairs.leaves_out(analysis, side, call))
 }
 
-/// The measured events on a side and the work that was not selected, sorted by start. The function `within`
-/// returns, for an event launched in the window, the part of the wall time to which the event's time is
+/// All work on a side, sorted by start: the measured events, and the work that was not selected. For an event that was
+/// launched in the window, the function `within` returns the [`Part`] of the wall time to which the event's time is
 /// attributed.
 fn occupied(
     of: Recorded<'_>,

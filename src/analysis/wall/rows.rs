@@ -18,7 +18,8 @@ const NONE: u32 = u32::MAX;
 pub struct IdleRow {
     /// Why the device was idle.
     pub kind: IdleKind,
-    /// The part of the wall time that contains the work that ended the gaps.
+    /// The part of the wall time that the gaps belong to. The work that ends a gap determines its
+    /// part.
     pub part: Part,
     /// The innermost call to which the idle time is attributed, as a node of the merged tree. Time between calls
     /// is attributed to the root of the thread. `None` if the owner is unknown.
@@ -32,7 +33,7 @@ pub struct IdleRow {
     pub time: PerSide<Nanos>,
     /// Number of gaps.
     pub count: PerSide<u64>,
-    /// For `sync`: the GPU event that the host waited for, which is the last event before the longest gap.
+    /// For `sync`: the GPU event that the host waited for. This is the last event before the longest gap.
     pub waited_for: PerSide<Option<CallId>>,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct Collector<'a> {
     /// For each owner node, the idle row added most recently, or `NONE`. The final entry is for rows without an
     /// owner.
     last_of: Vec<u32>,
-    /// For each idle row, the idle row with the same owner that was added before it.
+    /// For each idle row, the previously added idle row with the same owner.
     before: Vec<u32>,
     /// For each idle row, the gap that was counted most recently.
     last_gap: Vec<u32>,

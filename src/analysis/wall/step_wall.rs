@@ -40,8 +40,7 @@ impl StepWall {
     }
 }
 
-/// Time of work that was launched before the window or was not selected, including the gaps that end with such
-/// work.
+/// Time of work that was launched before the window or was not selected. Gaps that end with such work are included.
 fn before(of: Recorded<'_>, window: Window, basis: WallBasis) -> Nanos {
     let (mut reached, mut before) = (window.start, Nanos::ZERO);
     let all = everything_that_ran(of, window, basis).into_iter();

@@ -6,10 +6,9 @@
 //! GPU     ├─ k ──┤                ├─ k ──┤         │ window
 //!         └─busy─┘└ host: a┘└lat.─┘└busy─┘└─ tail ─┘
 //! ```
-//! A gap is attributed to the event that ends the gap. The part of the gap before the launch of this event is
-//! host time, which is attributed to the calls that run on the host during this part. The part after the
-//! launch is launch latency. If the event was launched before the gap began, the event was queued while the
-//! device waited.
+//! A gap is attributed to the event that ends the gap. Until the launch of this event, the gap is host time
+//! and is attributed to the calls that run on the host in the meantime. The part after the launch is launch
+//! latency. If the event was launched before the gap began, the event was queued while the device waited.
 
 use super::boundaries::Boundaries;
 use super::cursor::StackCursor;
@@ -204,8 +203,8 @@ impl<'t, 'l, L: Ledger> Sweep<'t, 'l, L> {
         });
     }
 
-    /// Attributes the time after the last event, until a cut or the end of the window, to the calls on the
-    /// thread that launched this event.
+    /// Attributes the idle time after the last event to the calls on the thread that launched the event. This
+    /// time ends at a cut or at the end of the window.
     fn tail(&mut self, from: Nanos, until: Nanos, part: Part, last: Option<&Occupied>) {
         self.gaps += 1;
         let piece = Idle {

@@ -11,10 +11,10 @@
 //! measured event to the last.
 //!
 //! A GPU event counts as launched *before* the window if its launch is before the window, even if the event
-//! runs in the window. If the launch is not in the trace, the order on the stream is used instead: the event
-//! counts as launched before the window if it runs before the first event on the same stream that was
-//! launched in the window. If no event on this stream was launched in the window, the event is compared with
-//! the first event on any stream that was launched in the window.
+//! runs in the window. If the launch is not in the trace, the order on the stream is used instead. Of the
+//! stream's events that were launched in the window, the first is the reference: an event that runs before
+//! the reference counts as launched before the window. If no event on this stream was launched in the window,
+//! the reference is the first event on any stream that was launched in the window.
 
 use crate::analysis::Analysis;
 use crate::order::Order as _;
@@ -34,7 +34,7 @@ pub enum WallBasis {
     Events,
 }
 
-/// The time span on one side whose wall time is attributed.
+/// For one side, the time span whose wall time is attributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Window {
     /// Start of the window.

@@ -6,8 +6,8 @@
 //! trace2   L  R  L  R  R  L              have replaced, so the layers between the regions match in order
 //! ```
 //!
-//! If the calls between the regions are identical layers, a plain alignment may match these calls with layers that a
-//! region replaced. No calls would then be left for the region.
+//! A plain alignment of identical layers may match the layers between the regions with layers that a region replaced.
+//! No layers would then be left for the region.
 
 use crate::diff::outline::Outline;
 use crate::diff::regions;
@@ -17,7 +17,7 @@ use crate::tree::{CallId, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::{Range, RangeInclusive};
 
-/// A run fits a region if its work differs from the expected work by less than this factor.
+/// A run fits a region if the run's work differs from the expected work by less than this factor.
 const REACH: f64 = 3.5;
 /// Determines how far the search extends in both directions from the predicted position: (`BAND` × work of the largest
 /// region) + (all work / `BAND`).
@@ -48,8 +48,9 @@ pub(super) fn compiled_side(
 }
 
 /// Splits two lists of siblings at each region of `side` that replaced a run of siblings. The resulting parts contain
-/// neither the region nor its run. The exception is calls in the run that occur equally often in both lists: no region
-/// replaced these calls, so they are added to the part after the region. Returns `None` if no region replaced a run.
+/// neither the region nor its run. However, some calls in the run occur in the list with the regions at least as often
+/// as in the opposite list. No region replaced these calls, so they are added to the part after the region. Returns
+/// `None` if no region replaced a run.
 pub(super) fn between_regions(
     trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
@@ -137,9 +138,9 @@ enum Column {
     Region(f64),
 }
 
-/// Returns the columns, with an estimate of the work that each region replaced: the additional work in the opposite
-/// list is divided among the regions in proportion to their GPU events. `None` if the opposite list has no additional
-/// work.
+/// Returns the columns, with an estimate of the work that each region replaced. The estimate divides the additional
+/// work in the opposite list among the regions in proportion to their GPU events. `None` if the opposite list has no
+/// additional work.
 fn expected(
     calls: &[Item],
     columns: impl Iterator<Item = (Item, Option<i64>)> + Clone,
@@ -226,8 +227,9 @@ impl<'s> Search<'s> {
         is_short.then_some(search)
     }
 
-    /// For each position, the starts of all runs that end there and whose number of tokens differs
-    /// from `expected` by at most the factor [`REACH`].
+    /// For each position, finds the runs that end there, and returns the range of their start
+    /// positions. A run is included if its number of tokens differs from `expected` by at most the
+    /// factor [`REACH`].
     fn runs(&self, expected: f64) -> impl Iterator<Item = (usize, Range<usize>)> {
         let (least, most) = (expected / REACH, expected * REACH);
         let before = &self.tokens_before;

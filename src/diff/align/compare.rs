@@ -21,7 +21,7 @@ pub(super) trait Compare {
         self.score(a, b) > 0
     }
     /// Whether either element belongs to a run of layers that is longer on one side. If the sequences differ in length,
-    /// identical elements of such a run are always matched by the search, even if they are at an end of both sequences.
+    /// identical elements of such a run are matched by the search, even at the end of both sequences.
     fn in_row(&mut self, _a: usize, _b: usize) -> bool {
         false
     }
@@ -47,5 +47,6 @@ pub(super) trait Compare {
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens>;
 }
 
-/// One token per element: a list for the baseline's elements, and a list for the candidate's.
+/// The tokens of the baseline's elements and the tokens of the candidate's elements, one per
+/// element.
 pub(super) type Tokens = (Vec<u64>, Vec<u64>);

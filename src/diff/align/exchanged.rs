@@ -1,4 +1,4 @@
-//! Matches siblings that swapped places and were therefore aligned opposite dissimilar calls.
+//! Matches siblings that swapped places. Because of the swap, the alignment put dissimilar calls opposite each other.
 //!
 //! ```text
 //! trace1  to(int)    to(float)        in this order, both pairs have equal names and nearly equal
@@ -47,9 +47,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Dissolves a match between two calls with different instance numbers, such as `Linear_1` and `Linear_2`, if each
-    /// side also has an unmatched call with the number of the opposite call. The calls with equal numbers are then
-    /// matched as moved.
+    /// Dissolves matches between calls with different instance numbers. For example, `Linear_1` is matched with
+    /// `Linear_2`, but the baseline also has an unmatched `Linear_2`, and the candidate has an unmatched `Linear_1`.
+    /// The calls with equal numbers are then matched as moved.
     pub(super) fn pair_renumbered(&mut self, lists: PerSide<&[u32]>, pairs: &mut Vec<(u32, u32)>) {
         let (outlines, trees) = (self.outlines, self.trees);
         let key = |side: Side, call: u32| outlines[side].keys[call as usize];
@@ -136,9 +136,9 @@ impl Aligner<'_> {
         self.pair_near(&searched, tells_kernels, |side, call| tokens[side][&call]);
     }
 
-    /// Quickly checks whether any calls in `unlike` may have swapped places: each call of a pair needs another
-    /// unmatched call on the opposite side that may be similar to it. Only calls with the same number of tokens can
-    /// have the same contents.
+    /// Quickly checks whether the calls of any pair in `unlike` may have swapped places. Each of the two calls needs an
+    /// unmatched call on the opposite side, outside the pair, that may be similar to it. Only calls with the same
+    /// number of tokens can have the same contents.
     fn may_exchange(
         &self,
         likeness: Likeness,
@@ -229,7 +229,7 @@ impl Aligner<'_> {
         beside
     }
 
-    /// The counterpart of `call` if it is an op or frame whose name and position are unchanged.
+    /// The counterpart of `call`, if `call` is an op or a frame and its name and position are unchanged.
     fn stays(&self, call: u32) -> Option<u32> {
         let links = self.both.links;
         let partner = links.partner(Side::Baseline, call)?;

@@ -6,8 +6,9 @@
 //! ```
 //!
 //! A call is expanded if expanding it matches more tokens than keeping it. The contents of an expanded call
-//! can match everything on the opposite side of the gap. The contents of a kept call can match only the
-//! contents of one call with a different name: its best counterpart.
+//! can match everything on the opposite side of the gap. A kept call is matched as a whole with its best
+//! counterpart, a call with a different name. The contents of the kept call can match only the contents of
+//! this counterpart.
 
 use super::inner::first_arguments;
 use super::renames::{Renames, are_out_of_proportion};
@@ -33,7 +34,7 @@ pub(super) struct Gap<'a, 'b> {
 /// The calls in a run and their contents.
 struct Held {
     bag: Bag,
-    /// Maps each key to the calls that may wrap a call with this key, as positions in the run.
+    /// For each key, the positions (in the run) of the calls that may wrap a call with this key.
     wrappers: FxHashMap<Key, Vec<usize>>,
     /// The contents of each call, computed on demand.
     below: Vec<Option<Bag>>,
@@ -42,8 +43,8 @@ struct Held {
 impl<'a, 'b> Gap<'a, 'b> {
     /// Replaces each wrapper in the runs with its children; returns `None` if there is no wrapper.
     ///
-    /// A call with a gain of 0 is expanded only if no call in the gap has a larger gain, because the call may
-    /// find a match once other calls are expanded.
+    /// If any call in the gap has a positive gain, calls with a gain of 0 are not expanded yet, because they may find a
+    /// match once the other calls are expanded.
     pub(super) fn opened(&mut self) -> Option<PerSide<Vec<u32>>> {
         let runs = self.runs;
         let mut held = PerSide::from_fn(|side| Held {
@@ -98,9 +99,9 @@ impl<'a, 'b> Gap<'a, 'b> {
             let launches = self.bags.launches(side, call);
             opened -= self.bags.common(launches, wanted).min(opened);
         }
-        // A call is expanded only if the expansion matches at least half of its contents or half of the opposite run,
-        // because unrelated calls rarely share half of their tokens by chance. An inner op with the same name as an op
-        // on the opposite side is sufficient evidence as well.
+        // A call is expanded only if the expansion matches at least half of the call's contents or at least half of the
+        // opposite run. Unrelated calls rarely share half of their tokens by chance. An inner op with the same name as
+        // an op on the opposite side is sufficient evidence as well.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
         if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
             return None;
@@ -127,9 +128,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.outlines[side].weight(call) - self.outlines[side].own_weight(call)
     }
 
-    /// Whether a call is a wrapper around a query: the call has a child query with the same key as a query in the
-    /// opposite run, and the opposite run contains no call of the same kind that could be a renamed version of the
-    /// call.
+    /// Whether a call is a wrapper around a query. A child of the call must be a query whose key also belongs to a
+    /// query in the opposite run. The opposite run must contain no call of the wrapper's kind, because the wrapper
+    /// could be a renamed version of such a call.
     fn wraps_queries(&self, side: Side, call: u32, others: &[u32]) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         let is_there = |query: u32| {
@@ -150,9 +151,9 @@ impl<'a, 'b> Gap<'a, 'b> {
         wrappers
     }
 
-    /// Whether most of a call's contents are inside an op with the same name as `other`, and both the call and `other`
-    /// launch GPU work. For example, a `conv2d` may cast its inputs and call `convolution`. The inner `convolution` may
-    /// launch different kernels on the two sides.
+    /// Whether a call contains an op that has the same name as `other` and contains most of the call's contents. Both
+    /// the inner op and `other` must launch GPU work. For example, a `conv2d` may cast its inputs and call
+    /// `convolution`. The inner `convolution` may launch different kernels on the two sides.
     fn holds_by_name(&mut self, side: Side, call: u32, other: u32) -> bool {
         let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
         theirs.kind(other) == CallKind::Op
@@ -187,7 +188,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         })
     }
 
-    /// Whether one call in the opposite run has contents that share more tokens with `call` than would match if `call`
+    /// Whether `call` shares more tokens with the contents of one call in the opposite run than would match if `call`
     /// were expanded.
     fn is_wrapped(&mut self, side: Side, call: u32, partners: &[u32], opened: u32) -> bool {
         let whole = self.bags.of(side, call);
@@ -208,8 +209,8 @@ impl<'a, 'b> Gap<'a, 'b> {
     }
 
     /// Pairs of calls that are variants of one op, such as `miopen_convolution` and `cudnn_convolution`, in order. A
-    /// call inside one variant, such as a bias add, may be a sibling of the variant on the opposite side. Both variants
-    /// are therefore expanded, and their contents are aligned with the rest of the gap.
+    /// call that is inside one variant, such as a bias add, may be next to the other variant on the opposite side. Both
+    /// variants are therefore expanded, and their contents are aligned with the rest of the gap.
     pub(super) fn variants(&mut self) -> Vec<(u32, u32)> {
         let works = PerSide::from_fn(|side| self.working_ops(side));
         let as_many = works.baseline.len() == works.candidate.len();
@@ -274,8 +275,7 @@ impl<'a, 'b> Gap<'a, 'b> {
         self.bags.common(below, other)
     }
 
-    /// Whether one of two calls has so many more tokens than the other that the calls cannot be the
-    /// same op.
+    /// Whether the token counts of two calls differ too much for the calls to be the same op.
     fn is_out_of_proportion(&self, a: u32, b: u32) -> bool {
         are_out_of_proportion(self.outlines.baseline.weight(a), self.outlines.candidate.weight(b))
     }
@@ -308,8 +308,8 @@ impl<'a, 'b> Gap<'a, 'b> {
         aligned.pairs.into_iter().map(|(a, b)| (runs.baseline[a], runs.candidate[b])).collect()
     }
 
-    /// Whether the only call on each side of a gap is the same call under a different name, even though the alignment
-    /// did not put the two calls opposite each other.
+    /// Whether the two calls of a gap that has one call on each side are the same call under different names. The
+    /// alignment did not put these two calls opposite each other.
     pub(super) fn is_renamed(&mut self) -> bool {
         let arguments = PerSide::from_fn(|side| {
             self.runs[side].first().map_or(0, |&call| first_arguments(self.outlines[side], call))

@@ -25,8 +25,8 @@ type Kind<'a> = (u64, &'a str);
 type Equal<'a> = (Option<CallId>, Option<CallId>, Kind<'a>);
 
 impl Aligner<'_> {
-    /// Swaps the counterparts of equal calls whose matches cross, then aligns the unmatched calls
-    /// between them. `first` is the position of the first pending pair whose calls are in `lists`.
+    /// Swaps the counterparts of equal calls if their matches cross. Then aligns the unmatched calls between the
+    /// matches. `first` is the position of the first pending pair whose calls are in `lists`.
     pub(super) fn keep_equal_in_order(&mut self, lists: &[PerSide<Vec<u32>>], first: usize) {
         let mut calls = lists.iter().flat_map(|lists| &lists.baseline);
         if !calls.any(|&call| self.both.links.is_moved(Side::Baseline, call)) {
@@ -114,8 +114,9 @@ impl Aligner<'_> {
     }
 
     /// Pairs of calls of the same kind whose whole subtrees are unmatched. A kind of call is included only if both
-    /// sides have the same number of unmatched calls of this kind. If the matches in a run of equal calls are shifted
-    /// by one, the unmatched calls at the two ends of the run form such a pair.
+    /// sides have the same number of unmatched calls of this kind. For example, if the matches in a run of equal calls
+    /// are shifted by one, the first call of the run is unmatched on one side, and the last call is unmatched on the
+    /// other side. These two calls form a pair.
     fn lone_twins(&self, lists: &PerSide<Vec<u32>>) -> Vec<(u32, u32)> {
         let mut of_kinds: BTreeMap<(u64, &str), PerSide<Vec<u32>>> = BTreeMap::new();
         for side in Side::BOTH {
@@ -184,8 +185,8 @@ struct Row<'a> {
     candidate: Vec<u32>,
     /// For each pair, the position of its candidate call in `candidate`.
     to: Vec<usize>,
-    /// The pairs that did not move: maps the position of each such pair in `pairs` to the position of its candidate
-    /// call in `candidate`.
+    /// The pairs that did not move. The key is the position of the pair in `pairs`, and the value is the position of
+    /// the pair's candidate call in `candidate`.
     in_place: BTreeMap<usize, usize>,
     /// Positions of the unmatched pairs.
     alone: BTreeSet<usize>,
@@ -332,8 +333,8 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Number of pairs of neighbors that include one of `calls` and whose counterparts are also neighbors, in the same
-    /// order.
+    /// Counts pairs of adjacent calls. At least one of the two calls must be in `calls`, and the counterparts of the
+    /// two calls must also be adjacent and in the same order.
     fn beside(&self, calls: &[(usize, usize)]) -> usize {
         let ends = calls.iter().flat_map(|&(at, _)| [Some(at), at.checked_sub(1)]);
         let ends: BTreeSet<usize> = ends.flatten().collect();
@@ -358,8 +359,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A swap of counterparts between pairs: the position of each pair, and the position of its new
-/// counterpart.
+/// A swap of counterparts. Each entry contains the position of a pair, and the position of the pair's new counterpart.
 #[derive(Debug, Default)]
 struct Turn(Vec<(usize, usize)>);
 
@@ -382,8 +382,8 @@ mod tests {
     use super::*;
 
     /// Interprets each letter as a call, swaps the counterparts of the calls named `x`, and returns their new
-    /// counterparts. `of_x` contains the initial counterpart of each `x` in the baseline, as an index among the
-    /// candidate's calls named `x`. All other letters keep their counterparts. An `x` that is more than 3 positions
+    /// counterparts. `of_x` has an entry for each `x` in the baseline: the initial counterpart, given as an index among
+    /// the candidate's calls named `x`. All other letters keep their counterparts. An `x` that is more than 3 positions
     /// away from its counterpart is unmatched at the start.
     fn partners(baseline: &str, candidate: &str, of_x: &[usize]) -> Vec<usize> {
         let places = |text: &str, wanted: bool| -> Vec<u32> {

@@ -15,11 +15,11 @@ pub(super) fn first_arguments(outline: &Outline<'_>, call: u32) -> u32 {
         .unwrap_or(0)
 }
 
-/// Whether one of two calls with the same name is identical to a call inside the other call, as when `aten::view` calls
-/// `aten::view`. If so, the outer call is a wrapper.
+/// Compares two calls with the same name. Returns whether one of them is identical to a call inside the other, for
+/// example because `aten::view` calls `aten::view`. If so, the outer call is a wrapper.
 ///
-/// Returns false if the outer call has the same arguments as the inner call and contains nothing else. The opposite
-/// side may then simply lack the inner call, so the two calls are matched.
+/// Returns false if both calls have the same arguments, and the outer call contains nothing except the inner call. The
+/// opposite side may then simply lack the inner call, so the two calls are matched.
 pub(super) fn is_one_inside_other(outlines: PerSide<&Outline<'_>>, a: u32, b: u32) -> bool {
     let same_arguments =
         outlines.baseline.arguments[a as usize] == outlines.candidate.arguments[b as usize];

@@ -5,9 +5,9 @@
 //! trace2   L₀ L₁′ L₂ L₃        the changed layer (′) among the new ones
 //! ```
 //! A layer without an identical counterpart scores less than other layers, no matter which layer it is matched with.
-//! The missing amount is therefore added to all scores of a changed layer, so leaving a changed layer unmatched costs
-//! as much as leaving any other layer unmatched. The choice of unmatched layers then depends only on instance numbers
-//! and on the number of holes (gaps that exist on only one side).
+//! The missing amount is therefore added to all scores of a changed layer. Leaving a changed layer unmatched then
+//! costs as much as leaving any other layer unmatched, and the choice of unmatched layers depends only on instance
+//! numbers and on the number of holes (gaps that exist on only one side).
 
 use crate::diff::keys::Key;
 use crate::diff::weights::{LAYER_CELLS, LAYERS};
@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 /// A run: on each side, the positions of the elements that have the run's key.
 pub(super) type Row = PerSide<Vec<usize>>;
 
-/// Finds the runs of layers that are longer on one side. `layers` contains the positions and keys of the elements that
-/// may be layers.
+/// Finds the runs that have more layers on one side than on the other. `layers` contains the positions and keys of the
+/// elements that may be layers.
 pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec<Row> {
     let mut rows: BTreeMap<Key, Row> = BTreeMap::new();
     for (side, layers) in Side::BOTH.into_iter().zip([layers.baseline, layers.candidate]) {
@@ -31,10 +31,10 @@ pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec
     rows.into_values().filter(is_uneven).collect()
 }
 
-/// For each element of a run, how much its best score is below the score of an identical pair. The identical pair
-/// consists of the element's best counterpart and a copy of that counterpart. `None` if the best score is less than
-/// half of the identical pair's score, because the two elements must then be different layers. `full` contains the
-/// score that each element would have with an identical counterpart.
+/// For each element of a run, the difference between the score of an identical pair and the element's best score.
+/// The identical pair consists of the element's best counterpart and a copy of that counterpart. `None` if the best
+/// score is less than half of the identical pair's score: the two elements are then considered different layers.
+/// `full` contains the score of each element with a copy of itself.
 pub(super) fn lacking(
     row: &Row,
     full: PerSide<&[i64]>,

@@ -55,7 +55,8 @@ fn of_rare_tokens(a: &[u64], b: &[u64]) -> Option<Vec<(usize, usize)>> {
         return None;
     }
     let mut found: Vec<Match> = Vec::with_capacity(matches);
-    // For each length, the last match of the common subsequence of that length that ends earliest.
+    // One entry for each length: the last match of a common subsequence of this length. If there are several such
+    // subsequences, the entry is for the one that ends earliest.
     let mut ends: Vec<usize> = Vec::new();
     for (i, token) in a.iter().enumerate() {
         // Later positions are visited first, so no subsequence uses two matches of the same element.
@@ -109,7 +110,7 @@ fn table(a: &[u64], b: &[u64]) -> Option<Table> {
     Some(Table { bits, words, rows: a.len(), columns: b.len() })
 }
 
-/// Replaces a row of the table by the next row.
+/// Replaces a row of the table with the next row.
 fn next(row: &mut [u64], matches: &[u64]) {
     let mut carry = false;
     for (bits, &matches) in row.iter_mut().zip(matches) {
@@ -153,15 +154,14 @@ impl Columns {
 }
 
 impl Table {
-    /// Whether the length increases from the previous column to `column`, in the row after `row`
-    /// tokens.
+    /// Whether the length at `column` is greater than the length at the previous column, after `row` tokens.
     fn rises(&self, row: usize, column: usize) -> bool {
         row > 0 && self.bits[(row - 1) * self.words + column / 64] >> (column % 64) & 1 == 0
     }
 
-    /// Walks back from the last cell of the table. If the length does not increase at a cell, the
-    /// walk continues to the left. If the length increases in the row above as well, the walk
-    /// continues upward. Otherwise the row and column of the cell are a match.
+    /// Walks back from the last cell of the table. If the length does not increase at a cell, the walk continues to
+    /// the left. If the length increases in the row above as well, the walk continues upward. Otherwise the cell's row
+    /// and column form a match.
     fn pairs(&self) -> Vec<(usize, usize)> {
         let mut pairs = Vec::new();
         let (mut row, mut columns) = (self.rows, self.columns);

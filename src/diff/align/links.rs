@@ -1,8 +1,8 @@
 //! Stores the matches found so far. All threads that align parts of the traces share this store.
 //!
-//! While a pair is being aligned, only one aligner writes the matches of calls below the pair. The order of aligning
-//! threads and pieces (see `apart`) therefore does not affect the result. The columns are atomic so that several
-//! threads can share them.
+//! While a pair is being aligned, only one aligner writes the matches of calls below the pair. The order in which
+//! threads and pieces (see `apart`) are aligned therefore does not affect the result. The columns are atomic so that
+//! several threads can share them.
 
 use crate::diff::pairing::Pairing;
 use crate::diff::passes::Pass;

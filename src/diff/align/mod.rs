@@ -220,7 +220,7 @@ impl<'a> Aligner<'a> {
     fn align_below(&mut self, a: u32, b: u32) {
         let is_identical = self.run(Pass::Identical, |me| me.pair_identical(a, b));
         if !is_identical && !self.pair_as_before(a, b) {
-            // A call that a late pass matched as moved may contain calls that already have counterparts.
+            // If a late pass matched a call as moved, calls inside it may already have counterparts.
             let lists = self.free_of(&self.children(a, b));
             self.scope = PerSide::new(
                 a + 1..self.outlines.baseline.end(a),
@@ -246,9 +246,9 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// The calls to align below a matched pair, usually the children of both calls. If both calls are graph launches
-    /// but only one capture is known, only the GPU events are aligned, because only one side has captured calls around
-    /// its events.
+    /// The calls to align below a matched pair, usually the children of both calls. If both calls are graph launches,
+    /// the capture may be known for only one of them. In this case, only the GPU events are aligned, because the other
+    /// side has no captured calls around its events.
     fn children(&self, a: u32, b: u32) -> PerSide<Vec<u32>> {
         let calls = PerSide::new(a, b);
         let is_bare = |side: Side| {
@@ -444,9 +444,10 @@ impl<'a> Aligner<'a> {
     }
 
     /// Matches the launches in a gap, separately for each kind of launch. If both sides have the same number of
-    /// launches, the launches are matched in order. If one side has a single launch and the opposite side has several
-    /// (for example, because a matrix product was split), the single launch is matched with the launch of the longest
-    /// kernel. The matched calls around the gap are enough evidence for these matches, so kernel names do not matter.
+    /// launches, the launches are matched in order. One side may have a single launch where the opposite side has
+    /// several, for example because a matrix product was split. The single launch is then matched with the launch of
+    /// the longest kernel. The matched calls around the gap are enough evidence for these matches, so kernel names do
+    /// not matter.
     fn pair_launches(&mut self, gap: &PerSide<Vec<u32>>) {
         let mut launches: FxHashMap<Key, PerSide<Vec<u32>>> = FxHashMap::default();
         for side in Side::BOTH {

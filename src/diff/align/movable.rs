@@ -5,10 +5,10 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 
 impl Aligner<'_> {
-    /// Whether the baseline call `a` can have moved to the position of the candidate call `b`. An op can move between
-    /// calling ops with different names only if one of these calling ops has a counterpart that contains the op on the
-    /// opposite side. An op that moves to a different caller, or that has no calling op and moves within a thread, must
-    /// have the same shapes on both sides.
+    /// Whether the baseline call `a` can have moved to the position of the candidate call `b`. If the ops
+    /// that call `a` and `b` have different names, the counterpart of `a`'s caller must contain `b`, or the
+    /// counterpart of `b`'s caller must contain `a`. The shapes of `a` and `b` must be equal if the op moves
+    /// to a different caller, or if it has no calling op and moves within a thread.
     pub(super) fn can_have_moved(&self, a: u32, b: u32) -> bool {
         if self.outlines.baseline.kind(a) != CallKind::Op {
             return true;

@@ -109,7 +109,7 @@ impl Aligner<'_> {
     }
 
     /// Matches calls that have the same token and are near each other. Launches are included only if the
-    /// token covers their kernels.
+    /// token depends on their kernels.
     pub(super) fn pair_near(
         &mut self,
         calls: &PerSide<Vec<u32>>,
@@ -162,7 +162,7 @@ impl Aligner<'_> {
     }
 
     /// The unmatched calls that may have moved, in preorder. `may_move` never accepts GPU events or queries, because
-    /// they are only matched in place. `may_move` accepts launches only if the compared token covers their kernels.
+    /// they are only matched in place. `may_move` accepts launches only if the compared token depends on their kernels.
     fn that_may_move(
         &self,
         left_over: &PerSide<Vec<u32>>,
@@ -215,9 +215,9 @@ impl Aligner<'_> {
     }
 
     /// Drops calls that are identical to a call inside an unmatched call on the opposite side. The enclosing call may
-    /// be a wrapper, and wrappers are expanded before their contents can count as moved. Kernel names are compared only
-    /// if some unmatched call on the opposite side is identical to the call, including its kernel names. On different
-    /// platforms, for example, all kernel names may differ.
+    /// be a wrapper, and wrappers are expanded before their contents can count as moved. Kernel names are usually
+    /// ignored, because all of them may differ, for example on different platforms. They are compared only if an
+    /// unmatched call on the opposite side equals the call, including its kernel names.
     fn without_wrapped(&self, free: &PerSide<Vec<u32>>) -> PerSide<Vec<u32>> {
         let known = PerSide::from_fn(|side| {
             let outline = self.outlines[side];
@@ -240,9 +240,9 @@ impl Aligner<'_> {
         })
     }
 
-    /// The positions of one side's calls in baseline preorder. A candidate call is assigned the baseline position that
-    /// directly follows the counterpart of the last matched call before it. If that matched call is the candidate
-    /// call's caller, the position is the first one inside the caller's counterpart.
+    /// The positions of one side's calls in baseline preorder. The position of a candidate call depends on the last
+    /// matched call before it. The position directly follows the counterpart of that matched call. If that matched call
+    /// is the candidate call's caller, the position is the first one inside the caller's counterpart.
     fn places(&self, side: Side, calls: &[u32]) -> Vec<u32> {
         let baseline = self.outlines.baseline;
         if side == Side::Baseline {
@@ -290,9 +290,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches unmatched calls whose token is unique on both sides. The token of a small call must be unique among all
-    /// calls of the scope, because it may be unique among the unmatched calls by chance. For large calls, such as
-    /// steps, uniqueness among the unmatched calls is enough.
+    /// Matches unmatched calls whose token is unique on both sides. A small call's token may be unique among the
+    /// unmatched calls by chance, so it must be unique among all calls of the scope. For large calls, such as steps,
+    /// uniqueness among the unmatched calls is enough.
     fn pair_the_only(
         &mut self,
         lost: &PerSide<Vec<Lost>>,
@@ -384,7 +384,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unmatched calls, grouped by the tokens that occur on both sides, in baseline order.
+    /// Groups the unmatched calls by token, and returns the groups in baseline order. A token that
+    /// occurs on only one side has no group.
     fn groups_by(
         &self,
         lost: &PerSide<Vec<Lost>>,
@@ -411,8 +412,8 @@ impl Aligner<'_> {
 
     fn pair_group(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) {
         let (mut mine, mut theirs) = (mine.to_vec(), theirs.to_vec());
-        // Only the nearest possible counterparts of a call are considered, and other calls may already have been
-        // matched with all of them. The search is therefore repeated for calls that are still unmatched.
+        // The search considers only the nearest possible counterparts of a call. If all of them are already matched
+        // with other calls, the call stays unmatched, so the search is repeated for such calls.
         for _ in 0..ROUNDS {
             if self.pair_nearest(&mine, &theirs, reach) == 0 {
                 break;
@@ -422,8 +423,8 @@ impl Aligner<'_> {
         }
     }
 
-    /// Matches each call with one of its nearest possible counterparts, if any is still unmatched. Returns
-    /// the number of new matches. Both lists are sorted by position.
+    /// Matches each call with one of its nearest possible counterparts, unless all of them are already
+    /// matched. Returns the number of new matches. Both lists are sorted by position.
     fn pair_nearest(&mut self, mine: &[Lost], theirs: &[Lost], reach: u32) -> usize {
         let near = |a: Lost| nearest(a, theirs).iter().map(move |&b| (a, b));
         let mut pairs: Vec<(Lost, Lost)> = mine.iter().copied().flat_map(near).collect();
@@ -450,7 +451,7 @@ impl Aligner<'_> {
     }
 
     /// Swaps the counterparts of equal calls if their matches cross. Equal calls are assumed to keep their order when
-    /// they move, even if crossed matches would span shorter distances.
+    /// they move. This assumption takes precedence over shorter distances.
     fn uncross(&self, pairs: &mut [(Lost, Lost)], reach: u32) {
         let exact = &self.outlines.baseline.exact;
         pairs.sort_by_key(|(a, _)| a.call);

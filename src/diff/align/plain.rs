@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 use std::ops::Range;
 
-/// Finds the alignment with the most equal tokens (an approximation if the lists are very long) and
-/// returns it as blocks.
+/// Finds the alignment with the most equal tokens, and returns it as blocks. For very long lists, the alignment is an
+/// approximation.
 pub(super) fn plain_alignment(a: &[u64], b: &[u64]) -> Vec<Block> {
     match longest_common(a, b) {
         Some(pairs) => blocks_around(&pairs, a.len(), b.len()),
@@ -104,7 +104,8 @@ fn merge_blocks(ops: &[DiffOp]) -> Vec<Block> {
 mod tests {
     use super::*;
 
-    /// Asserts that the blocks cover two lists completely, alternating between equal and unequal.
+    /// Asserts that the blocks cover two lists completely, and that equal and unequal blocks
+    /// alternate.
     fn cover(blocks: &[Block], n: usize, m: usize) {
         let mut end = (0, 0);
         for block in blocks {

@@ -26,8 +26,8 @@ type Kind = (u64, u64);
 struct Open {
     kind: Kind,
     pair: (u32, u32),
-    /// Number of pending pairs when the alignment of the contents began. The alignment is finished when fewer
-    /// pairs are pending.
+    /// Number of pending pairs when the alignment of the contents began. The alignment is finished as soon as fewer
+    /// pairs than this number are pending.
     waiting: usize,
 }
 
@@ -110,8 +110,8 @@ impl Aligner<'_> {
         })
     }
 
-    /// Whether every matched call below a pair has its counterpart below the same pair. If not, a later pass has
-    /// matched calls that moved out of the pair.
+    /// Whether every matched call below a pair has its counterpart below the same pair. Returns `false` if a later pass
+    /// has matched calls that moved out of the pair.
     fn keeps_to_itself(&self, (a, b): (u32, u32)) -> bool {
         let pair = PerSide::new(a, b);
         let below = |side: Side| pair[side] + 1..self.outlines[side].end(pair[side]);

@@ -10,7 +10,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 use std::ops::Range;
 
-/// The two runs of a gap, which are searched for renamed calls.
+/// Searches the two runs of a gap for renamed calls.
 pub(super) struct Renames<'s, 'a> {
     outlines: PerSide<&'a Outline<'a>>,
     bags: &'s mut Bags<'a>,
@@ -60,8 +60,8 @@ impl<'s, 'a> Renames<'s, 'a> {
         Renames { outlines, bags, words, runs }
     }
 
-    /// How strongly contents, arguments and names support a rename; 0 if none of them supports the rename. If `in_row`
-    /// is set, the positions of the calls support a rename as well.
+    /// How strongly contents, arguments and names support a rename; 0 if they are not enough evidence. If `in_row` is
+    /// set, the positions of the calls are enough evidence.
     pub(super) fn evidence(&mut self, i: usize, j: usize, in_row: bool) -> i64 {
         let (a, b) = (&self.runs.baseline[i], &self.runs.candidate[j]);
         let unlike = a.kind != b.kind || !matches!(a.kind, CallKind::Op | CallKind::Frame);
@@ -78,7 +78,7 @@ impl<'s, 'a> Renames<'s, 'a> {
         let same_arguments = a.arguments != 0 && a.arguments == b.arguments;
         let one_code = self.words.are_one_code(a.key, b.key);
         let alike = same_arguments || one_code || self.words.tell_of_kinship(a.key, b.key);
-        // Skip the comparison if even its highest possible result would be too low.
+        // Compare the contents only if the result can be high enough to count as evidence.
         let shared = if least > 0 && (alike || in_row || 2 * least >= larger) {
             self.shared(i, j)
         } else {
@@ -104,8 +104,9 @@ impl<'s, 'a> Renames<'s, 'a> {
         bag
     }
 
-    /// Whether both runs are equally long and the two names begin with the same word. If so, the names are enough
-    /// evidence for a rename, even if nothing else is known about the calls or all calls inside them are renamed too.
+    /// Whether both runs are equally long and the names of the two calls begin with the same word. The names are then
+    /// enough evidence for a rename, even if nothing else is known about the calls, or if all calls inside them were
+    /// renamed as well.
     fn is_in_row_of_variants(&self, i: usize, j: usize) -> bool {
         self.runs.baseline.len() == self.runs.candidate.len()
             && self.words.begin_alike(self.runs.baseline[i].key, self.runs.candidate[j].key)
@@ -124,8 +125,7 @@ impl<'s, 'a> Renames<'s, 'a> {
     }
 }
 
-/// Whether one of two calls has so many more tokens than the other that the calls cannot be the
-/// same op.
+/// Whether the token counts of two calls differ too much for the calls to be the same op.
 pub(super) fn are_out_of_proportion(one: u32, two: u32) -> bool {
     one.max(two) > RATIO * one.min(two) + SMALL
 }

@@ -6,8 +6,8 @@
 //! trace2   step(conv bn relu …)  conv bn relu …           its contents are aligned opposite the step
 //! ```
 //!
-//! If a wrapper is missing on one side, none of its former children shares enough tokens with the wrapper to be aligned
-//! opposite it. In a run of similar siblings, the children must therefore be treated as one element.
+//! If a wrapper is missing on one side, none of its former children has enough tokens in common with the wrapper to be
+//! matched with it. Among similar siblings, the run of these children must therefore be treated as one element.
 
 use crate::diff::bags::{Bag, Bags};
 use crate::diff::keys::Key;
@@ -67,7 +67,7 @@ fn lost_contents(
     runs
 }
 
-/// Whether a call contains, at any depth, at least half of the tokens of a run of siblings. The run may be nested two
+/// Whether at least half of the tokens in a run of siblings are also in a call, at any depth. The run may be nested two
 /// levels down in the call, for example if a step and the loader inside the step are both missing on the opposite side.
 fn holds_most(
     outline: &Outline<'_>,

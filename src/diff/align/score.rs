@@ -35,7 +35,7 @@ pub(super) struct Siblings<'a, 'b> {
     launches_agree: OnceCell<FxHashMap<Key, bool>>,
     /// Properties of each element, computed on demand.
     known: PerSide<Vec<Element>>,
-    /// Whether the GPU events come from one launch. If so, the events may be matched by their
+    /// Whether the GPU events in each list come from a single launch. If so, these events may be matched by their
     /// order; GPU events without a launch are matched only by name.
     launched_together: bool,
     lone_threads: PerSide<&'b FxHashSet<LoneThread>>,
@@ -55,12 +55,12 @@ struct Element {
     is_run: bool,
     is_gpu: bool,
     is_query: bool,
-    /// Whether the element's own list contains more calls identical to the element than the opposite list does.
+    /// Whether calls identical to the element occur more often in its own list than in the opposite list.
     is_novel: bool,
-    /// Whether the element's own list contains more calls with the element's key than the opposite list does.
+    /// Whether calls with the element's key occur more often in its own list than in the opposite list.
     is_new_name: bool,
-    /// Whether the opposite list has an element with a new name that contains a call with this
-    /// element's key. Such an element may be a wrapper around this element's counterpart.
+    /// Whether the opposite list has an element that has a new name and contains a call with this element's key. Such
+    /// an element may be a wrapper around this element's counterpart.
     may_be_wrapped: bool,
     /// Whether the element is in a run of layers that is longer on one side.
     in_row: bool,
@@ -286,8 +286,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// How much the score of two layers in one run is below the score of an identical pair. Both layers may lack the
-    /// same tokens, so only the larger of the two missing amounts counts.
+    /// The amount that is added to the score of two layers with the same key: the larger of the two values of
+    /// [`Element::lacks`]. The values are not added up, because both layers may lack the same tokens.
     fn lacks(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         match (one.lacks, two.lacks) {
@@ -332,8 +332,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
             + name_bonus(one, two)
     }
 
-    /// The score for aligning two calls that cannot match each other. The score is 0 if neither call occurs more often
-    /// in its own list than in the opposite list, because both calls may then have identical counterparts elsewhere.
+    /// The score for aligning two calls that cannot match each other. If neither call occurs more often in its own list
+    /// than in the opposite list, both calls may have identical counterparts elsewhere. The score is then 0.
     fn affinity(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if !one.is_novel && !two.is_novel {
@@ -360,8 +360,8 @@ impl<'a, 'b> Siblings<'a, 'b> {
     }
 
     /// The score of a call opposite a wrapper that contains a call with the same name. The call will be matched later,
-    /// with a call inside the wrapper. Until then, the call must stay opposite the wrapper, even in a run of similar
-    /// siblings, so the score is nearly as high as for a match.
+    /// with a call inside the wrapper. For this, the alignment must put the call opposite the wrapper, even in a run of
+    /// similar siblings. The score is therefore nearly as high as for a match.
     fn wrapped(&mut self, one: &Element, two: &Element) -> Option<i64> {
         let mut inside = |side: Side, outer: &Element, inner: &Element| {
             if outer.wraps(inner) { self.bags.inside(side, outer.call, inner.key) } else { None }
@@ -373,9 +373,9 @@ impl<'a, 'b> Siblings<'a, 'b> {
         Some(WRAPPED * self.common(a, b))
     }
 
-    /// The score for an op opposite a launch without an enclosing op. The score is 0 unless the op shares at least two
-    /// thirds of the launch's tokens. This threshold allows the kernel names to differ, but little else. `weight` is
-    /// the number of tokens of the launch.
+    /// The score for aligning an op with a launch that has no enclosing op. The score is 0 unless the op shares at
+    /// least two thirds of the launch's tokens. This threshold allows the kernel names to differ, but little else.
+    /// `weight` is the number of tokens of the launch.
     fn holds(&mut self, a: u32, b: u32, weight: u32) -> i64 {
         let shared = self.common(a, b);
         if 3 * shared >= 2 * i64::from(weight) { AFFINITY * shared } else { 0 }
@@ -470,8 +470,9 @@ impl Compare for Siblings<'_, '_> {
 
     /// Chooses the kind of tokens to compare: exact tokens, shapes or keys. Exact tokens are the most specific, but
     /// they include kernel names, which differ between platforms. A less specific kind is chosen instead if the two
-    /// lists share more than twice as many tokens of this kind. If they share more tokens, but at most twice as many,
-    /// both kinds are returned, and the weighted alignment decides.
+    /// lists share more than twice as many tokens of the less specific kind as of the more specific kind. If the lists
+    /// share more tokens of the less specific kind, but at most twice as many, both kinds are returned, and the
+    /// weighted alignment decides.
     fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
         let first = |side: Side, elements: Range<usize>| -> Vec<u32> {
             let elements = self.elements[side][elements].iter();
@@ -514,8 +515,8 @@ fn name_bonus(one: &Element, two: &Element) -> i64 {
     if one.name == two.name { NAME } else { 0 }
 }
 
-/// For each call in the list of `side`, whether this list contains more calls with the call's token than the opposite
-/// list does. If so, some of these calls have no counterpart with that token.
+/// For each call in the list of `side`, whether the call's token occurs more often in this list than in the opposite
+/// list. If so, some calls with this token have no counterpart with the same token.
 fn surplus(lists: PerSide<&[u32]>, side: Side, token: impl Fn(Side, u32) -> u64) -> Vec<bool> {
     let mut surplus: FxHashMap<u64, i64> = FxHashMap::default();
     for &call in lists[side] {

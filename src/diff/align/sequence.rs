@@ -90,7 +90,8 @@ struct Corridor {
     cut_blocks: u64,
 }
 
-/// Short lists are searched completely; in long lists, a corridor around the path of each kind of tokens is searched.
+/// Short lists are searched completely. For long lists, each kind of token determines a path, and the search covers a
+/// corridor around each path.
 fn corridors(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Vec<Corridor> {
     let (n, m) = (a.len(), b.len());
     if n.saturating_mul(m) <= EXACT_CELLS {
@@ -324,8 +325,8 @@ mod tests {
         }
     }
 
-    /// The numbers from 0 to `length`, and tokens that make the plain path match each number with
-    /// the number `shift` positions later.
+    /// The numbers from 0 to `length`, and their tokens. Because of these tokens, the plain path
+    /// matches each number with the number `shift` positions later.
     fn shifted(length: u64, shift: u64) -> (Vec<u64>, Tokens) {
         let tokens = ((shift..length + shift).collect(), (0..length).collect());
         ((0..length).collect(), tokens)

@@ -39,8 +39,9 @@ struct Hole {
 
 impl Hole {
     /// Whether two holes contain the same elements. If a block moved, this is true for the holes at its old and its new
-    /// position. Only the first and last elements of the holes are compared. If more elements were removed or inserted
-    /// next to the moved block, the shorter hole only has to match the beginning or the end of the longer hole.
+    /// position. Only the first and last elements of the holes are compared. One hole is longer if more elements were
+    /// removed or inserted next to the moved block. The shorter hole must then match the beginning or the end of the
+    /// longer hole.
     fn is_like(self, other: Hole, compare: &mut impl Compare) -> bool {
         let (mine, theirs) = match self.side {
             Side::Baseline => (self, other),
@@ -61,7 +62,7 @@ impl Hole {
 
 /// Slides each gap that exists on only one side along the identical elements next to the gap. The best position is
 /// chosen by the following criteria, most important first:
-/// 1. more of the matched elements have the same exact names;
+/// 1. more of the matched elements have exactly the same names;
 /// 2. the gap merges with another gap on the same side;
 /// 3. the same elements are also unmatched elsewhere on the opposite side;
 /// 4. the gap begins a step;
@@ -87,8 +88,8 @@ pub(super) fn slide_gaps(compare: &mut impl Compare, pairs: &mut Vec<(usize, usi
 }
 
 impl Row {
-    /// Finds the gaps that exist on only one side. If there are more than [`HOLES`], returns none of them, because some
-    /// are then identical by chance.
+    /// Finds the gaps that exist on only one side. If there are more than [`HOLES`], returns none of them: among so
+    /// many, some are identical by chance.
     fn holes(&self) -> Vec<Hole> {
         let gaps = (1..self.pairs.len()).map(|at| (self.first(at), self.gap(at)));
         let holes = gaps.filter_map(|(first, gap)| match gap {
@@ -158,8 +159,7 @@ struct Slid {
     then: Pair,
     /// The first element of the gap after it slides, on the side that has the gap.
     first: Pair,
-    /// Number of unmatched elements, on each side, directly beyond the pair; if there are any, the
-    /// slide ends there.
+    /// Number of unmatched elements directly beyond the pair, on each side. If there are any, the slide ends there.
     behind: (usize, usize),
     /// Whether the gap is at the end of the list after it slides.
     ends: bool,
@@ -307,8 +307,8 @@ mod tests {
 
     #[test]
     fn a_gap_slides_to_calls_that_the_other_side_has_unmatched_elsewhere() {
-        // `mn` moved to after `k`. Without the `mn` that is unmatched in the first string, `nm` would be an equally
-        // good hole in the second string.
+        // `mn` moved to after `k`, so `mn` is unmatched in the first string. For this reason, the hole in the second
+        // string becomes `mn`. Otherwise `nm` would be equally good.
         let pairs = [(2, 0), (3, 1)];
         assert_eq!(slid("mnkm", "kmnm", &pairs), [(2, 0), (3, 3)]);
         // If only one side has a hole, nothing can have moved.

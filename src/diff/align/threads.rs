@@ -5,7 +5,7 @@
 //! calls on unmatched threads.
 //!
 //! Comparing thousands of threads with each other would be too slow. If there are many threads, identical threads are
-//! matched in order first. Each remaining thread is then only compared with the threads that share its rarest tokens
+//! matched in order first. Each remaining thread is then compared only with the threads that share its rarest tokens,
 //! and with the threads near its position.
 
 use super::Aligner;
@@ -86,8 +86,8 @@ struct Root {
     at: usize,
     /// Whether the thread has an op or a frame. Only such a thread can be treated as unrelated to another thread.
     tells: bool,
-    /// Number of runtime calls and GPU events on the thread, which is an upper bound on the number of tokens that
-    /// [`Bags::launches`] finds for the thread.
+    /// Number of runtime calls and GPU events on the thread. [`Bags::launches`] finds at most this many tokens for the
+    /// thread.
     launches: u32,
 }
 
@@ -123,8 +123,9 @@ impl Roots {
         self.of.baseline.len().saturating_mul(self.of.candidate.len()) > THREAD_PAIRS
     }
 
-    /// Matches identical threads in order if there are many threads. Returns the matched pairs. If too many
-    /// threads remain to compare all pairs, also returns the number of remaining threads.
+    /// Matches identical threads in order if there are many threads. Returns the matched pairs.
+    /// Also returns the number of remaining threads if there are too many of them to compare all
+    /// pairs, otherwise 0.
     fn take_equal(&mut self, outlines: PerSide<&Outline<'_>>) -> (Vec<(u32, u32)>, u64) {
         if !self.are_many() {
             return (Vec::new(), 0);
@@ -171,7 +172,7 @@ impl Roots {
     }
 }
 
-/// For each token, the positions of the candidate's threads that contain it.
+/// For each token, the candidate threads that contain the token, as positions.
 struct Index {
     holders: FxHashMap<Token, Vec<usize>>,
 }
@@ -316,9 +317,9 @@ impl Aligner<'_> {
         }
     }
 
-    /// The unmatched calls, at any depth, of the opposite thread that has the most in common with `root`. Nested calls
-    /// are included because half of a loop may run on a different thread. The number of visited calls is deducted from
-    /// `left`. If `left` is used up, returns `None` and sets `left` to 0.
+    /// Finds the opposite thread that has the most in common with `root`, and returns this thread's unmatched calls at
+    /// any depth. Nested calls are included because half of a loop may run on a different thread. The number of visited
+    /// calls is deducted from `left`. If `left` is used up, returns `None` and sets `left` to 0.
     fn best_left_over(
         &mut self,
         side: Side,

@@ -15,9 +15,9 @@ pub(super) fn is_backward(tree: &CallTree, region: CallId) -> bool {
 }
 
 impl Finder<'_> {
-    /// The calls that a backward region replaced: the backward steps of all forward ops replaced by its forward region,
-    /// and any steps between them without a forward op. If no such backward step is known, the result is the unmatched
-    /// calls opposite the backward region.
+    /// Returns the calls that a backward region replaced: the backward steps of all forward ops that the corresponding
+    /// forward region replaced. Unmatched steps between these steps are included if they have no forward op. If no such
+    /// backward step is known, returns the unmatched calls opposite the backward region.
     pub(super) fn backward_steps(
         &self,
         side: Side,

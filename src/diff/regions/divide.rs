@@ -2,8 +2,8 @@
 //! pairs.
 //!
 //! The regions keep their order, so each region is assigned a run of consecutive calls. The runs are chosen so that the
-//! kernels of each region name as many ops in its run as possible. On a tie, the lengths of the runs are as nearly
-//! proportional as possible to the amounts of work in the regions.
+//! kernels of each region name as many ops in its run as possible. On a tie, the length of each run is chosen to be as
+//! close as possible to the region's share of the work.
 
 use super::names::{is_fused, named_ops};
 use super::{Finder, WRAPPER};
@@ -55,9 +55,9 @@ impl Finder<'_> {
         runs.collect()
     }
 
-    /// Whether the kernels and ops in a region name nearly all ops that do GPU work in these calls.
-    /// If so, the amounts of work may still differ, because a backward step may also rerun a
-    /// forward pass (activation checkpointing).
+    /// Whether nearly all ops that do GPU work in these calls are among the [ops](Named) that the region runs. If so,
+    /// the amounts of work may still differ, because a backward step may also rerun a forward pass (activation
+    /// checkpointing).
     pub(super) fn is_named(&self, side: Side, region: CallId, calls: &[CallId]) -> bool {
         let named = self.named(side, region);
         let ops: Vec<Words> =
@@ -76,7 +76,7 @@ impl Finder<'_> {
         calls.iter().map(of_call).collect()
     }
 
-    /// The ops named by the kernels and ops in a region.
+    /// The ops that a region runs, according to the names of the kernels and ops in the region.
     pub(super) fn named(&self, side: Side, region: CallId) -> Named {
         let tree = self.trees[side];
         let kernels = tree.subtree(region).filter_map(|call| named_ops(tree.name(call))).collect();
@@ -102,7 +102,7 @@ fn own_words(name: &str) -> Words {
     Words::of(name.rsplit("::").next().unwrap_or(name))
 }
 
-/// The number of calls for each region if calls are assigned in proportion to the work in the regions.
+/// The number of calls for each region, in proportion to the work in the regions.
 fn expected(sizes: &[usize], calls: usize) -> Vec<usize> {
     let all = sizes.iter().sum::<usize>().max(1);
     sizes.iter().map(|size| size * calls / all).collect()
@@ -120,8 +120,7 @@ fn ends(explained: &[Vec<i64>], expected: &[usize], calls: usize) -> Vec<usize> 
         ends[regions - 1] = calls;
         return ends;
     }
-    // A single additional named op must outweigh the sum of all deviations from the expected
-    // lengths.
+    // Naming one more op must count more than all deviations from the expected lengths together.
     let scale = 2 * calls as i64 * regions as i64 + 1;
     let mut best = vec![i64::MIN / 2; calls + 1];
     best[0] = 0;

@@ -6,10 +6,11 @@
 //! add, mul, mean             Torch-Compiled Region       the region replaced add, mul and mean
 //! softmax                    softmax                     the matched call with work after the region
 //! ```
-//! A region replaced unmatched calls below the same matched pair: the calls between the nearest matched calls with GPU
-//! work before and after the region. If several regions are between the same two matched calls, the names of their
-//! kernels determine which calls each region replaced (`divide`). A backward region replaced the backward steps of the
-//! forward ops that its forward region replaced, regardless of where these steps are (`backward`).
+//! The calls that a region replaced are unmatched, and are below the counterpart of the region's nearest matched
+//! ancestor. They are between the nearest matched calls with GPU work before and after the region. If several regions
+//! are between the same two matched calls, the names of their kernels determine which calls each region replaced
+//! (`divide`). A backward region replaced the backward steps of the forward ops that its forward region replaced,
+//! regardless of where these steps are (`backward`).
 //!
 //! A multi-tensor op replaced ops that did the same work one tensor at a time (`multi_tensor`).
 //!
@@ -38,8 +39,8 @@ use place::Stretch;
 const RATIO: usize = 16;
 const FEW: usize = 16;
 
-/// A region is treated as a mere wrapper if at most 1 / `WRAPPER` of its GPU events are unmatched, or if its amount of
-/// GPU work differs by at most 1 / `WRAPPER` from the GPU work of the calls opposite it.
+/// A region is treated as a mere wrapper in two cases: at most 1 / `WRAPPER` of its GPU events are unmatched, or its
+/// amount of GPU work differs by at most 1 / `WRAPPER` from the GPU work of the opposite calls.
 const WRAPPER: usize = 5;
 
 /// The kind of call that replaced calls in the opposite trace.
@@ -133,7 +134,8 @@ struct Finder<'a> {
     /// Calls of steps that are not compared; empty if all steps are compared.
     left_out: PerSide<&'a Vec<bool>>,
     measure: Measure,
-    /// The position in the list of each call's region, by side and call; `NONE` outside of regions.
+    /// For each call, the position in `list` of the region that contains or replaced the call; `NONE` for calls without
+    /// a region.
     taken: PerSide<Vec<u32>>,
     list: Vec<Region>,
 }
@@ -169,7 +171,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Among `call` and all calls below it, the calls that have attributed time.
+    /// The calls with attributed time among `call` and all calls below it.
     fn work(&self, side: Side, call: CallId) -> impl Iterator<Item = CallId> {
         self.trees[side].subtree(call).filter(move |&below| self.is_work(side, below))
     }
@@ -181,7 +183,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// The outermost unmatched regions on a side that contain unmatched GPU work.
+    /// A side's outermost unmatched regions that contain unmatched GPU work.
     fn roots(&self, side: Side) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut roots = Vec::new();
@@ -201,7 +203,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Whether a region does GPU work itself. If nearly all ops in a region are matched, the region is only a wrapper
-    /// around ops that the opposite side runs without the wrapper; the remaining ops are renamed or missing. However, a
+    /// around ops that the opposite side runs without the wrapper. The remaining ops are renamed or missing. However, a
     /// single unmatched generated kernel shows that a region is not a wrapper, because such a kernel replaces several
     /// ops.
     fn fused_something(&self, side: Side, region: CallId) -> bool {
@@ -251,7 +253,7 @@ impl<'a> Finder<'a> {
         self.restore(side, inner);
     }
 
-    /// Restores the dissolved matches inside a region that replaced no calls.
+    /// Restores the dissolved matches whose calls are still unmatched and belong to no region.
     fn restore(&mut self, side: Side, cut: Vec<(CallId, CallId, Relation)>) {
         for (one, other, relation) in cut {
             let is_free = self.partner(side, one).is_none()
@@ -280,8 +282,8 @@ impl<'a> Finder<'a> {
         if less == 0 || is_far_apart() && !self.is_named(side, call, &replaced) {
             return;
         }
-        // If a region has no generated kernels and does about as much GPU work as the opposite calls, it only
-        // wraps the same ops and replaced no calls.
+        // If a region has no generated kernels and does about as much GPU work as the opposite calls, the region only
+        // wraps the same ops and does not replace any calls.
         let has_generated = || self.work(side, call).any(|work| self.is_generated(side, work));
         if more > FEW && more - less <= more / WRAPPER && !has_generated() {
             return;

@@ -15,7 +15,7 @@ use crate::tree::{CallId, CallKind};
 use std::collections::BTreeMap;
 
 impl Finder<'_> {
-    /// The unmatched multi-tensor ops on a side that do GPU work.
+    /// A side's unmatched multi-tensor ops that do GPU work.
     pub(super) fn multi_tensor_ops(&self, side: Side) -> Vec<CallId> {
         let tree = self.trees[side];
         let is_root = |&call: &CallId| {
@@ -65,7 +65,8 @@ impl Finder<'_> {
     }
 
     /// The calls that a multi-tensor op may have replaced: all calls below the counterpart of the op's nearest matched
-    /// caller. On a thread without callers, only the calls between the nearest matches.
+    /// caller. If this caller is the thread itself, only the calls between the nearest matched calls with GPU work are
+    /// returned.
     fn opposite(&self, side: Side, op: CallId) -> Option<Stretch> {
         let tree = self.trees[side];
         let above = tree

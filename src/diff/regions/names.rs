@@ -28,16 +28,16 @@ pub(in crate::diff) fn names_region(kind: CallKind, name: &str) -> bool {
     }
 }
 
-/// Whether a call is a region whose contents cannot match calls on the opposite side: a region with generated code, or a
-/// launch of a captured graph whose calls are unknown.
+/// Whether a call is a region whose contents cannot match calls on the opposite side. This is true for a region with
+/// generated code, and for a launch of a captured graph whose calls are unknown.
 pub(in crate::diff) fn is_opaque(tree: &CallTree, call: CallId) -> bool {
     is_region(tree, call)
         && (tree.kind(call) == CallKind::Runtime
             || tree.subtree(call).any(|below| is_fused(tree.name(below))))
 }
 
-/// Whether the name of an op has the form that compilers use for generated code, which replaces other ops. Hand-written
-/// Triton kernels do not have such names.
+/// Whether the name of an op has the form that compilers use for generated code. Generated code replaces other ops.
+/// Hand-written Triton kernels do not have such names.
 pub(crate) fn is_generated(name: &str) -> bool {
     begins(last_part(name), &REGIONS) || is_fused(name)
 }

@@ -5,8 +5,8 @@ use super::Finder;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind};
 
-/// A stretch: the calls on the opposite side between two matched pairs with GPU work, from `start` up to but not
-/// including `end`, in preorder.
+/// A stretch of calls on the opposite side, between two matched pairs with GPU work. In preorder, the stretch includes
+/// `start` and excludes `end`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) start: CallId,
@@ -34,8 +34,8 @@ impl Finder<'_> {
         (start < end).then_some(Stretch { start, end })
     }
 
-    /// The counterpart of the last matched call with GPU work that is below `above` and ends before
-    /// `call`. If several such calls are nested, the outermost call is used.
+    /// Finds the last matched call with GPU work that is below `above` and ends before `call`, and
+    /// returns its counterpart. If several such calls are nested, the outermost call is used.
     fn last_before(
         &self,
         side: Side,
@@ -54,7 +54,8 @@ impl Finder<'_> {
         self.partner(side, outermost.unwrap_or(last))
     }
 
-    /// The counterpart of the first matched call with GPU work after `call`, below `above`.
+    /// Finds the first matched call with GPU work that is below `above` and comes after `call`, and
+    /// returns its counterpart.
     fn first_behind(
         &self,
         side: Side,
@@ -75,9 +76,9 @@ impl Finder<'_> {
         is_call && in_place && self.partner(side, call).is_some_and(holds) && self.works(side, call)
     }
 
-    /// The outermost calls in a stretch whose subtrees are entirely unmatched, from the first to the last such call
-    /// with GPU work. Calls without GPU work that are directly before the first or after the last of these calls are
-    /// included.
+    /// Returns the outermost calls in a stretch that are unmatched together with all calls below them. The result
+    /// extends from the first to the last such call with GPU work. At both ends, adjacent calls without GPU work are
+    /// also included, up to the nearest matched call.
     pub(super) fn free_calls(&self, side: Side, stretch: &Stretch) -> Vec<CallId> {
         let tree = self.trees[side];
         let mut calls: Vec<Option<CallId>> = Vec::new();
@@ -91,7 +92,8 @@ impl Finder<'_> {
             next = if is_free { tree.end(call) } else { CallId(call.0 + 1) };
             match is_free {
                 true => calls.push(Some(call)),
-                // A matched call is a boundary: calls without GPU work beyond the boundary do not belong to the region.
+                // A matched call is a boundary: at both ends, calls without GPU work are included only up to the
+                // boundary.
                 false if is_structure && self.partner(side, call).is_some() => calls.push(None),
                 false => {}
             }
@@ -106,7 +108,7 @@ impl Finder<'_> {
     }
 
     /// Whether a call and all calls below it are unmatched and outside of all other regions.
-    /// Queries below the call are ignored, so they may be matched.
+    /// Runtime calls without GPU work are ignored, so they may be matched.
     pub(super) fn is_all_free(&self, side: Side, call: CallId) -> bool {
         let tree = self.trees[side];
         tree.subtree(call).all(|below| {

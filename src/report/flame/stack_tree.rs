@@ -65,8 +65,8 @@ impl StackTree {
         frame
     }
 
-    /// Writes one line for each stack that has its own time, in the order of the merged tree. Each line contains the
-    /// stack's calls separated by `;`, then the baseline time and the candidate time in ns.
+    /// Writes one line for each stack whose innermost call has time of its own, in the order of the merged tree. Each
+    /// line contains the stack's calls separated by `;`, then the baseline time and the candidate time in ns.
     pub(super) fn folded_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         // The stack of the current node as a string, and the length of the string up to each ancestor.

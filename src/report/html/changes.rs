@@ -1,4 +1,5 @@
-//! Builds the page's table of call sites whose change is supported by the repeated runs.
+//! Builds the page's table of changed call sites. The table contains only changes that the repeats
+//! support.
 
 use crate::report::lists::change as style_of;
 use crate::report::summary::{Change, VerdictSummary};

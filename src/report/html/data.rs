@@ -147,7 +147,7 @@ fn idle(analysis: &Analysis, tree: &PageTree<'_>) -> Vec<(u32, i64, i64)> {
                 listed.push((position, time[0], time[1]));
             }
             (Some(above), _) => match &mut of_nodes[above.index()] {
-                // The parent has no entry yet, so it takes over the entry of the node.
+                // The parent has no entry yet, so the parent takes over the node's entry.
                 none @ 0 => *none = of_node,
                 known => {
                     let sum = &mut times[*known as usize - 1];
@@ -166,8 +166,8 @@ fn captured(analysis: &Analysis, side: Side) -> Vec<(u32, u32)> {
     ranges.into_iter().map(|(first, launch)| (first.0, launch.0)).collect()
 }
 
-/// Writes a value as JSON without `<`. The JSON is written without being built in memory first, because it is the
-/// largest part of a report.
+/// Writes a value as JSON without `<`. The JSON is the largest part of a report, so it is written directly instead of
+/// being built in memory first.
 impl fmt::Display for PageData<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = BufWriter::with_capacity(BUFFER, WithoutTags(f));

@@ -235,7 +235,8 @@ fn sites(analysis: &Analysis, sites: usize) -> String {
     }
 }
 
-/// The time axis of the bars: the range of times, including zero, that their full width represents.
+/// The time axis of the bars. The full width represents the times from `least` to `most`, which
+/// include zero.
 struct Axis {
     least: Nanos,
     most: Nanos,

@@ -105,7 +105,7 @@ pub struct FleetLast {
     pub count: u64,
     /// `count` as a percentage of all collectives.
     pub percent: f64,
-    /// Total time between the arrivals of the second-to-last rank and this rank, with a unit.
+    /// How much later than the second-to-last rank this rank arrived, in total over these collectives, with a unit.
     pub margin: String,
 }
 
@@ -180,7 +180,7 @@ impl HeatMap {
     }
 }
 
-/// The names of groups of `by` neighboring rows or columns.
+/// A name for each group of `by` neighboring rows or columns.
 fn shared(names: &[String], by: usize) -> Vec<String> {
     let name = |some: &[String]| match some {
         [only] => only.clone(),

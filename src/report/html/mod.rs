@@ -2,7 +2,7 @@
 //! embedded.
 //!
 //! The start of the page (inputs, totals, notes, charts) is plain HTML. The script draws the differences, the merged
-//! tree and the flame graph from embedded columns when they are needed.
+//! tree and the flame graph only when needed, and reads the values from embedded columns.
 
 mod causes;
 mod changes;
@@ -174,7 +174,7 @@ fn remarks(narrative: &Narrative) -> Vec<String> {
     all.cloned().collect()
 }
 
-/// Computes and caches the results that are part of the page's HTML rather than of the embedded data.
+/// Computes and caches the results for the page's HTML. The results for the embedded data are not computed here.
 fn prepare(shared: &Shared) {
     shared.summary();
     shared.lists();

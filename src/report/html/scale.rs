@@ -40,7 +40,7 @@ pub(super) struct Part {
     pub(super) style: String,
     /// Width of the part, in percent of the width of the longest bar.
     pub(super) width: String,
-    /// A short text for inside the bar.
+    /// A short text that is shown inside the bar.
     pub(super) label: String,
     pub(super) title: String,
 }
@@ -110,7 +110,7 @@ impl Scale {
     }
 }
 
-/// For each leading change, the change's position in `leading`, and the candidate's step time with the change undone.
+/// For each leading change: its position in `leading`, and the candidate's step time if the change is undone.
 fn without(analysis: &Analysis, leading: &[usize], candidate: Nanos) -> Vec<(usize, Nanos)> {
     if leading.is_empty() {
         return Vec::new();

@@ -66,7 +66,7 @@ impl Texts {
         id
     }
 
-    /// The page's number of a string in a trace.
+    /// The number that the page uses for a string in a trace.
     pub(super) fn of_trace(&mut self, side: Side, trace: &Trace, text: TextId) -> PageText {
         let known = &mut self.of_traces[side];
         if known.is_empty() {

@@ -64,7 +64,7 @@ type ValueOf<'a> = Box<dyn Fn(Side, CallId) -> Value<'a> + 'a>;
 /// The key and title of a facet, and a function that determines the value of each call.
 struct Recipe(&'static str, &'static str, for<'a> fn(&'a Analysis) -> ValueOf<'a>);
 
-/// The facets of the page and of the Markdown file.
+/// The facets that the page and the Markdown file show.
 const RECIPES: [Recipe; 5] = [
     Recipe("category", "category", categories),
     Recipe("step", "step", steps),
@@ -124,8 +124,8 @@ struct Groups<'a> {
     value_of: ValueOf<'a>,
     /// For each value, the index of its group in `list`.
     numbers: FxHashMap<Value<'a>, usize>,
-    /// The value of the previously added event, and the index of that value's group. Both are stored because
-    /// consecutive events often have the same value, which then needs no lookup.
+    /// The value of the previously added event, and the index of that value's group. Consecutive events often
+    /// have the same value, so the index often needs no lookup.
     last: Option<(Value<'a>, usize)>,
     /// The groups, each with the sort rank of its value.
     list: Vec<(usize, Group)>,

@@ -1,5 +1,5 @@
-//! Computes the time per node, chooses which nodes to keep, and groups rows, for all formats that draw the merged
-//! tree.
+//! Prepares the data for all formats that draw the merged tree: computes the time per node, chooses which nodes to
+//! keep, and groups rows.
 
 pub(super) mod facets;
 #[cfg(any(feature = "html", feature = "flamegraph"))]

@@ -7,8 +7,8 @@ use crate::trace::Nanos;
 use std::cmp::Reverse;
 
 /// For each node in the merged tree, whether to keep it; at most `most` nodes are kept. Nodes are ranked by the total
-/// time of the node and all nodes below it, then by whether there is a difference among these nodes, then by id. An
-/// ancestor never ranks lower than its descendants, so the ancestors of every kept node are also kept.
+/// time of their subtree, then by whether their subtree contains a difference, then by id. An ancestor never ranks
+/// lower than its descendants, so the ancestors of every kept node are also kept.
 pub(in crate::report) fn keep_most(analysis: &Analysis, most: usize) -> Vec<bool> {
     let merged = analysis.diff().merged();
     if merged.len() <= most {

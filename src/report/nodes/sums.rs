@@ -6,11 +6,12 @@ use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// For each node of the merged tree, by index, the attributed time of the node and of all nodes below it.
+/// The attributed time of each node of the merged tree, including all nodes below it. The times are in the order of the
+/// nodes.
 ///
-/// A matched node has two calls, and its parent is the deeper of the two calls' parents. The time below a node can
-/// therefore differ from the time below the node's call in one of the traces. The times of the root nodes add up
-/// exactly to the total of each side.
+/// A matched node has two calls, and its parent is the deeper of the two calls' parents. So the time of a node can
+/// differ from the time of the node's call in the call tree of a trace. The times of the root nodes add up exactly to
+/// the total of each side.
 pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>> {
     PerSide::from_fn(|side| {
         let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
@@ -19,7 +20,7 @@ pub(in crate::report) fn times_below(analysis: &Analysis) -> PerSide<Vec<Nanos>>
     })
 }
 
-/// For each node, the attributed time of the node and of all nodes below it, summed over both sides.
+/// The attributed time of each node, including all nodes below it, summed over both sides.
 pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     let mut times = vec![Nanos::ZERO; analysis.diff().merged().len()];
     Side::BOTH
@@ -29,8 +30,8 @@ pub(in crate::report) fn both_times_below(analysis: &Analysis) -> Vec<Nanos> {
     add_up(analysis, times)
 }
 
-/// The nodes that have attributed time of their own on a side, each with this time. The nodes are found through the
-/// rows instead of by visiting the whole tree, because few nodes have their own time.
+/// The nodes that have attributed time of their own on a side, each with this time. Few nodes have their own time, so
+/// this function goes through the rows instead of the whole tree.
 pub(in crate::report) fn own_times(
     analysis: &Analysis,
     side: Side,

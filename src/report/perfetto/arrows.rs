@@ -11,8 +11,7 @@ use std::collections::BTreeMap;
 /// Maximum number of arrows; more arrows would hide the slices.
 const ARROWS: usize = 200;
 
-/// The nodes whose two slices, one per side, are connected by an arrow, each with the number of its
-/// arrow.
+/// The numbers of the arrows. Each arrow connects the two slices of a node, one on each side.
 pub(super) struct Arrows {
     numbers: BTreeMap<MergedId, usize>,
 }

@@ -1,5 +1,5 @@
-//! Draws steps and annotations, which are not calls, as slices: annotations on the tracks of their threads or streams,
-//! and steps on a separate track.
+//! Draws steps and annotations as slices, although they are not calls. Annotations are on the tracks of their threads
+//! or streams, and steps are on a separate track.
 
 use super::clock::Clock;
 use super::tracks::{Track, Tracks};

@@ -1,9 +1,9 @@
 //! Writes `perfetto.json.gz`: both traces on one timeline, with one group of processes per trace.
 //!
 //! The traces are shifted so that their first steps (or their first matched calls, if a trace has no steps) start at
-//! the same time. Every slice contains the call's uid, the uid of the counterpart, and the time difference. Arrows
-//! connect the two calls of the matched pairs with the largest time differences, and connect launches to their GPU
-//! events. The steps of each side have a separate track; annotations are on the tracks of their threads.
+//! the same time. Every slice contains the call's uid, the uid of the counterpart, and the time difference. For the
+//! matched pairs with the largest time differences, an arrow connects the two calls. Other arrows connect launches to
+//! their GPU events. The steps of each side are on a separate track. Annotations are on the tracks of their threads.
 
 mod arrows;
 mod clock;

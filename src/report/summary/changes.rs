@@ -20,11 +20,11 @@ pub struct ChangeSummary {
     pub cost_us: f64,
     /// The part of `cost_us` that is a difference in the device's busy time.
     pub busy_us: f64,
-    /// Effect in µs of making only this change to the baseline's step, estimated by replay; `null` if the traces cannot
-    /// be replayed.
+    /// Effect on the step time, in µs, if only this change is made to the baseline's step. Estimated by
+    /// replay; `null` if the traces cannot be replayed.
     pub effect_alone_us: Option<f64>,
-    /// Effect in µs of making this change to a step that already contains all other changes, estimated by replay;
-    /// `null` if the traces cannot be replayed.
+    /// Effect on the step time, in µs, if this change is made to a step that already contains all other
+    /// changes. Estimated by replay; `null` if the traces cannot be replayed.
     pub effect_last_us: Option<f64>,
     /// Total number of changed calls in all compared steps. The number includes matched ops that differ and outermost
     /// unmatched calls.

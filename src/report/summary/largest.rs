@@ -36,8 +36,7 @@ pub struct LargeDifference {
     pub events: PerSide<u64>,
     /// Total time of the attributed events on each side.
     pub time: PerSide<Nanos>,
-    /// The points below the rows where the traces diverge, most frequent first. Only ops and frames with GPU work are
-    /// included.
+    /// The points of difference below the rows, most frequent first. Only ops and frames with GPU work are included.
     pub parts: Vec<Part>,
 }
 
@@ -49,7 +48,7 @@ pub struct Part {
     pub side: Option<Side>,
     /// Name of the call; `a | b` for a renamed pair.
     pub name: String,
-    /// Number of points of difference.
+    /// Number of points of difference with this name.
     pub count: u64,
 }
 
@@ -141,7 +140,7 @@ fn add(analysis: &Analysis, group: &mut LargeDifference, row: &Row) {
 
 type PartKey = (Option<Side>, String);
 
-/// The points of difference below the ops of each group.
+/// For each group, the points of difference below the ops in the group.
 fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap<usize, Vec<Part>> {
     let merged = analysis.diff().merged();
     let mut counts: BTreeMap<usize, BTreeMap<PartKey, u64>> = BTreeMap::new();
@@ -167,8 +166,8 @@ fn parts(analysis: &Analysis, group_of: &FxHashMap<MergedId, usize>) -> BTreeMap
     counts.into_iter().map(|(group, counts)| (group, list(counts))).collect()
 }
 
-/// Whether the list of a group contains this point of difference. The list contains ops and frames;
-/// launches and kernels already appear in the counts.
+/// Whether a point of difference is listed. Only ops and frames are listed, because launches and kernels already appear
+/// in the counts.
 fn is_told(analysis: &Analysis, node: MergedNode) -> bool {
     Side::BOTH.iter().any(|&side| {
         node.call(side).is_some_and(|call| match analysis.tree(side).kind(call) {

@@ -1,5 +1,5 @@
-//! Finds repetitions among siblings: runs of identical subtrees, such as layers, and runs of identical steps, each of
-//! which may consist of several siblings. A large merged tree shows only the first repeat of each run.
+//! Finds repetitions among siblings: runs of identical subtrees (such as layers) and runs of identical steps.
+//! A step may consist of several siblings. A large merged tree shows only the first repeat of each run.
 //!
 //! Two subtrees are identical if their calls have the same names (apart from instance numbers) and neither subtree
 //! contains a difference between the two traces. Two steps are identical if they consist of identical siblings.
@@ -42,8 +42,8 @@ impl Folds {
         [&self.steps, &self.equal].map(|runs| runs.get(&index).copied())
     }
 
-    /// The last of the siblings that a drawn node represents. If no further sibling follows it, the node is drawn as
-    /// the last of its siblings.
+    /// The last sibling that a drawn node represents. If no sibling comes after this one, the node is drawn
+    /// as the last of its siblings.
     pub(super) fn last(&self, index: usize) -> usize {
         let mut index = index;
         while let Some(&last) = self.lasts.get(&index) {
@@ -62,9 +62,9 @@ impl Folds {
             let of_first = &siblings[first.clone()];
             self.add_equal(of_first);
             done = last.end;
-            // The first step may end with a run of siblings, of which only the first is drawn.
-            // [`Folds::last`] then follows two entries: to the end of that run, then to the end
-            // of the run of steps.
+            // If the first step ends with a run of siblings, only the first of these siblings is
+            // drawn. [`Folds::last`] then follows two entries: the first entry leads to the end of
+            // this run, the second entry to the end of the run of steps.
             let (drawn, last) = (&of_first[of_first.len() - 1], &siblings[done - 1]);
             let (count, siblings) = (run.len(), of_first.len());
             let steps = Run { count, siblings, first_end: drawn.end, end: last.end };
@@ -85,7 +85,8 @@ impl Folds {
     }
 }
 
-/// The runs of at least two items with the same hash. An item without a hash may not be folded.
+/// The runs of at least two items with the same hash. An item without a hash is never part of a
+/// run.
 fn runs<T>(items: &[T], hash: impl Fn(&T) -> Option<u64>) -> impl Iterator<Item = &[T]> {
     let are_equal = move |one: &T, other: &T| hash(one).is_some() && hash(one) == hash(other);
     items.chunk_by(are_equal).filter(|run| run.len() > 1)
@@ -97,7 +98,7 @@ struct Sibling {
     index: usize,
     /// End of the node's subtree.
     end: usize,
-    /// Hash of the subtree; `None` if the subtree may not be folded.
+    /// Hash of the subtree; `None` if the subtree must not be folded.
     hash: Option<u64>,
     step: Option<StepId>,
 }
@@ -105,7 +106,7 @@ struct Sibling {
 /// The siblings of one step.
 struct StepSiblings {
     siblings: Range<usize>,
-    /// Hash of the subtrees; `None` if the step may not be folded.
+    /// Hash of the subtrees; `None` if the step must not be folded.
     hash: Option<u64>,
 }
 
@@ -129,8 +130,8 @@ fn steps(siblings: &[Sibling]) -> Vec<StepSiblings> {
     starts.iter().copied().zip(ends).map(range).collect()
 }
 
-/// The hash of all siblings of a step. `None` if the step may not be folded, or if all siblings of the step are
-/// identical, because such steps are folded as one long run of siblings.
+/// The hash of all siblings of a step. `None` if the step must not be folded. Also `None` if all siblings of
+/// the step are identical, because such steps are folded as one long run of siblings.
 fn whole(siblings: &[Sibling]) -> Option<u64> {
     let first = siblings.first()?.hash;
     if siblings.iter().all(|sibling| sibling.hash == first) {
@@ -139,7 +140,7 @@ fn whole(siblings: &[Sibling]) -> Option<u64> {
     all(siblings)
 }
 
-/// The combined hash of the subtrees of all siblings; `None` if one of the subtrees may not be
+/// The combined hash of the subtrees of all siblings; `None` if one of the subtrees must not be
 /// folded.
 fn all(siblings: &[Sibling]) -> Option<u64> {
     siblings.iter().try_fold(0, |hash, sibling| Some(hash_of(&(sibling.hash?, hash))))

@@ -29,8 +29,8 @@ const DEEPEST: usize = 128;
 /// shift all later lines relative to their ids.
 const NO_FURTHER: &str = "   (deeper calls are not indented further)";
 
-/// Writes the tree. If the tree has more than `most` nodes, consecutive siblings with identical subtrees and
-/// consecutive identical steps are drawn once, and each line ends with the id of the line's node.
+/// Writes the tree. A tree with more than `most` nodes is shortened: each run of siblings with identical
+/// subtrees, or of identical steps, is drawn once, and each line ends with the id of its node.
 pub(in crate::report) fn write(
     analysis: &Analysis,
     most: usize,
@@ -154,8 +154,8 @@ fn push_label(names: &mut Names<'_>, node: MergedNode, line: &mut String) {
     }
 }
 
-/// Appends ` (replaces 214 calls)` to a region, and ` (replaced by 1817)` with the region's id to
-/// each replaced call.
+/// Appends ` (replaces 214 calls)` to a region. To each replaced call, appends
+/// ` (replaced by 1817)`, where the number is the region's id.
 fn push_region(diff: &TraceDiff, node: MergedNode, line: &mut String) {
     let MergedNode::Only(side, call) = node else { return };
     let Some(at) = diff.region_of(side, call) else { return };

@@ -9,8 +9,8 @@ use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 
-/// Returns remarks about incomplete traces, different work, work launched before the window or not selected, steps
-/// without a counterpart, and differences concentrated in a few steps.
+/// Returns remarks about incomplete traces, different work, work outside the compared steps (launched before the
+/// window, or not selected), steps without a counterpart, and differences concentrated in a few steps.
 pub(super) fn remarks(analysis: &Analysis) -> Vec<String> {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let figures = Figures::of_steps(analysis);

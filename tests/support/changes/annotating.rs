@@ -90,7 +90,8 @@ fn has_time(event: &Event) -> bool {
     event.kind.is_host() && event.end > event.start
 }
 
-/// Runs of siblings, grouped by list of siblings. Each run is given by its first and last position in the list.
+/// For each list of siblings, the runs chosen in the list. Each run is given by its first and last position in the
+/// list.
 #[derive(Debug, Default)]
 struct Runs {
     by_list: BTreeMap<usize, Vec<(usize, usize)>>,

@@ -24,8 +24,8 @@ pub(super) fn triton_renumbered(recording: &Recording) -> Option<Recording> {
     any.then_some(changed)
 }
 
-/// Fuses one Triton kernel with the preceding kernel. The kernel that is fused is removed everywhere, the words in its
-/// name are added to the name of the preceding kernel, and later kernels get lower numbers.
+/// Fuses one Triton kernel with the preceding kernel. The words in the fused kernel's name are added to the name of the
+/// preceding kernel. The fused kernel is then removed everywhere, and later kernels get lower numbers.
 pub(super) fn triton_fused(recording: &Recording, random: &mut SplitMix) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let names: BTreeSet<(u32, &str)> = recording
@@ -83,8 +83,9 @@ fn triton_number(event: &Event) -> Option<(&str, u32)> {
     Some((stem, number.parse().ok().filter(|_| takes_part)?))
 }
 
-/// Changes `percent`% of the ops that launch one kernel so that they launch two kernels, like a matrix product that is
-/// split along the inner dimension. The original kernel gets a different name, and a shorter kernel follows it.
+/// Selects `percent`% of the ops that launch one kernel. The selected ops then launch two kernels, like a matrix
+/// product that is split along the inner dimension. The original kernel gets a different name, and a shorter kernel
+/// follows it.
 pub(super) fn split_k(
     recording: &Recording,
     percent: f64,

@@ -33,7 +33,7 @@ pub(super) fn optimizer(recording: &Recording, random: &mut SplitMix) -> Option<
     let in_optimizer = optimizers(events, &forest);
     let (mut inside, mut outside) = (Vec::new(), Vec::new());
     for (parent, list) in forest.sibling_lists() {
-        // Multi-tensor ops without a fast path call single-tensor ops, which must not be replaced.
+        // If a multi-tensor op has no fast path, it calls single-tensor ops. These ops must not be replaced.
         if parent.is_some_and(|parent| events[parent].name.contains("_foreach_")) {
             continue;
         }
@@ -118,8 +118,8 @@ fn loops(events: &[Event], forest: &Forest, list: &[usize], longest: usize) -> V
     found
 }
 
-/// The name of the only outermost op at or below a call; empty if there are several outermost ops, `None` if there are
-/// no ops.
+/// The name of the outermost op at or below a call. Empty if there are several outermost ops; `None` if there are no
+/// ops.
 fn ops_in<'a>(events: &'a [Event], forest: &Forest, at: usize) -> Option<&'a str> {
     if events[at].kind == Kind::Op {
         return Some(&events[at].name);

@@ -92,7 +92,7 @@ pub enum Change {
     MoreLayersDrop(f64),
     /// Half of the layers are compiled, one region per layer.
     CompileHalf,
-    /// The optimizer updates all parameters with one op, instead of using one op per parameter.
+    /// The optimizer updates all parameters with a single op. Before, it used one op per parameter.
     ForeachOptimizer,
     /// Sibling modules of the same class, such as experts, run in a different order.
     ShuffleExperts,

@@ -114,7 +114,7 @@ fn exchange(recording: &Recording, row: &[usize], moves: &mut [i64]) {
     moves[row[row.len() - 1]] = first.start - last.start;
 }
 
-/// Renumbers the instances of each class in the new execution order, using the same set of numbers.
+/// Renumbers the instances of each class in the new execution order. The set of numbers does not change.
 pub(super) fn number_by_order(before: &Recording, after: &mut Recording) {
     let (old, new) = (order_of_instances(&before.events), order_of_instances(&after.events));
     let mut numbers: BTreeMap<(String, u32), u32> = BTreeMap::new();

@@ -17,9 +17,10 @@ pub(super) fn neighbours(
         matches!(events[at].kind, Kind::Op | Kind::Frame) && events[at].end > events[at].start
     };
     let contents = contents(events, &forest, without_addresses);
-    // Two frames are not swapped if their names differ at most in digits, as for two instances of a module class. The
-    // profiler numbers instances in execution order, so such a swap would only renumber the instances. Identical ops
-    // are not swapped, because the swap would not change the trace at all.
+    // Two frames are not swapped if their names are equal except for digits, like the names of two instances
+    // of a module class. The profiler numbers instances in execution order, so such a swap would only
+    // renumber the instances. Identical ops are not swapped, because the swap would not change the trace at
+    // all.
     let differ = |one: usize, two: usize| match events[one].kind {
         Kind::Frame => without_digits(&events[one].name) != without_digits(&events[two].name),
         Kind::Op | Kind::Runtime | Kind::Gpu | Kind::Annotation | Kind::Other => {

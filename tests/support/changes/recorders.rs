@@ -12,7 +12,7 @@ const LINES: u32 = 7;
 /// The offset added to device and stream numbers.
 const OTHER_GPU: i64 = 3;
 /// An op that contains more than 1/`LARGEST_OP` of the recording's host calls is treated as the range of a whole phase.
-/// Ops directly inside the range of a phase count as top-level ops.
+/// An op directly inside such a range counts as a top-level op.
 const LARGEST_OP: usize = 20;
 
 /// Removes Python stacks, as if the trace had been recorded without `with_stack`.

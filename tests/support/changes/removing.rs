@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 /// An op is removed only if its subtree has at most 1/`LARGEST_SUBTREE` of the recording's host calls.
 const LARGEST_SUBTREE: usize = 20;
 
-/// Removes the first op on the busiest thread that is small enough, together with all calls below the op.
+/// On the busiest thread, removes the first op that is small enough, together with all calls below the op.
 pub(super) fn first_op(recording: &Recording) -> Option<Recording> {
     let forest = Forest::of(&recording.events);
     let calls = |roots: &&Vec<usize>| roots.iter().map(|&root| forest.sizes[root]).sum::<u32>();

@@ -138,8 +138,8 @@ pub(super) struct Place {
     at: i64,
 }
 
-/// The time span of the calls in a step. A call is in a step if it starts during the step, on the step's thread, and is
-/// directly below the innermost call that contains all steps (the training loop).
+/// The time span of the calls in a step. A call is in a step if it is on the step's thread, starts during the step, and
+/// is directly below the training loop, which is the innermost call that contains all steps.
 pub(super) fn place_of_step(
     recording: &Recording,
     steps: &[&Event],

@@ -27,7 +27,7 @@ pub(super) fn start_in_the_middle(
         marked[at] = forest.parents[at].is_some_and(|launch| marked[launch]);
     }
     let mut changed = recording.clone();
-    // Ancestors of a call that spans the cut also span the cut, and precede the call in preorder.
+    // If a call spans the cut, its ancestors also span the cut, and they precede the call in preorder.
     let spans = |at: &usize| events[*at].start < cut && !marked[*at];
     let on_host = |at: &usize| events[*at].kind.is_host() && spans(at);
     let mut open: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -110,7 +110,7 @@ fn swap(recording: &Recording, steps: &[&Event], first: usize) -> Option<Recordi
     Some(changed)
 }
 
-/// For each time range, a time when no call is open, other than calls that contain both steps.
+/// For each time range, a time at which no call is running, except calls that contain both steps.
 fn cuts(recording: &Recording, ranges: [(i64, i64); 3]) -> Option<[i64; 3]> {
     let (from, until) = (ranges[0].0, ranges[2].1);
     let inner: Vec<&Event> = recording

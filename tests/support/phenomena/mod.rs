@@ -55,7 +55,7 @@ impl Phenomenon {
     /// The phenomenon with the given name.
     ///
     /// # Panics
-    /// Panics if there is no such phenomenon, because then the name in a test is misspelled.
+    /// Panics if no phenomenon has this name: the name in the test is misspelled.
     pub fn of(name: &str) -> Phenomenon {
         *ALL.iter().find(|known| known.name == name).expect("the name of a phenomenon")
     }

@@ -1,5 +1,5 @@
-//! Phenomena that occur if profilers from different years record the same program, or if clocks that disagree affect
-//! the nesting of calls.
+//! Phenomena with two causes: profilers from different years record the same program, or clocks disagree, which
+//! affects the nesting of calls.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};

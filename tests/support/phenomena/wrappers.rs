@@ -1,4 +1,5 @@
-//! Phenomena with wrappers (calls that enclose other calls on only one side), and with calls that have no counterpart.
+//! Phenomena with wrappers, and with calls that have no counterpart. A wrapper is a call that encloses other calls on
+//! only one side.
 
 use super::pair;
 use crate::support::trace_builder::{HostThread, Op, TraceBuilder};

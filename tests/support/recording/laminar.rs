@@ -9,8 +9,8 @@
 use super::event::{Event, Lane};
 use super::forest::by_lane_and_time;
 
-/// Maximum overlap in ns that counts as timer noise. A call overlaps an earlier call if it starts before, but ends
-/// after, the end of the earlier call.
+/// Maximum overlap in ns that counts as timer noise. A call overlaps an earlier call if it starts before the
+/// earlier call ends, but ends later than the earlier call.
 const NOISE: i64 = 1_000;
 
 /// Clips the spans of host calls so that any two calls on one thread are nested or disjoint.

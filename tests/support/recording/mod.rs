@@ -135,8 +135,8 @@ impl Rooms {
         self.sums[self.at.partition_point(|&at| at <= time)]
     }
 
-    /// How far, in ns, the end of an event at `time` is shifted. The start of a room inserted at `time` is shifted by
-    /// the same amount.
+    /// How far, in ns, the end of an event at `time` is shifted. If a room is inserted at `time`, the room's start is
+    /// shifted by this amount, too.
     pub fn before(&self, time: i64) -> i64 {
         self.sums[self.at.partition_point(|&at| at < time)]
     }

@@ -19,7 +19,7 @@ impl Conv {
         [batch, self.weight[0], height / self.stride, width / self.stride]
     }
 
-    /// Creates the arguments of the convolution, together with the strings that argument lists borrow.
+    /// Creates the arguments of the convolution, including the strings that argument lists borrow.
     pub(super) fn arguments(&self) -> ConvArguments {
         ConvArguments {
             conv: *self,
@@ -40,7 +40,7 @@ impl Conv {
     }
 }
 
-/// The arguments of a convolution, together with the strings for its lists.
+/// The arguments of a convolution. Lists are stored as strings.
 #[derive(Debug)]
 pub(super) struct ConvArguments {
     conv: Conv,

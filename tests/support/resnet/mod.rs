@@ -81,7 +81,7 @@ impl Script {
         t.frame(&profiler, |t| t.idle(9.0));
     }
 
-    /// A frame in a library file, whose line number differs between the two installed versions.
+    /// A frame in a library file. The frame's line number differs between the two installed versions.
     fn line(&self, file: &str, rocm: u32, cuda: u32, function: &str) -> String {
         let line = match self.platform {
             Platform::Rocm => rocm,

@@ -121,7 +121,8 @@ impl Graph<'_, '_> {
         self.launch.run("kernel", name, micros, Map::new());
     }
 
-    /// Adds a kernel to the graph with additional arguments, which must be an object.
+    /// Adds a kernel with additional arguments to the graph. The value `arguments` must be a JSON
+    /// object.
     pub fn annotated(&mut self, name: &str, micros: f64, arguments: &Value) {
         let details = arguments.as_object().expect("arguments are an object").clone();
         self.launch.run("kernel", name, micros, details);

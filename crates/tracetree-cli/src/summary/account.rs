@@ -7,7 +7,7 @@ use tracetree::report::Width;
 /// Labels of the terms that add up to a side's time, and the label of the total.
 const PARTS: [&str; 4] = ["matched", "unmatched", "launch not in trace", "total"];
 
-/// The title above the two sums and, for each side, its name and its formatted terms.
+/// The title above the two sums, and the name and the formatted terms of each side.
 pub(super) struct Account {
     pub(super) title: String,
     pub(super) sides: [(String, [String; 4]); 2],

@@ -38,7 +38,7 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 
-/// Writes the result as at most 24 lines for a screen of 100 columns.
+/// Writes the result in at most 24 lines, for a screen of 100 columns.
 pub(super) fn answer(report: &Report, width: Width, out: &mut dyn Write) -> io::Result<()> {
     screen::write(report.narrative(), screen::Extent::Screen, width, out)
 }
@@ -108,8 +108,8 @@ impl Screen<'_> {
         self.wrapped(PLAIN, 0, &one_line(&verdict(self.analysis)))
     }
 
-    /// Writes an input such as `MI300X  resnet.json.gz  AMD Instinct MI300X`; the device goes on
-    /// the next line if both do not fit.
+    /// Writes an input such as `MI300X  resnet.json.gz  AMD Instinct MI300X`; if the line would be
+    /// too long, the device goes on the next line.
     fn input(&mut self, label: &str, input: &SideSummary) -> io::Result<()> {
         let device = one_line(input.devices.first().map_or("", String::as_str)).into_owned();
         let indent = label.chars().count() + 2;
@@ -257,7 +257,7 @@ impl Screen<'_> {
         }
     }
 
-    /// Writes the lowest common node of a difference, and the ops below the node where the traces diverge.
+    /// Writes the lowest common node of a difference. Then writes the ops at which the traces diverge below this node.
     fn what_it_became(&mut self, group: &LargeDifference) -> io::Result<()> {
         let columns = self.width.columns();
         let mut texts = Vec::new();

@@ -82,7 +82,8 @@ impl Columns {
         }
     }
 
-    /// The lines for a difference, with figures in red for more time and in blue for less time.
+    /// The lines for a difference. Figures are red if the time increased and blue if the time
+    /// decreased.
     pub(super) fn lines(&self, group: &LargeDifference) -> Vec<String> {
         let name = one_line(&group.name);
         let is_long = self.room.is_none_or(|room| name.chars().count() > room);

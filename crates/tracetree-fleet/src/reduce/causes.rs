@@ -17,7 +17,7 @@ use tracetree::trace::Nanos;
 /// Minimum size of a cause on a rank, as a share of a step's wall time. Smaller causes are ignored.
 const NOTABLE_CAUSE: f64 = 0.005;
 
-/// Minimum share of the ranks required to count as nearly all ranks.
+/// Minimum share of the ranks that counts as nearly all ranks.
 const NEARLY_ALL: f64 = 0.9;
 
 /// The properties that identify the same change or cause on several ranks. For changes: kind, sentence and
@@ -100,7 +100,7 @@ fn cause_row(
     }
 }
 
-/// The ranks that share a change or cause, and the position of the largest difference in `found`. `found` may contain
+/// The ranks that share a change or cause, and the index in `found` of the largest difference. `found` may contain
 /// several differences of one rank.
 fn shared(found: &[(usize, Nanos)], whole: &[&Compared<'_>], roles: &[Role]) -> (Shared, usize) {
     let members: BTreeSet<usize> = found.iter().map(|&(at, _)| at).collect();

@@ -1,4 +1,5 @@
-//! Reduces a plan and its shards to the [`Fleet`]: what all ranks have in common, and what is specific to a few ranks.
+//! Combines the shards of a plan into the [`Fleet`], which shows what all ranks have in common and what is specific to
+//! a few ranks.
 //!
 //! ```text
 //! shards ─read─▶ pairs ─┬─ work by role ─────────▶ parts, outliers
@@ -75,10 +76,11 @@ impl Compared<'_> {
 }
 
 impl Fleet {
-    /// Combines the shards in `folder`. A pair without a shard counts as failed, with the code and message of its entry
-    /// in `lost` or, if there is no entry, with the code `NO_SHARD`. A pair whose shard cannot be read counts as failed
-    /// with the code `SHARD_UNREADABLE`. An entry `SHARD_NOT_VISIBLE` in `lost` belongs to a pair that was compared;
-    /// the entry counts only if the pair's shard is missing. Temporary files of killed workers are removed.
+    /// Combines the shards in `folder`. A pair without a shard counts as failed. Its code and message come from its
+    /// entry in `lost`; without an entry, the code is `NO_SHARD`. A pair whose shard cannot be read counts as failed
+    /// with the code `SHARD_UNREADABLE`. A pair with an entry `SHARD_NOT_VISIBLE` in `lost` was compared, so its shard
+    /// is read even if the folder's listing lacks it. The entry counts only if there is no shard. Temporary files of
+    /// killed workers are removed.
     ///
     /// # Errors
     /// Fails if the shards cannot be listed, or if none of 256 consecutive shards can be read.
@@ -134,7 +136,7 @@ impl Fleet {
 pub struct Counts {
     /// Pairs plus unmatched traces.
     pub planned: usize,
-    /// Pairs that were compared and whose traces are undamaged.
+    /// Compared pairs with undamaged traces.
     pub ok: usize,
     /// Pairs that failed or are damaged.
     pub failed: usize,
@@ -143,7 +145,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// The share of planned pairs and traces that were compared, from 0 to 1.
+    /// `ok` divided by `planned`, from 0 to 1.
     pub fn coverage(&self) -> f64 {
         self.ok as f64 / self.planned.max(1) as f64
     }
@@ -229,7 +231,7 @@ impl Texts {
     }
 }
 
-/// Names of ranks: their numbers if the numbers are distinct, otherwise their folders.
+/// Names the ranks: by number if all ranks have different numbers, otherwise by folder.
 fn names(ranks: &[&PlannedPair]) -> String {
     let numbers: BTreeSet<u64> =
         ranks.iter().filter_map(|pair| u64::try_from(pair.rank?).ok()).collect();
@@ -306,7 +308,7 @@ fn ranks(
     let stragglers = waits.as_ref().map(|waits| straggler(waits));
     let mut places = whole.iter().enumerate().peekable();
     let row = |one: &Compared<'_>| {
-        // Damaged pairs have no waits, because their collectives are not matched.
+        // A damaged pair has no waiting times, because its collectives are not matched.
         let at = places.next_if(|(_, other)| std::ptr::eq(**other, one)).map(|(at, _)| at);
         let facts = &one.facts;
         RankRow {

@@ -75,7 +75,7 @@ pub(super) fn list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     names(&members.iter().map(|&at| whole[at].pair).collect::<Vec<_>>())
 }
 
-/// A short string that names the ranks at the positions `members`.
+/// Formats the ranks at the positions `members` in `whole` as a short string.
 pub(super) fn short_list(whole: &[&Compared<'_>], members: &[usize]) -> String {
     let all: Vec<&PlannedPair> = whole.iter().map(|one| one.pair).collect();
     short_names(&members.iter().map(|&at| all[at]).collect::<Vec<_>>(), &all)

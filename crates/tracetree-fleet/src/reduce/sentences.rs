@@ -21,7 +21,7 @@ enum Piece<'t> {
 /// sentences that it replaces.
 pub(super) fn merged<'t>(mut counts: Vec<(&'t str, usize)>) -> Vec<(String, Vec<&'t str>)> {
     // The sentence that applies to the most ranks comes first, so that the other sentences are compared with it. The
-    // sort is stable, so that sentences with equally many ranks stay in their order.
+    // sort is stable, so sentences with equal numbers of ranks keep their order.
     counts.order_by_key(|&(_, ranks)| std::cmp::Reverse(ranks));
     let mut groups: Vec<Vec<(&str, Vec<Piece<'_>>)>> = Vec::new();
     for (sentence, _) in counts {

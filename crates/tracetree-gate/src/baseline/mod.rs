@@ -246,7 +246,7 @@ fn calls(tree: &Arc<CallTree>) -> StoredTree {
     // calls.
     let is_repeat = |span: &StepSpan| span.origin == StepOrigin::Repeat;
     let mut is_kept = vec![steps.is_empty() || steps.spans().iter().any(is_repeat); tree.len()];
-    // In traces from 2021, each step is also recorded as an operator, and that operator is kept.
+    // In traces from 2021, each step is also recorded as an operator. This operator is kept.
     let marks = steps.spans().iter().filter_map(|span| tree.call_of(span.event));
     for call in tree.calls().filter(|&call| steps.step(call).is_some()).chain(marks) {
         let path = std::iter::once(call).chain(tree.ancestors(call));
@@ -257,8 +257,8 @@ fn calls(tree: &Arc<CallTree>) -> StoredTree {
         }
     }
     let times = Times::of(&program);
-    // The times of frames outside of steps and of the outermost frames in steps are stored, because these times
-    // determine which step a frame belongs to.
+    // Two kinds of frames are stored with their times: frames outside of steps, and the outermost frames in steps.
+    // These times determine which step a frame belongs to.
     let step = |call: Option<CallId>| call.and_then(|call| steps.step(call));
     let is_timed = |call: CallId| {
         step(Some(call)).is_none()

@@ -118,7 +118,7 @@ fn calls(program: &Program, step: usize) -> Vec<Range<usize>> {
     program.steps().calls_of(StepId(step as u32)).collect()
 }
 
-/// Whether two steps make the same calls in the same nesting.
+/// Whether two steps make the same calls with the same nesting.
 fn are_alike(tree: &CallTree, one: &[Range<usize>], two: &[Range<usize>]) -> bool {
     let is_same = |(one, two): (usize, usize)| {
         let [one, two] = [one, two].map(|at| CallId(at as u32));

@@ -17,8 +17,8 @@ use tracetree::side::{PerSide, Side};
 pub struct Checked {
     /// Whether the limit is exceeded (`Fail`), not exceeded (`Pass`), or undecided (`Inconclusive`).
     pub outcome: Outcome,
-    /// One line with the measure, both values, the limit and the evidence, or one line per reason why the result is
-    /// inconclusive.
+    /// If the result is inconclusive, one line per reason. Otherwise, one line with the measure, both values, the limit
+    /// and the evidence.
     pub messages: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl FailOn {
         runs.into_iter().map(|means| self.of(analysis, means)).collect()
     }
 
-    /// Decides whether the difference exceeds the step-to-step noise if each side has a single run.
+    /// Decides whether the difference exceeds the step-to-step noise. Used if each side has a single run.
     fn within_one_run(&self, analysis: &Analysis, mut evidence: Vec<String>) -> Decision {
         let [before, after] = Side::BOTH.map(|side| self.of_steps(analysis, side));
         let count = before.len();

@@ -5,7 +5,7 @@ use crate::rules::Scope;
 use tracetree::program::{Program, Progress, Query, Segment, Word, nearest};
 use tracetree::tree::{CallId, CallKind, CallTree};
 
-/// The attributed time per step of the selected call sites, in µs, for each run.
+/// Attributed time of the selected call sites in each run, in µs per step.
 pub(super) fn time(side: &Recording, scope: &Scope) -> Vec<f64> {
     let mut sums = vec![0.0; side.runs.len()];
     let is_within = within(&side.places, scope.path.as_ref());
@@ -19,7 +19,7 @@ pub(super) fn time(side: &Recording, scope: &Scope) -> Vec<f64> {
     sums
 }
 
-/// For each call site, whether the query selects the call site or a call site that encloses it.
+/// For each call site, whether the query selects this call site or an enclosing call site.
 fn within(places: &Places, query: Option<&Query>) -> Vec<bool> {
     let Some(query) = query else { return vec![true; places.list.len()] };
     let chains = places.chains();

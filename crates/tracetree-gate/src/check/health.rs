@@ -13,11 +13,11 @@ use tracetree::tree::CallKind;
 /// Maximum number of names in a note.
 const EXAMPLES: usize = 4;
 
-/// Maximum share of ops that are neither matched nor part of an explained change. If the share is larger, the sides
-/// are considered different programs.
+/// Maximum share of ops that are neither matched nor part of an explained change. Above this share, the sides are
+/// considered different programs.
 const OTHER_PROGRAM: f64 = 0.5;
 
-/// Why the sides cannot be compared; empty if they can be compared, or if the rules tolerate every obstacle.
+/// The reasons why the sides cannot be compared, except for obstacles that the rules tolerate.
 pub(super) fn reasons(context: &Context<'_>) -> Vec<String> {
     let footings = PerSide::new(context.baseline.footing(), context.candidate.footing());
     let obstacles = Obstacle::between(footings.as_ref(), context.rules.lost_launches);
@@ -97,7 +97,7 @@ fn launches_graphs(side: &Recording) -> bool {
     side.counts.get("graph_launches").is_some_and(|launches| launches.most > 0)
 }
 
-/// Whether both sides launch graphs, and the sides differ in how many launches have captures: all, some or none.
+/// Whether both sides launch graphs, but differ in how many of the launches have captures (all, some or none).
 pub(super) fn has_other_captures(context: &Context<'_>) -> bool {
     let sides = [context.baseline, context.candidate];
     sides.iter().all(|side| launches_graphs(side))
@@ -142,8 +142,8 @@ pub(super) fn shapes_note(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// A warning that the counts cannot be trusted, because some steps of one side lack calls that every step of the other
-/// side has; `None` if no calls are missing.
+/// Warns that the counts cannot be trusted: some steps of one side lack calls that every step of the other side has.
+/// `None` if no calls are missing.
 pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     let sides = [context.baseline, context.candidate];
     // Only numbers of calls are compared. In traces with whole-microsecond times, the nesting of two short calls may
@@ -171,7 +171,7 @@ pub(super) fn missing(context: &Context<'_>) -> Option<String> {
     })
 }
 
-/// Whether every step of `one` has the same number of calls, and some, but not all, steps of `two` have fewer calls.
+/// Whether all steps of `one` have the same number of calls, and only some steps of `two` have fewer.
 fn lacks(one: Range, two: Range) -> bool {
     !one.is_variable() && two.least < one.usual && two.most >= one.usual
 }

@@ -99,8 +99,9 @@ fn broken(severity: Severity) -> State {
 }
 
 impl Context<'_> {
-    /// Whether an `allow` entry covers a violation of a rule with one of the given names, and whether the entry has
-    /// expired. `is_there` takes the index of an entry and returns whether the entry's path covers the violation.
+    /// Finds out whether an `allow` entry covers a violation, and whether this entry has expired. The violated rule has
+    /// one of the given names. `is_there` takes the index of an `allow` entry. It returns whether the path of this
+    /// entry covers the violation.
     fn permission(&self, names: &[&str], is_there: impl Fn(usize) -> bool) -> Permission {
         let mut found = Permission::None;
         for (at, allow) in self.rules.allow.iter().enumerate() {

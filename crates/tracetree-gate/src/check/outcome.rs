@@ -96,7 +96,7 @@ pub struct Finding {
     pub evidence: Vec<String>,
     /// The call sites at which the finding occurs.
     pub sites: Vec<FindingSite>,
-    /// Whether the finding is an error, is a warning, is allowed, or is undecided.
+    /// The state of the finding: error, warning, allowed or undecided.
     pub state: State,
     /// The reason given in the `allow` entry for the finding, even if the entry has expired.
     pub remark: String,
@@ -164,7 +164,8 @@ pub(super) fn worst(one: Option<State>, two: State) -> Option<State> {
 pub struct Floor {
     /// The measure, for example `gpu_time`.
     pub measure: String,
-    /// The largest difference between two runs on the same side, in µs; the larger value of the two sides.
+    /// The largest difference between two runs on the same side, in µs. If both sides have several runs, this is the
+    /// larger value.
     pub micros: f64,
     /// `micros` as a percentage of the median.
     pub percent: f64,
@@ -175,7 +176,8 @@ pub struct Floor {
 pub struct Gate {
     /// The overall result.
     pub outcome: Outcome,
-    /// One finding per change, sorted by descending cost, followed by counts and then times.
+    /// First, one finding per change, sorted by descending cost; then the findings about counts; then those about
+    /// times.
     pub findings: Vec<Finding>,
     /// The result of each rule; empty if the sides cannot be compared.
     pub checks: Vec<Check>,

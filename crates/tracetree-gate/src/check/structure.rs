@@ -115,7 +115,8 @@ fn empty(context: &Context<'_>, rule: &Rule) -> Check {
     }
 }
 
-/// The index of the rule that covers a call site, and the kind of structural rule that the change violates there.
+/// The index of the rule that covers a call site, and the kind of structural rule that the change violates at this call
+/// site.
 type Violation = (usize, StructureRule);
 
 pub(super) struct Judge<'a> {
@@ -182,7 +183,7 @@ impl<'a> Judge<'a> {
             && self.of_rules[at].as_ref().is_none_or(|found| self.finder.is_at(site, found))
     }
 
-    /// Adds a finding for a change, unless each rule that the change violates is switched off or allows the change.
+    /// Adds a finding for a change. If each violated rule is switched off or allows the change, no finding is added.
     fn add(
         &self,
         change: &Change,
@@ -323,7 +324,7 @@ impl<'a> Judge<'a> {
             .then(|| "the arguments also vary between steps on the same side".to_owned())
     }
 
-    /// A remark that only the order or nesting of ops changed; `None` if the change does more.
+    /// A remark that only the order or nesting of ops changed; `None` if anything else changed.
     fn rearranged(&self, effects: &[StructureRule], work: &PerSide<Work>) -> Option<String> {
         if !self.scale.has_same_work(effects, work) {
             return None;
@@ -341,7 +342,8 @@ impl<'a> Judge<'a> {
         (is_equal || is_coarse && names.all(is_as_often)).then(|| REARRANGED.to_owned())
     }
 
-    /// The effect, by replay, of this change alone on the baseline's step time; `None` if the runs cannot be replayed.
+    /// The effect that this change alone has on the baseline's step time, determined by replay; `None` if the runs
+    /// cannot be replayed.
     fn effect(&self, change: &Change) -> Option<String> {
         let mut changes = self.analysis.changes().list().iter();
         let at = changes.position(|known| std::ptr::eq(known, change))?;

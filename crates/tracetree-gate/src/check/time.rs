@@ -49,7 +49,7 @@ fn resolution(context: &Context<'_>) -> f64 {
     if runs.any(|run| run.evidence.is_coarse) { 1.0 } else { 0.0 }
 }
 
-/// The run-to-run spread of the times of all call sites, which serves as a prior for the individual tests.
+/// How much the times of all call sites vary from run to run. This spread serves as a prior for the individual tests.
 fn family(context: &Context<'_>) -> Family {
     let (one, two) = (times_by_place(context.baseline), times_by_place(context.candidate));
     let questions: Vec<Question> = one
@@ -231,7 +231,7 @@ pub(super) fn floors(baseline: &Recording, candidate: &Recording) -> Vec<Floor> 
     floors
 }
 
-/// A call site with only the phase that the rule covers; empty if the rule covers all phases.
+/// Returns a call site that names only the phase, if the rule covers one phase; otherwise returns an empty list.
 fn sites(scope: &Scope) -> Vec<FindingSite> {
     let Some(phase) = &scope.phase else { return Vec::new() };
     let place = Place { path: Vec::new(), phase: phase.clone() };

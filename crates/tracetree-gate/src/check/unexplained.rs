@@ -18,7 +18,7 @@ type Count = (&'static str, fn(&Work) -> u64);
 impl Judge<'_> {
     /// Returns a finding if a count increases by more than a rule allows. For rules about lost work, a decrease is
     /// checked instead of an increase. If the rule sets no allowed amount, the limit is the amount that the changes
-    /// explain, or 0 if the user configured `launches_per_step` without an amount.
+    /// explain. If the user configured `launches_per_step` without an amount, the limit is 0.
     pub(super) fn unexplained(
         &self,
         rule: &Rule,

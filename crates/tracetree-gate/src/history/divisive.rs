@@ -192,8 +192,8 @@ fn told(series: &[f64], points: &[usize]) -> Vec<ChangePoint> {
     parts.windows(2).map(point).collect()
 }
 
-/// The point to remove next. If the largest p-value is too large, the point with that p-value is removed; otherwise,
-/// if the smallest change is too small, the point with that change is removed.
+/// The point to remove next. This is the point with the largest p-value if this p-value is too large. Otherwise, it is
+/// the point with the smallest change if this change is too small.
 fn weakest(points: &[ChangePoint], search: &Search) -> Option<usize> {
     let first = |by: &dyn Fn(&ChangePoint, &ChangePoint) -> bool| {
         (0..points.len()).reduce(|best, at| if by(&points[at], &points[best]) { at } else { best })

@@ -11,7 +11,8 @@ use tracetree::trace::Nanos;
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     of_steps: BTreeMap<MemoryMeasure, Vec<u64>>,
-    /// Whether any run had no memory events; in that case, the figures of the other runs do not represent the side.
+    /// Whether any run had no memory events. If so, the memory figures of the other runs do not represent the whole
+    /// side.
     is_incomplete: bool,
 }
 

@@ -98,8 +98,8 @@ fn captured(tree: &CallTree) -> Captured {
         .unwrap_or_default()
 }
 
-/// The step that a call belongs to. Returns `None` if the call is not in a step, or if it is a GPU event whose launch
-/// is not in the trace, because the launch determines the step.
+/// The step that a call belongs to. The step of a GPU event is the step of its launch. Returns `None` if the call is
+/// not in a step, or if the launch of a GPU event is not in the trace.
 #[inline]
 fn step_of(program: &Program, call: CallId) -> Option<usize> {
     let (tree, steps) = (program.tree(), program.steps());

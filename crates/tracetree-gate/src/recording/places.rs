@@ -19,12 +19,10 @@ pub(crate) struct TimedPlace {
     pub(crate) word: Word,
     /// The call's name without details that vary between runs; for a module, the instance name.
     pub(crate) name: String,
-    /// The phase and category of the measured work of the call site itself; empty if the call site has no measured
-    /// work.
+    /// The phase and the category of the call site's own measured work; empty if it has none.
     pub(crate) phase: String,
     pub(crate) category: String,
-    /// Time per step of the measured work of the call site itself, in µs, for each run; empty if the call site has no
-    /// measured work.
+    /// For each run, the time per step of the call site's own measured work, in µs; empty if it has none.
     pub(crate) micros: Vec<f64>,
 }
 
@@ -131,7 +129,7 @@ pub(crate) fn segment(tree: &CallTree, call: CallId) -> Option<(Word, String)> {
         CallKind::Frame if tree.is_module(call) => {
             Some((Word::Module, ModuleName::instance_or_name(tree.name(call)).to_owned()))
         }
-        // In traces from 2021, each step is also recorded as an operator, and that operator is not part of a path.
+        // In traces from 2021, each step is also recorded as an operator. This operator is not part of a path.
         CallKind::Op if tree.name(call).starts_with("ProfilerStep#") => None,
         CallKind::Op => Some((Word::Op, plain())),
         CallKind::Gpu => Some((Word::Kernel, plain())),

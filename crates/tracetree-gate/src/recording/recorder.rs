@@ -43,7 +43,7 @@ struct Calls {
     arguments: u64,
 }
 
-/// Minimum similarity between the ops of two runs required to treat the two runs as runs of the same program.
+/// If the ops of two runs are less similar than this, the runs are treated as runs of different programs.
 const ONE_PROGRAM: f64 = 0.5;
 
 /// The calls that two runs share, as a fraction of all calls of both runs (a weighted Jaccard index, from 0 to 1).

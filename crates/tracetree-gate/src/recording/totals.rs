@@ -36,8 +36,8 @@ enum Count {
     Collectives,
 }
 
-/// The names of the [`Count`] variants, in the order of the variants. Every run has all counts, even if they are zero,
-/// so that budgets can use each of them.
+/// The names of the [`Count`] variants, in the order of the variants. Every run contains every count, even if the count
+/// is zero, so a budget can use any count.
 pub(crate) const COUNTS: [&str; 8] = [
     "launches",
     "kernels",

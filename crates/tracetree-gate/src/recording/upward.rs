@@ -1,5 +1,5 @@
-//! Finds the calls above a call, treating a backward op as if it were below the module that contains the op's forward
-//! op.
+//! Finds the calls above a call. A backward op is treated as if it were called in the module that contains its
+//! forward op.
 
 use rustc_hash::FxHashMap;
 use tracetree::tree::{CallId, CallTree};

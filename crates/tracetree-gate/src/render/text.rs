@@ -119,7 +119,7 @@ fn measured(gate: &Gate) -> String {
     measured_by(&gate.evidence.candidate, gate.steps[1])
 }
 
-/// The first reason why the gate could not be decided, followed by the number of other reasons.
+/// The first reason why the gate or one of its rules is inconclusive, followed by the number of other reasons.
 fn first_reason(gate: &Gate) -> String {
     let first = gate.reasons.first().map_or_else(String::new, |reason| short(reason));
     match gate.reasons.len().saturating_sub(1) {
@@ -132,7 +132,8 @@ fn is_time(check: &Check) -> bool {
     TimeMeasure::ALL.iter().any(|time| time.label() == check.rule)
 }
 
-/// The title and message of the first undecided time rule; `None` if anything other than time rules is undecided.
+/// The title and message of the first inconclusive time rule. Returns `None` unless time rules are the only reason
+/// why the gate is inconclusive.
 fn times_alone(gate: &Gate) -> Option<String> {
     let unknown: Vec<&Check> =
         gate.checks.iter().filter(|check| check.state == State::Inconclusive).collect();
@@ -196,7 +197,7 @@ impl Page<'_> {
         writeln!(self.out, "  {:<room$}{}", "inspect", one_line(&command), room = VALUES - 2)
     }
 
-    /// Writes the first call site in full, and only the Python source lines of all other call sites.
+    /// Writes the first call site in full. For all other call sites, writes only the Python source lines.
     fn example(&mut self, sites: &[FindingSite]) -> io::Result<()> {
         let Some(first) = sites.first() else { return Ok(()) };
         let what = if first.what.is_empty() { String::new() } else { format!(": {}", first.what) };

@@ -117,8 +117,7 @@ pub struct Rules {
     pub allow: Vec<Allow>,
     /// The outcome if no rule is violated but some rule could not be checked.
     pub inconclusive: Inconclusive,
-    /// The share of GPU time that was launched within the trace may differ between the sides by at most this much (0 to
-    /// 1).
+    /// Maximum difference between the sides in the share of GPU time whose launch is in the trace, from 0 to 1.
     pub lost_launches: f64,
     /// Codes of the obstacles that do not prevent the comparison (see [`Obstacle`](tracetree::program::Obstacle)).
     pub tolerate: Vec<String>,

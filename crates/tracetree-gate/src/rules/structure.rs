@@ -23,7 +23,7 @@ pub enum StructureRule {
     NewKernel,
     /// An op no longer launches some of its GPU work, and no other GPU work replaces the missing work.
     GoneKernel,
-    /// More launches happen per step.
+    /// Each step launches GPU work more often.
     LaunchesPerStep,
     /// More communication happens.
     Collectives,
@@ -42,8 +42,8 @@ pub enum StructureRule {
 }
 
 impl StructureRule {
-    /// The rules that are checked without a rule file, in the order in which reports list them. The last rules cover
-    /// the kinds of changes that may not violate any of the other rules.
+    /// The rules that are checked without a rule file, in the order in which reports list them. The last rules are for
+    /// kinds of changes that can occur without violating any of the other rules.
     pub const ALL: [StructureRule; 22] = [
         StructureRule::NewSync,
         StructureRule::NewCopy,
@@ -76,8 +76,8 @@ impl StructureRule {
 
     pub(crate) fn every() -> impl Iterator<Item = StructureRule> {
         // Some kinds of changes have no rule of their own. Changes in collectives violate the rule `collectives`.
-        // Changes in recording options do not concern the program. Changes in memory use cannot be detected, because a
-        // baseline file has no memory events.
+        // Changes in recording options do not concern the program. A baseline file has no memory events, so changes in
+        // memory use cannot be detected.
         let is_new = |kind: &ChangeKind| {
             let rule = StructureRule::Kind(*kind);
             !matches!(
@@ -115,9 +115,9 @@ impl StructureRule {
         }
     }
 
-    /// The severity of a violation if no rule file sets it. Three kinds of changes are only warnings, because they may
-    /// be harmless and the time rules limit their cost: changes in Python code that calls no ops, in the compiling or
-    /// loading of code, and in the environment.
+    /// The severity of a violation if no rule file sets it. Three kinds of changes are only warnings: changes in Python
+    /// code that calls no ops, in the compiling or loading of code, and in the environment. These changes may be
+    /// harmless, and the time rules limit their cost.
     pub fn usual(self) -> Severity {
         match self {
             StructureRule::Kind(

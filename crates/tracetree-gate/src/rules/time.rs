@@ -38,7 +38,7 @@ impl TimeMeasure {
         }
     }
 
-    /// Whether the measure is computed for parts of a step as well as for whole steps.
+    /// Whether the measure is also computed for parts of a step, not only for whole steps.
     pub fn is_of_places(self) -> bool {
         matches!(self, TimeMeasure::GpuTime | TimeMeasure::HostTime)
     }

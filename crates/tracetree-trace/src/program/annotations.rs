@@ -133,7 +133,7 @@ fn vllm_batch(name: &str) -> Option<Batch> {
     })
 }
 
-/// Parses `N(K_…` or `N(sqK…`; both mean N requests with a total of K query tokens.
+/// The meaning of `N(K_…` or `N(sqK…`: N requests with a total of K query tokens.
 struct Requests {
     count: u64,
     tokens: Option<u64>,

@@ -23,8 +23,8 @@ pub enum Evidence {
 /// names, so each name is checked once.
 #[derive(Debug, Clone)]
 pub struct Communication {
-    /// For each string in a trace, whether it names a communication op and whether it names a
-    /// communication kernel.
+    /// For each string in a trace: `ops` says whether the string names a communication op, and
+    /// `kernels` whether it names a communication kernel.
     ops: Vec<bool>,
     kernels: Vec<bool>,
 }

@@ -38,8 +38,8 @@ pub enum Damage {
     UntimedSteps(u64),
     /// Number of recorded steps without any work in a run whose other steps contain work.
     EmptySteps(u64),
-    /// Number of steps at the edges of the window that have fewer than half of the usual number of
-    /// calls.
+    /// Number of incomplete steps at the edges of the window: steps with fewer than half of the
+    /// usual number of calls.
     CutSteps(u64),
 }
 

@@ -4,9 +4,9 @@
 //! all use this evidence. Without this evidence, a recording with lost kernels would look fast,
 //! because a kernel that was not recorded takes no time.
 //!
-//! Two properties of profilers make most losses visible. First, each kernel launch outside of a
-//! graph capture has a kernel in the trace; this was true in all of about 60 recordings from 2021
-//! to 2026. Memsets are different: many memsets never appear as GPU events. Second, a GPU event
+//! Two properties of profilers reveal most losses. First, each kernel launch outside of a graph
+//! capture has a kernel in the trace; this was true in all of about 60 recordings from 2021
+//! to 2026. Memsets are an exception: many of them never appear as GPU events. Second, a GPU event
 //! whose launch is not recorded was launched before the window began.
 
 use super::{Measure, Program, StepOrigin};
@@ -25,7 +25,7 @@ pub struct Evidence {
     pub losses: Losses,
     /// Number of complete events in a category that tracetree knows.
     pub events: u64,
-    /// Number of complete events in an unknown category, whose work is not counted.
+    /// Number of complete events in an unknown category. Their work is not counted.
     pub unknown_events: u64,
     /// Number of kernels, copies and memsets.
     pub gpu_events: u64,
@@ -39,30 +39,30 @@ pub struct Evidence {
     pub launches: u64,
     /// Number of launches without any GPU event.
     pub launches_without_work: u64,
-    /// Number of launches that have no GPU event and come after the last launch with a GPU event on
-    /// their thread. The recording ended before the work of these launches ran.
+    /// Number of launches without a GPU event that come after their thread's last launch with a GPU
+    /// event. The recording ended before the work of these launches ran.
     pub launches_at_end: u64,
     /// Number of GPU events whose launch is not in the trace.
     pub unlaunched: u64,
     /// Number of GPU events that have no recorded launch and start after the first GPU event with a
     /// recorded launch.
     pub unlaunched_inside: u64,
-    /// Fraction of the GPU time spent in events whose launch is in the trace, from 0 to 1; 1 if
-    /// there is no GPU time.
+    /// Fraction (0 to 1) of the GPU time that belongs to events with a recorded launch; 1 if there
+    /// is no GPU time.
     pub launched_share: f64,
     /// Number of `ProfilerStep#N` annotations.
     pub recorded_steps: u64,
-    /// Number of step numbers missing between the lowest and the highest recorded number.
+    /// How many step numbers are missing between the lowest and the highest recorded number.
     pub missing_steps: u64,
     /// Number of steps, recorded or derived, that have zero duration.
     pub untimed_steps: u64,
-    /// Number of steps without any measured work in a run whose other steps contain measured work.
+    /// Number of steps that contain no measured work; 0 if no step contains any.
     pub empty_steps: u64,
-    /// Number of recorded steps at the edges of the window that have fewer than half of the usual
-    /// number of calls.
+    /// Number of cut-off steps, from 0 to 2. The first and the last recorded step count as cut off
+    /// if they have fewer than half of the usual number of calls.
     pub cut_steps: u64,
-    /// Fraction of the measured time spent on work that was launched outside of all steps, from 0
-    /// to 1; 0 if the trace has no steps.
+    /// Fraction (0 to 1) of the measured time that belongs to work launched outside of all steps; 0
+    /// if the trace has no steps.
     pub outside_steps: f64,
 }
 
@@ -143,8 +143,8 @@ impl Evidence {
                 }
             }
         }
-        // A thread's work runs roughly in launch order, so if work ran after the end of the
-        // recording, it belongs to the thread's last launches.
+        // A thread's work runs roughly in launch order. Work that ran after the end of the
+        // recording therefore belongs to the thread's last launches.
         let is_at_end = |event: &&EventId| {
             let last = last_with.get(&trace.thread_of(**event));
             last.is_some_and(|last| trace.start(**event) > *last)
@@ -192,8 +192,8 @@ impl Evidence {
     }
 }
 
-/// How many of the two edge steps (the first and the last) have fewer than half the median number
-/// of calls.
+/// How many of two steps, the first and the last, have fewer than half of the median number of
+/// calls.
 fn cut_at_edges(calls: &[usize]) -> u64 {
     let mut sorted = calls.to_vec();
     sorted.sort_unstable();
@@ -203,7 +203,7 @@ fn cut_at_edges(calls: &[usize]) -> u64 {
     edges.into_iter().filter(|&&calls| 2 * calls < usual).count() as u64
 }
 
-/// Categories of complete events that are known, but that comparisons ignore.
+/// Known categories of complete events that comparisons ignore.
 const IGNORED: [&str; 8] = [
     "overhead",
     "Overhead",
@@ -230,7 +230,7 @@ fn is_coarse(trace: &Trace) -> bool {
         .all(|event| trace.start(event).0 % 1_000 == 0 && trace.duration(event).0 % 1_000 == 0)
 }
 
-/// Whether, in a complete recording, every runtime call with this name has a GPU event.
+/// Whether every runtime call with this name has a GPU event if the recording is complete.
 fn launches_work(name: &str) -> bool {
     let is_runtime = ["cu", "hip"].iter().any(|prefix| name.starts_with(prefix));
     let launches = ["LaunchKernel", "LaunchCooperativeKernel", "GraphLaunch"];

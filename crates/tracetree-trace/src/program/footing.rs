@@ -9,11 +9,12 @@ use crate::side::{PerSide, Side};
 use crate::tree::CallTree;
 use std::fmt;
 
-/// How far the fraction of GPU time with a recorded launch may differ between the sides.
+/// The fraction of GPU time whose launch was recorded may differ by at most this much between the
+/// sides.
 pub const LOST_LAUNCHES: f64 = 0.05;
 
-/// How far the fraction of measured time that was launched outside of all steps may differ between
-/// the sides.
+/// The fraction of measured time spent on work launched outside of all steps may differ by at most
+/// this much between the sides.
 const OUTSIDE_STEPS: f64 = 0.05;
 
 /// The hardware that one side was recorded on, and the data that is missing from its recording.
@@ -35,7 +36,7 @@ pub struct Footing {
 }
 
 impl Footing {
-    /// Determines the hardware and the missing data of a side with a single run.
+    /// Describes a side with a single run: its hardware, and the data that its recording lacks.
     pub fn of(program: &Program) -> Footing {
         let tree: &CallTree = program.tree();
         let trace = tree.trace();
@@ -57,13 +58,13 @@ impl Footing {
         }
     }
 
-    /// The fraction of GPU time with a recorded launch: the lowest value of all runs.
+    /// The fraction of GPU time whose launch was recorded: the lowest value of all runs.
     fn launched_share(&self) -> f64 {
         self.runs.iter().map(|run| run.launched_share).fold(1.0, f64::min)
     }
 
-    /// The fraction of measured time that was launched outside of all steps: the highest value of
-    /// all runs.
+    /// The fraction of measured time spent on work launched outside of all steps: the highest value
+    /// of all runs.
     fn outside_steps(&self) -> f64 {
         self.runs.iter().map(|run| run.outside_steps).fold(0.0, f64::max)
     }
@@ -97,18 +98,18 @@ pub enum Obstacle {
     OtherRanks(PerSide<u64>),
     /// The sides ran different programs; the string says how the difference was detected.
     OtherProgram(String),
-    /// The fraction of GPU time with a recorded launch differs too much between the sides.
+    /// The fraction of GPU time whose launch was recorded differs too much between the sides.
     LaunchesMissing(PerSide<f64>),
     /// The runs recorded different numbers of steps.
     OtherSteps(PerSide<Vec<u64>>),
-    /// The fraction of measured time that was launched outside of all steps differs too much
+    /// The fraction of measured time spent on work launched outside of all steps differs too much
     /// between the sides.
     WorkOutsideSteps(PerSide<f64>),
 }
 
 impl Obstacle {
-    /// All obstacles to comparing two sides. `lost_launches` is how far the fraction of GPU time
-    /// with a recorded launch may differ between the sides.
+    /// All obstacles to comparing two sides. The fraction of GPU time whose launch was recorded may
+    /// differ by at most `lost_launches` between the sides.
     pub fn between(sides: PerSide<&Footing>, lost_launches: f64) -> Vec<Obstacle> {
         let mut found = Vec::new();
         for side in Side::BOTH {
@@ -286,9 +287,8 @@ mod tests {
         }
     }
 
-    /// The obstacles to comparing an intact side with a modified side, in both directions: the
-    /// first list has the intact side as the baseline, and the second list has the modified side as
-    /// the baseline.
+    /// The obstacles to comparing an intact side with a modified side. In the first list, the
+    /// intact side is the baseline. In the second list, the modified side is the baseline.
     fn obstacles(change: impl Fn(&mut Footing)) -> [Vec<String>; 2] {
         let (one, mut two) = (whole(), whole());
         change(&mut two);

@@ -98,7 +98,7 @@ pub struct CategoryCount {
 pub struct Contents {
     /// Whether input shapes of ops were recorded.
     pub shapes: bool,
-    /// Whether Python frames, or call stacks of ops, were recorded.
+    /// Whether the profiler recorded Python frames or call stacks of ops.
     pub stacks: bool,
     /// `nn.Module` frames.
     pub modules: bool,

@@ -16,8 +16,8 @@ use crate::trace::{Category, EventId, Nanos, ThreadId, Trace};
 pub struct Lengths {
     /// Number of query tokens, for prompts and for generation.
     pub queries: [u64; 2],
-    /// Number of key tokens, for prompts and for generation: the query tokens and all tokens before
-    /// them.
+    /// Number of key tokens, for prompts and for generation. The key tokens are the query tokens
+    /// and all tokens before them.
     pub keys: [u64; 2],
     /// Sum of (query tokens)² over the requests.
     pub queries_squared: [u64; 2],

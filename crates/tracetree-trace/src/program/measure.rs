@@ -56,9 +56,8 @@ impl Measure {
         }
     }
 
-    /// Length of columns that contain only measured calls. GPU events are numbered separately,
-    /// because they are only a small part of all calls; the number of an op is its position among
-    /// all calls.
+    /// Length of columns that contain only measured calls. GPU events have their own numbers,
+    /// because most calls are not GPU events. The number of an op is its position among all calls.
     #[doc(hidden)]
     pub fn slots(self, tree: &CallTree) -> usize {
         match self {

@@ -138,8 +138,8 @@ impl Program {
         self.annotations.get_or_init(|| annotations(self.tree.trace()))
     }
 
-    /// The layers, and the position of each call. The result of the first call is cached, so always
-    /// pass the measure that is used for both traces of the comparison.
+    /// The layers, and the position of each call. Later calls return the result of the first call,
+    /// so every call must pass the measure that is used for both traces.
     #[doc(hidden)]
     pub fn layers(&self, measure: Measure) -> &Arc<Layers> {
         let find = || Arc::new(Layers::in_steps(&self.tree, measure, self.steps()));

@@ -98,7 +98,7 @@ impl Evidence {
         }
     }
 
-    /// Whether nothing in the trace indicates a phase, as is usual for inference traces without
+    /// Whether nothing in the trace indicates a phase. This is usual for inference traces without
     /// annotations.
     fn is_none(&self) -> bool {
         let says_nothing = |thread: &Innermost| thread.changes.is_empty();
@@ -131,7 +131,8 @@ impl Evidence {
     }
 }
 
-/// The argument whose phase started later; on a tie, the second argument.
+/// The argument whose phase started later. If both phases started at the same time, the second
+/// argument.
 fn later(one: Option<(Nanos, Phase)>, two: Option<(Nanos, Phase)>) -> Option<(Nanos, Phase)> {
     match (one, two) {
         (Some((since, _)), Some((until, _))) if until < since => one,
@@ -166,7 +167,7 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     let mut leads = vec![false; tree.len()];
     for &(forward, _) in tree.backward_links() {
         leads[forward.index()] = true;
-        // If a module encloses the forward op, so do all modules around that module.
+        // If a module encloses the forward op, all modules around that module enclose it as well.
         let mut above = tree.module(forward);
         while let Some(module) = above.filter(|module| !leads[module.index()]) {
             leads[module.index()] = true;
@@ -176,7 +177,7 @@ fn leads_to_backward(tree: &CallTree) -> Vec<bool> {
     leads
 }
 
-/// The innermost annotation of a thread at any time, stored as a list of transitions.
+/// The innermost annotation on one thread at each point in time, stored as a list of transitions.
 struct Innermost {
     /// The times at which the innermost annotation changes, each with the new phase and the start
     /// of that phase.

@@ -114,7 +114,7 @@ impl<'t> Names<'t> {
     }
 }
 
-/// The evidence for each vendor collected so far.
+/// The evidence collected so far, by vendor.
 #[derive(Default)]
 struct Votes {
     nvidia: u32,
@@ -172,8 +172,8 @@ impl Votes {
 }
 
 /// An accelerator that uses neither CUDA nor HIP, and the evidence for it. The profiler for such an
-/// accelerator records categories, calls or kernels with special names. Comparisons ignore some of
-/// these events.
+/// accelerator records categories, calls or kernels with special names. The categories are looked
+/// up among the events that comparisons ignore.
 fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
     let of_category = trace.left_out().iter().find_map(|(category, _)| {
         let name = category.to_ascii_lowercase();
@@ -188,9 +188,9 @@ fn accelerator(trace: &Trace, names: &Names<'_>) -> Option<(Vendor, String)> {
             let at = NAMES.iter().position(|(mark, ..)| name.starts_with(mark));
             at.into_iter().for_each(|at| counts[at] += count);
         }
-        // The names of more than 10% of the runtime calls and GPU events must begin with the most
-        // frequent prefix, because a trace of a CUDA or HIP device may contain a few names with
-        // such a prefix.
+        // A prefix counts as evidence only if the names of more than 10% of the runtime calls and
+        // GPU events begin with it. A trace of a CUDA or HIP device may also contain a few such
+        // names.
         let most = (0..NAMES.len()).max_by_key(|&at| counts[at])?;
         let (mark, vendor) = NAMES[most];
         (counts[most] * 10 > all).then(|| (vendor, format!("names with {mark}")))

@@ -14,10 +14,10 @@
 //!         └── nn.Module: Decoder_0
 //! ```
 //! The search starts at the thread with the most GPU time. The search then repeatedly descends into
-//! the child with the most GPU time until siblings with the same name together have most of the GPU
-//! time. The search does not enter modules or ops, because repetitions inside a model are layers.
-//! The names of the calls must be equal, including the instance number: `Block_0` and `Block_1` are
-//! two layers, but two calls of `UNet_0` are one model called twice.
+//! the child with the most GPU time until siblings with the same name together account for most of
+//! the GPU time. The search does not enter modules or ops, because repetitions inside a model are
+//! layers. The names of the calls must be equal, including the instance number: `Block_0` and
+//! `Block_1` are two layers, but two calls of `UNet_0` are one model called twice.
 
 use crate::trace::Nanos;
 use crate::tree::{CallId, CallKind, CallTree};

@@ -6,9 +6,9 @@
 //! GPU work belongs to the step in which it was *launched*, because kernels of one step often run
 //! while the host is already in the next step.
 //!
-//! If all steps are on one thread, a call on any thread belongs to the step during which it starts,
-//! because the backward pass runs on its own thread. If several threads have steps, a call can
-//! belong only to a step on its own thread.
+//! If all steps are on one thread, a call on any thread belongs to the step during which it starts.
+//! This rule covers the backward pass, which runs on its own thread. If several threads have steps,
+//! a call can belong only to a step on its own thread.
 
 use super::annotations::{Annotation, Batch, Meaning, annotations};
 use super::phase::Phase;
@@ -163,8 +163,8 @@ impl Steps {
         self.of_calls.with(Some(step))
     }
 
-    /// Whether all calls from `first` up to but excluding `end` (in preorder) are in the same step,
-    /// or all are outside of steps.
+    /// Whether the calls from `first` up to `end` (exclusive, in preorder) are either all in the
+    /// same step or all outside of steps.
     #[doc(hidden)]
     pub fn are_in_one(&self, first: CallId, end: CallId) -> bool {
         self.of_calls.is_one(first.index()..end.index())
@@ -243,7 +243,7 @@ fn batch_step(annotation: &Annotation, batch: &Batch) -> StepSpan {
     }
 }
 
-/// A step span with the totals of the batches that start in that span.
+/// A step from `start` to `end`, with the totals of the batches that start in it.
 fn batch_totals(
     batches: &[(Annotation, Batch)],
     thread: ThreadId,
@@ -303,7 +303,7 @@ impl<'a> Finder<'a> {
         self.last.2
     }
 
-    /// The step at a given time, and the surrounding time range in which the step is the same.
+    /// The step at a given time, and the range of times around it for which the answer is the same.
     fn around(&self, list: &[u32], moment: Nanos) -> (Range<Nanos>, Option<StepId>) {
         let span = |&at: &u32| &self.spans[at as usize];
         let after = list.partition_point(|at| span(at).start <= moment);

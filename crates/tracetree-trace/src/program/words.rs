@@ -70,7 +70,7 @@ impl Words {
         self.0.iter().any(|known| known == word)
     }
 
-    /// Whether the name has at least one word, and all of its words satisfy `is_such`.
+    /// Whether all words of the name satisfy `is_such`; `false` if the name has no words.
     pub fn all(&self, is_such: impl Fn(&str) -> bool) -> bool {
         !self.0.is_empty() && self.0.iter().all(|word| is_such(word))
     }

@@ -89,7 +89,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Creates a new file. Fails if the name is already in use, even by a dangling link.
 #[expect(clippy::disallowed_methods, reason = "the only function that creates files")]
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
-    // With `O_EXCL`, a link that someone planted under this name is never followed.
+    // With `O_EXCL`, an existing link with this name is never followed.
     File::create_new(path)
 }
 

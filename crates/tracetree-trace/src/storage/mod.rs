@@ -37,7 +37,7 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Number of bytes that were requested in advance, and are in memory or will soon arrive there.
+    /// Number of bytes that were requested in advance. They are already in memory or on their way.
     pub fn ahead(&self) -> u64 {
         match self {
             Opening::Local(_) => 0,
@@ -145,8 +145,8 @@ pub fn begin(stored: &Stored) -> Opening {
     }
 }
 
-/// Whether [`begin`] is certain to read the requested version, so that the caller need not check
-/// it.
+/// Whether [`begin`] is guaranteed to read the requested version. If so, the caller need not check
+/// the version.
 pub fn is_pinned(stored: &Stored) -> bool {
     is_remote(&stored.path) && remote::is_pinned(stored)
 }

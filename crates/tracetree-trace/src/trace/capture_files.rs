@@ -1,5 +1,5 @@
-//! Lists trace files that were recorded during graph captures, each with its batch size. The caller
-//! gives the paths of the files, or the files are in a folder next to a trace.
+//! Lists trace files that were recorded during graph captures, each with its batch size. The files
+//! are either at paths that the caller gives, or in a folder next to a trace.
 //!
 //! Inference engines write one file per batch size into a folder. `execution_details.json` in that
 //! folder lists the files with their batch sizes; some engines instead put the batch size into the

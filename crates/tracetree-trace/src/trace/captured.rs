@@ -77,9 +77,9 @@ impl Trace {
         &self.captured
     }
 
-    /// For each graph launch with captured calls, in ascending order: an offset and the uid of the
-    /// launch. The uid of a captured call is this offset plus the call's position in the capture
-    /// file.
+    /// Returns an offset and the launch's uid for each graph launch with captured calls, in the
+    /// order of these calls. The uid of a captured call is the offset plus the call's position in
+    /// the capture file.
     #[doc(hidden)]
     pub fn captured_ranges(&self) -> Vec<(Uid, Uid)> {
         let range = |(event, call): (EventId, &CapturedCall)| {

@@ -2,14 +2,14 @@
 
 use super::ids::Uid;
 
-/// How it is known that a captured call exists.
+/// The evidence that a captured call exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[doc(hidden)]
 pub enum CapturedAs {
     /// The call was recorded while the graph was captured.
     Call,
-    /// The call is a program part. Kernels in the replay contain the part's name, because the
-    /// kernels were captured inside that part.
+    /// The call is a program part. The kernels in the replay record the part's name, because they
+    /// were captured inside that part.
     Part,
 }
 
@@ -22,8 +22,8 @@ pub struct CapturedCall {
     pub known: CapturedAs,
     /// The graph launch above the call, as a position in the trace's own `traceEvents`.
     pub launch: Uid,
-    /// Position of the call in the capture's `traceEvents`. For a program part, this is the part's
-    /// position below the launch.
+    /// Position of the call in the capture's `traceEvents`. If the call is a program part, the
+    /// value is instead the part's position below the launch.
     pub uid: Uid,
     /// Index of the capture in [`Trace::capture_sources`](super::Trace::capture_sources).
     pub(crate) source: u32,

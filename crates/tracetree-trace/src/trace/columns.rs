@@ -319,7 +319,7 @@ impl Trace {
         &self.sequences
     }
 
-    /// Device and stream on which a GPU event ran; `None` for all events that are not GPU events.
+    /// Device and stream on which a GPU event ran; `None` for all other events.
     pub fn stream(&self, event: EventId) -> Option<Stream> {
         self.streams.get(event).map(|&at| self.all_streams[at as usize])
     }
@@ -390,9 +390,9 @@ impl Trace {
         &self.call_stacks
     }
 
-    /// The recorded durations of events whose duration counts as 0 because it is impossible:
-    /// negative, absurdly long, or extending over later events on the same stream (note
-    /// `CLOCK_ANOMALY`).
+    /// The recorded durations that count as 0 because they are impossible (note `CLOCK_ANOMALY`).
+    /// An impossible duration is negative, is absurdly long, or extends over later events on the
+    /// same stream.
     #[doc(hidden)]
     pub fn recorded_durations(&self) -> &Sparse<Nanos> {
         &self.recorded_durations

@@ -8,9 +8,10 @@ use super::time::Nanos;
 /// entry of its block.
 const BLOCK: usize = 64;
 
-/// A column of numbers, each stored as its distance `D` from the first number of its block. A
-/// stored uid takes two bytes instead of four, and a stored time takes four bytes instead of eight.
-/// Numbers whose distance does not fit into `D` are stored separately.
+/// A column of numbers. Each number is stored as its distance from the first number of its block;
+/// `D` is the type of a distance. A stored uid takes two bytes instead of four, and a stored time
+/// takes four bytes instead of eight. Numbers whose distance does not fit into `D` are stored
+/// separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Near<T, D> {
     firsts: Vec<T>,

@@ -100,7 +100,8 @@ mod tests {
     const CATEGORIES: [Category; 4] =
         [Category::CpuOp, Category::Runtime, Category::Kernel, Category::Memset];
 
-    /// A column in which every event has a value, computed by `value` from the event's number.
+    /// A column with a value for each of the four events. The function `value` computes the value
+    /// from the event's number.
     fn filled<T>(value: impl Fn(u32) -> T) -> Sparse<T> {
         let mut column = Sparse::default();
         (0..4).for_each(|event| column.push(EventId(event), value(event)));

@@ -12,7 +12,7 @@ pub(super) type Zstd<R> = ::zstd::stream::read::Decoder<'static, R>;
 #[cfg(not(feature = "zstd"))]
 pub(super) use absent::Zstd;
 
-/// An error about a file that this build cannot decompress; any other error of the decoder is returned as it is.
+/// Converts an error of the decoder. If this build cannot decompress the file, the error says what to do.
 pub(super) fn error(path: impl AsRef<Path>, source: std::io::Error) -> Error {
     if source.kind() != std::io::ErrorKind::Unsupported {
         return Error::io(path, "read the trace", source);

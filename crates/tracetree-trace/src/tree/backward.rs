@@ -2,10 +2,11 @@
 //!
 //! A backward op records the sequence number of its forward op and an internal number of the thread
 //! that ran the forward op. Forward ops do not record the internal thread number. The sequence
-//! number alone is not enough, because every thread has its own counter (activation checkpointing
-//! runs forward ops on the backward thread). A vote therefore assigns a thread to each internal
-//! number: the thread whose forward ops match the most backward ops wins. Nested forward ops share
-//! a sequence number; of these, the forward op that starts last is linked to the backward op.
+//! number alone is not enough, because every thread has its own counter, and forward ops may run on
+//! several threads. For example, activation checkpointing runs forward ops on the backward thread.
+//! A vote therefore assigns a thread to each internal number: the thread whose forward ops match
+//! the most backward ops wins. Nested forward ops share a sequence number; of these, the forward op
+//! that starts last is linked to the backward op.
 
 use super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, ThreadId};

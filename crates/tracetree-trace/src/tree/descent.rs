@@ -5,8 +5,8 @@ use super::{CallId, CallTree};
 /// The calls on the path from a root to the last visited call, with a value for each call.
 ///
 /// If calls are visited in preorder, each ancestor is entered and left only once, however deeply
-/// the calls are nested. In any other visiting order, the values are the same, but calls are
-/// entered repeatedly.
+/// the calls are nested. If calls are visited in a different order, the values are the same, but
+/// some calls are entered repeatedly.
 #[derive(Debug)]
 pub struct Descent<T> {
     path: Vec<(CallId, T)>,

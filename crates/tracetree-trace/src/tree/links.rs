@@ -1,4 +1,5 @@
-//! Stores all links between calls, except nesting, as a graph that can be queried and exported.
+//! Stores the links between calls as a graph that can be queried and exported. Nesting is not a
+//! link.
 
 use super::{CallId, CallTree};
 use crate::escape::one_line;

@@ -378,15 +378,15 @@ impl CallTree {
         self.event(call).map_or(Nanos::ZERO, |event| self.trace.duration(event))
     }
 
-    /// Whether the children of this call became siblings because they were nested too deeply for
-    /// the tree. The times of children that were nested too deeply overlap, so all of this call's
-    /// time counts as its self time, and the children have no self time.
+    /// Whether the calls below this call were nested too deeply for the tree, so all of them became
+    /// its children. The times of these children overlap. Therefore, the whole duration of this
+    /// call counts as its self time, and the children have no self time.
     pub(crate) fn is_crowded(&self, call: CallId) -> bool {
         !self.crowded.is_empty() && self.crowded.binary_search(&call.0).is_ok()
     }
 
-    /// The self time of a call whose children were nested too deeply for the tree, or of a child of
-    /// such a call; `None` for all other calls.
+    /// The self time of a crowded call (see [`CallTree::is_crowded`]) or of a child of a crowded
+    /// call; `None` for all other calls.
     pub(crate) fn crowded_self_time(&self, call: CallId) -> Option<Nanos> {
         if self.is_crowded(call) {
             return Some(self.duration(call));
@@ -433,8 +433,8 @@ impl CallTree {
         (!has_only_events).then(|| self.children(launch).find_map(|call| self.captured_as(call)))?
     }
 
-    /// Whether the call launches a captured graph whose calls are unknown, apart from program parts
-    /// that are named in the kernels.
+    /// Whether the call launches a captured graph whose calls are unknown. Program parts that the
+    /// kernels name do not count as calls.
     #[doc(hidden)]
     pub fn is_bare_replay(&self, call: CallId) -> bool {
         self.is_graph_launch(call) && self.known_below(call) != Some(CapturedAs::Call)
@@ -464,8 +464,8 @@ impl CallTree {
         self.gpu_before.within(call.index()..end) as usize
     }
 
-    /// Position of a GPU event among the GPU events of the tree, in preorder; `None` for calls that
-    /// are not GPU events.
+    /// Position of a GPU event among the GPU events of the tree, in preorder; `None` for all other
+    /// calls.
     pub(crate) fn gpu_position(&self, call: CallId) -> Option<usize> {
         (self.kind(call) == CallKind::Gpu).then(|| self.gpu_before.before(call.index()) as usize)
     }
@@ -518,8 +518,8 @@ impl CallTree {
     /// All `nn.Module` frames, in preorder.
     #[doc(hidden)]
     pub fn module_calls(&self) -> impl Iterator<Item = CallId> {
-        // All calls in a range have the same innermost module call. A module call is itself the
-        // first call of its first range.
+        // All calls in a range have the same innermost module call. The first range of a module
+        // call begins with the module call.
         let begins = self.modules().begins();
         begins.filter_map(|(at, module)| module.filter(|module| module.index() == at))
     }

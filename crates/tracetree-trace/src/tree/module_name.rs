@@ -29,7 +29,7 @@ impl<'n> ModuleName<'n> {
         name.strip_prefix(PREFIX).map(ModuleName::of_instance)
     }
 
-    /// Parses the name of a module instance, which lacks the prefix of a module call's name.
+    /// Parses the name of a module instance: the name of a module call without the prefix.
     pub(crate) fn of_instance(instance: &'n str) -> ModuleName<'n> {
         let is_number =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -21,8 +21,8 @@
 //! ```
 //!
 //! Calls that are nested more deeply than [`DEEPEST`] become siblings at that depth. Many later
-//! stages walk from each call to the root, so the limit bounds the work in these stages to the
-//! number of calls times [`DEEPEST`].
+//! stages walk from each call to the root, so the limit keeps the number of visited calls in each
+//! of these stages at or below the number of calls times [`DEEPEST`].
 
 use super::grafts::Grafts;
 use super::launches::Launched;
@@ -188,8 +188,8 @@ impl<'a> Planter<'a> {
             return;
         }
         let grafts = std::mem::take(&mut self.grafts);
-        // For each open captured call, its depth in the capture (some calls may be omitted) and the
-        // GPU events still to be added.
+        // One entry for each open captured call: its depth in the capture, and the GPU events that
+        // were not added yet. The depths can have gaps, because calls may be omitted.
         let mut open: Vec<(u32, &[EventId])> = Vec::new();
         for call in grafts.below(launch) {
             self.close_captured(&mut open, call.depth);

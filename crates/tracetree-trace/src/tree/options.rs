@@ -3,7 +3,7 @@
 /// Whether Python frames become calls of the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Frames {
-    /// Frames are calls in every trace that contains frames.
+    /// If the trace contains frames, they become calls.
     #[default]
     Kept,
     /// Frames are never calls. Without frames, the parent of an op is an op or a thread, and module

@@ -49,7 +49,7 @@ const ARRANGING: [&str; 26] = [
     "aten::zeros",
 ];
 
-/// Subject of changes in which only one side passes an optional tensor.
+/// Subject of a change that consists of an optional tensor passed by only one side.
 pub(in crate::analysis::changes) const TENSORS: &str = "tensors";
 
 pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument], values: &Values) {
@@ -65,7 +65,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, node: MergedId, other: &[Argument],
             return;
         }
     }
-    // If a model parameter such as the number of layers changed, it explains why sizes differ.
+    // A change of a model parameter, such as the number of layers, explains why sizes differ.
     let explains_sizes = |value: &&Value| {
         value.parameter().is_some_and(|parameter| parameters::OF_WEIGHTS.contains(&parameter))
     };
@@ -141,7 +141,7 @@ fn claim_value(drafts: &mut Drafts<'_>, node: MergedId, value: &Value) {
     draft.switched = value.switched();
 }
 
-/// The side that passes an optional tensor that the other side does not pass.
+/// Finds the first optional tensor that only one side passes, and returns this side.
 fn other_tensor(texts: &PerSide<&str>) -> Option<Side> {
     let [one, two] =
         Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
@@ -218,9 +218,9 @@ impl Values {
         other.map(|(position, (one, two))| Value { op: op.clone(), position, one, two }).collect()
     }
 
-    /// The argument values that differ between the two sides of a matched op in every compared step. If
-    /// only one step is compared, it is unknown which numbers vary from step to step, so a number counts
-    /// only if it is the value of a known model parameter.
+    /// The argument values that differ between the two sides of a matched op in every compared step. If only one step
+    /// is compared, it is unknown which numbers vary from step to step. In this case, a number counts only if it is the
+    /// value of a known model parameter.
     fn lasting(&self, node: MergedId) -> impl Iterator<Item = &Value> {
         let is_number = |text: &str| text.parse::<f64>().is_ok();
         let is_lasting = move |value: &&Value| match self.compared {
@@ -271,7 +271,7 @@ fn text(analysis: &Analysis, node: MergedId, side: Side, which: Argument) -> &st
     arguments.map_or("", |arguments| tree.trace().text(arguments.text(which)))
 }
 
-/// Returns both types of the first argument that has a different floating-point type on each side.
+/// Finds the first argument whose floating-point type differs between the sides, and returns both types.
 fn other_type(texts: &PerSide<&str>) -> Option<(String, String)> {
     let [one, two] =
         Side::BOTH.map(|side| serde_json::from_str::<Vec<String>>(texts[side]).unwrap_or_default());
@@ -299,7 +299,7 @@ fn other_sizes(texts: &PerSide<&str>) -> Vec<(usize, u64, u64)> {
     let [one, two] = Side::BOTH.map(|side| tensors(texts[side]));
     let same_rank = one.iter().zip(&two).filter(|(a, b)| a.len() == b.len());
     let sizes = same_rank.flat_map(|(a, b)| a.iter().zip(b).enumerate());
-    // A size of 0 means an empty tensor, which stands for a missing tensor.
+    // A size of 0 means an empty tensor, and an empty tensor counts as a missing tensor.
     let other = sizes.filter(|(_, (a, b))| a != b && **a > 0 && **b > 0);
     other.map(|(at, (&a, &b))| (at, a as u64, b as u64)).collect()
 }
@@ -318,8 +318,8 @@ fn tensors(text: &str) -> Vec<Vec<i64>> {
     all
 }
 
-/// Returns both memory formats of the first tensor that has at least three dimensions and a different order
-/// of strides on each side.
+/// Finds the first tensor with at least three dimensions whose order of strides differs between the sides, and returns
+/// both memory formats.
 fn other_format(
     shapes: &PerSide<&str>,
     strides: &PerSide<&str>,

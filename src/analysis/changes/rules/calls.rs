@@ -39,9 +39,8 @@ pub(super) const REPEATED: &str = "repeated";
 pub(super) const CASTS: [&str; 4] =
     ["aten::to", "aten::_to_copy", "aten::copy_", "ToCopyBackward0"];
 
-/// Subject suffix for changes in ops that only convert the type or format of a tensor. Such a
-/// change is merged into the op change at the same position, unless a changed type or format
-/// explains the conversions.
+/// Subject suffix for changes in ops that only convert the type or format of a tensor. If no changed type or
+/// format explains the conversions, such a change is merged into the op change at the same position.
 pub(super) const CASTING: &str = " casts";
 
 /// Subject suffix for changes in kernels that are launched outside of ops.
@@ -133,9 +132,9 @@ fn claim_backward(drafts: &mut Drafts<'_>, root: MergedId) -> Option<usize> {
     counts.into_iter().max_by_key(|&(at, count)| (count, Reverse(at))).map(|(at, _)| at)
 }
 
-/// Finds the change that added or removed layers with the same class as a module that encloses the given
-/// forward op. If one of several identical layers was removed, the alignment may treat one layer as removed
-/// in the forward pass and another layer in the backward pass. Layers are therefore compared by class.
+/// Finds the change that added or removed the layer of a forward op. If one of several identical layers was
+/// removed, the alignment may treat one layer as removed in the forward pass and another layer in the
+/// backward pass. The op's enclosing modules are therefore compared by class with the layers in a change.
 fn of_layer(drafts: &Drafts<'_>, forward: MergedId) -> Option<usize> {
     let (side, call) = either(drafts.analysis, forward);
     let tree = drafts.analysis.tree(side);
@@ -191,8 +190,8 @@ fn claim_root(
     drafts.add_root(at, root);
 }
 
-/// The function that a frame runs. Wrappers are skipped: the search continues in the wrapper's nested frame
-/// that contains the most calls.
+/// The function that a frame runs. If the frame is a wrapper, the search continues in the nested frame with
+/// the most calls.
 fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
     const WRAPPERS: usize = 6;
     let largest = |&call: &CallId| {

@@ -36,8 +36,8 @@ pub(super) fn into_regions(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
         // `torch.compile` also wraps optimizers that it does not compile.
         let is_other_optimizer =
             draft.kind == ChangeKind::Optimizer && names(draft).any(|name| name.contains("::"));
-        // A model may be compiled and also be called more often; the change in the number of calls remains a
-        // separate change.
+        // If a model is compiled and, independently, called more often, the change in the number of calls
+        // remains a separate change.
         let is_other_count = draft.kind == ChangeKind::Layers && draft.position.module.is_empty();
         Side::BOTH.into_iter().any(|side| draft.marks[side].compiled) && !is_other_count
             || names(draft).any(|name| name.contains("_dynamo/")) && !is_other_optimizer

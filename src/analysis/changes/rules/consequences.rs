@@ -52,9 +52,9 @@ pub(in crate::analysis::changes) fn fold(drafts: &mut Drafts<'_>, modules: &Modu
     streams_and_python(drafts);
 }
 
-/// Folds differences that count as changes only if nothing else changed: the same calls in a different
-/// order or nesting, ops that detach a tensor whose value the host reads, and argument values that are
-/// sizes.
+/// Some differences count as changes only if nothing else changed. This function folds three kinds of them:
+/// the same calls in a different order or nesting; ops that detach a tensor whose value the host reads; and
+/// argument values that are sizes.
 fn into_any(drafts: &mut Drafts<'_>) {
     let structure = [
         ChangeKind::Graphs,
@@ -418,8 +418,9 @@ fn into_gradient_free_ops(drafts: &mut Drafts<'_>) {
     }
 }
 
-/// Folds changes in Python calls. Calls that switch streams are folded into the stream change, and all
-/// other calls into a change of a different kind at the same position.
+/// Folds changes in Python calls. Calls that switch streams are folded into the stream change. Other calls
+/// are folded into a change of a different kind at the same position, except for blocking calls, gradient
+/// modes and learning rate schedules.
 fn streams_and_python(drafts: &mut Drafts<'_>) {
     if let Some(streams) = first(drafts, &[ChangeKind::Streams]) {
         fold_where(drafts, streams, &[ChangeKind::Python], |draft| {

@@ -43,8 +43,9 @@ pub(in crate::analysis::changes) fn claim(
         }
     }
     for ((draft, _), found) in with_other_arguments {
-        // A switched math mode applies to all ops in a family. If the math mode differs for only a few ops,
-        // the library selected the different mode because the tensor sizes or layouts in these ops changed.
+        // A switched math mode applies to all ops in a family. If the mode differs for at most half of the
+        // ops, it was not switched: the library selected another mode because tensor sizes or layouts
+        // changed.
         let in_other_mode = found.iter().filter(|found| found.has_other_mode).count();
         let is_switched = 2 * in_other_mode > found.len();
         for ByArguments { row, node, has_other_mode } in found {
@@ -81,8 +82,8 @@ pub(in crate::analysis::changes) fn node_of(analysis: &Analysis, row: &Row) -> O
     Side::BOTH.into_iter().find_map(|side| Some(merged.of(side, row.calls[side]?)))
 }
 
-/// The change that contains an unmatched call below the row's op, provided that this call launches one of
-/// the row's kernels.
+/// Looks for an unmatched call below the row's op that launches one of the row's kernels. Returns the change
+/// that contains this call.
 fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usize> {
     let merged = drafts.analysis.diff().merged();
     let events = Side::BOTH
@@ -101,8 +102,8 @@ fn by_calls_below(drafts: &Drafts<'_>, row: &Row, node: MergedId) -> Option<usiz
     })
 }
 
-/// The change that contains the nearest op, at or above a node, whose arguments differ between the
-/// sides.
+/// Looks for the nearest op, at or above a node, whose arguments differ between the sides. Returns the change
+/// that contains this op.
 pub(in crate::analysis::changes) fn by_arguments(
     drafts: &Drafts<'_>,
     node: MergedId,

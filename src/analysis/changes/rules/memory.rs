@@ -1,5 +1,5 @@
 //! Reports leaks: memory that grows from step to step on only one side, or faster on one side than on the
-//! other. The consequences of the growth are folded into the leak.
+//! other. Other changes that result from this growth are merged into the leak.
 
 use super::peaks;
 use crate::analysis::Analysis;

@@ -35,9 +35,9 @@ fn differs(amounts: PerSide<i64>, least: u64) -> bool {
     amounts.baseline.abs_diff(amounts.candidate) > least.max(most / SAME)
 }
 
-/// Reports differences in peak memory, temporary blocks and reserved memory for each device. A leak also
-/// raises the peak memory. If the side with the leak has the higher peak, the difference between the peaks
-/// is folded into the leak.
+/// Reports differences in peak memory, temporary blocks and reserved memory for each device. A leak also raises the
+/// peak memory. If the side with the leak has the higher peak, the difference between the peaks is treated as a
+/// consequence of the leak.
 pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
     let analysis = drafts.analysis;
     let places: Vec<MemoryPlace> =
@@ -170,8 +170,8 @@ struct Workspace {
     nodes: Vec<MergedId>,
 }
 
-/// Reports temporary blocks of matched ops that only one side allocates or whose sizes differ, unless the
-/// op's arguments or kernels differ as well.
+/// Reports matched ops whose temporary blocks differ in size or exist on only one side. Ops whose arguments or kernels
+/// also differ are skipped.
 fn workspaces(drafts: &mut Drafts<'_>, place: MemoryPlace, usages: PerSide<&DeviceUsage>) {
     let analysis = drafts.analysis;
     let steps = PerSide::from_fn(|side| analysis.wall().totals(side).steps.max(1));

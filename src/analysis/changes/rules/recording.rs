@@ -5,7 +5,8 @@ use crate::analysis::changes::kind::ChangeKind;
 use crate::side::{PerSide, Side};
 use crate::tree::CallKind;
 
-/// The code of the note which says that a recording lacks some data, and the name of the missing data.
+/// For each kind of data: the code of the note about a recording without this data, and the name of
+/// the data.
 const PARTS: [(&str, &str); 2] =
     [("NO_PYTHON_STACKS", "Python stacks"), ("NO_SHAPES", "input shapes")];
 

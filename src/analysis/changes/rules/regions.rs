@@ -60,8 +60,8 @@ fn divided(drafts: &mut Drafts<'_>) {
         let at = drafts.draft(ChangeKind::Compilation, DIVIDED);
         drafts.at(at).pair(&count.baseline.to_string(), &count.candidate.to_string());
     }
-    // If only one side runs compiled code, and the alignment did not find the calls that this code
-    // replaced, the report contains only the number of calls to compiled code.
+    // If only one side runs compiled code and the alignment did not find the replaced calls, the
+    // report contains only the number of calls to compiled code.
     let has_region = [ChangeKind::Compilation, ChangeKind::Graphs]
         .into_iter()
         .any(|kind| !drafts.find(kind).is_empty());

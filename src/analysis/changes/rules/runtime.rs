@@ -114,7 +114,7 @@ fn only_on_one_side(drafts: &mut Drafts<'_>, kind: ChangeKind, calls: &PerSide<V
 }
 
 /// Reports unmatched calls that wait for the GPU, except calls below an op that is itself unmatched or
-/// changed. A single wait may occur by chance, so only waits that occur in every step count.
+/// changed. A single wait may occur by chance, so a wait is reported only if it occurs in every step.
 fn synchronizations(drafts: &mut Drafts<'_>) {
     let analysis = drafts.analysis;
     let merged = analysis.diff().merged();

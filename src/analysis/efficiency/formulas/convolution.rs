@@ -1,5 +1,5 @@
-//! A convolution with any number of dimensions takes two operations per output element for each weight that
-//! contributes to the element.
+//! In a convolution with any number of dimensions, each weight that contributes to an output element takes
+//! two operations for that element.
 //!
 //! Source: an output element is a sum over `C_in / groups` channels and the kernel's positions. In a
 //! transposed convolution, input and output are swapped. Each gradient in the backward pass is a convolution
@@ -162,8 +162,8 @@ impl ConvolutionBackward {
 
 /// Infers from the channels whether a convolution is transposed, for traces that did not record the flag. The
 /// first dimension of a weight is the number of output channels or, in a transposed convolution, the number
-/// of input channels. Returns `None` if the channels match neither case, or if they match both cases and the
-/// amount of work depends on the case.
+/// of input channels. Returns `None` if the channels match neither case. If they match both cases, returns
+/// `None` if the amount of work depends on the case.
 fn transposed_by_channels(grad: &Tensor, input: &Tensor, weight: &Tensor) -> Option<bool> {
     let first = weight.dims.first()?;
     match (grad.dims.get(1)? == first, input.dims.get(1)? == first) {

@@ -19,9 +19,9 @@ pub(in crate::analysis::efficiency) struct Pointwise {
     out: Option<usize>,
     /// Type of a new result; if `None`, the inputs are promoted to a common type.
     result: Option<ResultType>,
-    /// A flag or type number that, if set, makes the elements of the new result 32 bits wide.
+    /// A flag or type number. If it is set, the elements of the new result are 32 bits wide.
     widens: Option<usize>,
-    /// Number of additional bytes, for example for a mask, that the op writes per element of the result.
+    /// Number of additional bytes that the op writes per element of the result, for example for a mask.
     #[serde(default)]
     extra_bytes: f64,
 }

@@ -20,8 +20,8 @@ pub(in crate::analysis::efficiency) struct Select {
 enum Takes {
     /// One index selects all elements along the dimensions after the first.
     Row,
-    /// One index selects all elements along all dimensions except the dimension whose number is the value
-    /// of the given argument.
+    /// One index selects all elements along all dimensions except one. The argument at this position contains
+    /// the number of that dimension.
     Along(usize),
     /// One index selects a single element.
     Element,

@@ -46,7 +46,8 @@ enum Statistic {
     Channel,
     /// A statistic covers all elements along the last dimension.
     Row,
-    /// A statistic covers all elements along the last dimensions, whose sizes are in the given argument.
+    /// A statistic covers all elements along the last dimensions. The given argument contains the sizes
+    /// of these dimensions.
     Shape(usize),
     /// A statistic covers a group of channels in one sample; the number of groups is in the given argument.
     Group(usize),

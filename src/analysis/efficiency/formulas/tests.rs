@@ -122,8 +122,8 @@ fn a_backward_convolution_counts_the_gradients_that_are_asked_for() {
     let one = 2.0 * 128.0 * 27.0;
     assert_eq!(of("[True, True, False]"), (2.0 * one, 4.0 * 2.0 * (128.0 + 192.0 + 216.0)));
     assert_eq!(of("[False, True, True]"), (one + 128.0, 4.0 * (128.0 + 192.0 + 216.0)));
-    // If the argument values were not recorded, both gradients count, and the channels show that the
-    // convolution is not transposed.
+    // If the argument values were not recorded, the work for both gradients is counted. The number of channels shows
+    // that the convolution is not transposed.
     let bare = figures(demand("aten::convolution_backward", dims, types, "", ""));
     assert_eq!(bare.0, 2.0 * one);
 }

@@ -2,11 +2,11 @@
 //! the tensors.
 //!
 //! Every tensor is read or written once. Inductor passes tensors changed in place first, then inputs, then
-//! new tensors. The trace does not record which tensors are inputs and which are results, but one case can
-//! be recognized. If the kernel name contains `unsafe_view`, the kernel reads the two-dimensional result of
-//! a matrix product and views this result with a different shape. If the last tensor of such a kernel has
-//! two dimensions, this tensor is the result of the product, and thus an input. Such a kernel creates no
-//! new tensor: it reads the first tensor and changes it in place. In all other cases, the number of bytes
+//! new tensors. The trace does not record which tensors are inputs and which are results, but one case can be
+//! recognized. If the kernel name contains `unsafe_view`, the kernel reads the two-dimensional result of a
+//! matrix product and views this result with a different shape. If the last tensor of such a kernel has two
+//! dimensions, it is the result of the product. The kernel reads it, so it is an input. Such a kernel creates
+//! no new tensor: it reads the first tensor and changes it in place. In all other cases, the number of bytes
 //! is a lower bound.
 //!
 //! A kernel that uses only part of a tensor, such as part of an embedding table, still receives the whole
@@ -79,7 +79,7 @@ fn most_of_one(name: &str, inputs: &Inputs) -> Option<f64> {
 }
 
 /// Number of elements for which a kernel was launched. The last kernel arguments are the launch sizes: the
-/// number of result elements, and the number of terms that are added up for each result element.
+/// number of result elements and, for a reduction, the number of terms per result element.
 fn launched(inputs: &Inputs) -> Option<f64> {
     let last = inputs.positions().rev().map_while(|at| inputs.integer(at));
     last.map(|size| size as f64).reduce(|all, size| all * size)

@@ -44,7 +44,7 @@ pub(super) struct Figures {
     pub(super) style: &'static str,
 }
 
-/// What the live memory consists of when one side is at its peak.
+/// What the live memory consists of when the memory of one side is at its peak.
 pub(super) struct Live {
     pub(super) title: String,
     pub(super) remark: String,

@@ -28,20 +28,20 @@ function readTree(columns) {
   return result;
 }
 
-// Restores numbers, each of which is stored as the difference from the previous number.
+// Restores numbers from the differences between consecutive numbers.
 function fromSteps(steps, first) {
   let last = first;
   return Float64Array.from(steps, (step) => (last += step));
 }
 
-// Restores uids, each of which is stored as the difference from the previous uid; 0 stands for a node without a uid.
+// Restores uids from the differences between consecutive uids; 0 means that a node has no uid.
 function uidsOf(steps) {
   let last = -1;
   return Int32Array.from(steps, (step) => (step ? (last += step) : -1));
 }
 
-// For each node, the start time and the launch time of the GPU event on one side, in units of 0.1 µs; the launch time
-// is -1 if unknown.
+// For each node, the start time and the launch time of its GPU event on one side, in units of 0.1 µs; -1 if a time is
+// unknown or there is no such event.
 const gpuTimes = [null, null];
 function gpuTimesOf(side) {
   if (gpuTimes[side - 1]) return gpuTimes[side - 1];

@@ -55,8 +55,7 @@ function aggregateSide(members, side) {
     rest > 0 ? element("p", { class: "dim" }, `${rest} more ${rest === 1 ? "name" : "names"}`) : "");
 }
 
-// Formats a count over all steps; the count is divided by the number of steps unless totals are
-// shown.
+// Formats a count over all steps: as the total if totals are shown, otherwise as the count per step.
 function countShown(count, side) {
   const shown = scaled(count, side);
   return Number.isInteger(shown) ? String(shown) : shown.toFixed(1);
@@ -100,7 +99,7 @@ function weightedMedian(values) {
   return total === 0 ? 0 : (at(Math.ceil(total / 2) - 1) + at(Math.floor(total / 2))) / 2;
 }
 
-// A rate such as `, 163 TFLOP/s`: modeled work divided by time. The string is empty unless the work of every row is
+// A rate such as `, 163 TFLOP/s`: modeled work divided by time. The string is empty if the work of a row is not
 // modeled.
 function rateOf(members, side) {
   const sums = [0, 0, 0];
@@ -119,8 +118,7 @@ function rateOf(members, side) {
   return rate.toFixed(2) === "0.00" ? "" : `, ${rate} ${unit}`;
 }
 
-// A table of the rows by shape, largest difference first; null if all rows belong to one group
-// without a shape.
+// A table of the rows by shape, largest difference first; null if no row has recorded shapes.
 function shapeTable(members) {
   const known = new Map();
   for (const row of members) {
@@ -137,7 +135,7 @@ function shapeTable(members) {
   return smallTable(["shapes", "rows", ...page.names.map((side) => `${side}, ${unitWords()}`), `difference, ${unitWords()}`], lines);
 }
 
-// The ops below the given rows where the two traces diverge, as [name, count].
+// The ops at which the two traces diverge, at or below the given rows, as [name, count].
 function lowering(members) {
   const known = new Map();
   for (const row of members) {

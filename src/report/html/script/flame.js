@@ -30,9 +30,9 @@ function view() {
 }
 
 // A frame. `nodes` contains pairs of [node, node whose own time counts]. In the top-down view, both nodes of a pair are
-// the same, and the time of the frame includes all nodes below them. In the bottom-up view, the second node of a pair is
-// the node whose own time counts, and the first node is its ancestor at the level of the frame. The root frame contains
-// all nodes.
+// the same, and the time of the frame includes all nodes below them. In the bottom-up view, the second node of a pair
+// is the node whose own time counts, and the first node is that node's ancestor at the level of the frame. The root
+// frame contains all nodes.
 function frameOf(key, nodes, parent, up = flame.up) {
   const whole = parent?.whole ?? false;
   const frame = { key, title: key, chain: [key], nodes, last: nodes, parent, time1: 0, time2: 0, up, whole };
@@ -109,7 +109,7 @@ function below(frame) {
   return (frame.below ??= framesBelow(frame));
 }
 
-// Merges a frame with its only child if the child has the same time, and repeats this for as long as possible. Called
+// Merges a frame with its only child, as long as the frame has only one child and the child has the same time. Called
 // when the frame is drawn.
 function collapse(frame) {
   if (frame.isCollapsed || flame.whole) return;
@@ -135,8 +135,8 @@ function breadth(frame, side) {
   return scaled(side === 1 ? frame.time1 : frame.time2, side);
 }
 
-// The frame that represents a node's stack. In the view from the kernels up, it is the frame directly below the root
-// that has the name of the node.
+// The frame that represents a node's stack. In the bottom-up view, this frame is directly below the root and has the
+// name of the node.
 function frameAt(node) {
   let frame = rootFrame();
   if (flame.up) return below(frame).find((one) => one.key === keyOf(node)) || frame;
@@ -159,8 +159,8 @@ function zoomedFrame() {
 
 // ---- drawing
 
-// The icicles of a view as { top, title, side, above, up }: `above` says whether the frames above `top` are drawn,
-// and `up` whether the icicle grows upward. All icicles of a view are drawn to the same scale.
+// The icicles of a view as { top, title, side, above, up }: `above` says whether the frames above `top` are drawn. `up`
+// says whether the icicle grows upward. All icicles of a view are drawn to the same scale.
 function drawings() {
   if (view() === "sandwich") return sandwich();
   const top = zoomedFrame();
@@ -229,8 +229,8 @@ function placeBelow(frame, left, whole, side) {
 }
 
 // The frame's share of its parent's change: the frame's difference divided by the sum of the absolute differences of
-// all siblings. The color depends on this share. Even if every frame slowed down, strongly colored frames therefore
-// form a path to the frames that slowed down the most.
+// all siblings. The color depends on this share. So even if every frame slowed down, strongly colored frames form a
+// path to the frames that slowed down the most.
 function frameChange(frame) {
   const own = difference(frame.time1, frame.time2);
   const above = frame.parent;

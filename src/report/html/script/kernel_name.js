@@ -107,8 +107,8 @@ function argumentsOf(inside) {
 }
 
 // Turns _ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64E… into
-// aiter::add_rmsnorm_quant_kernel<DF16b,DF16b>, which consists of the nested name and the simple
-// types among its template arguments.
+// aiter::add_rmsnorm_quant_kernel<DF16b,DF16b>. The result consists of the nested name, and the
+// simple types among its template arguments.
 function demangled(name) {
   let at = name.startsWith("_ZN") ? 3 : 2;
   const parts = [];

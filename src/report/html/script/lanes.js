@@ -83,8 +83,8 @@ function kernelLane({ side, events, from, length, rows: count }, longest) {
     events.length ? element("details", {}, element("summary", {}, "kernels, longest first"), list, more > 0 ? element("p", { class: "dim" }, `${more} more`) : "") : "");
 }
 
-// The style of an event: it shows whether the event is longer or shorter than its counterpart;
-// `replaced` for an event without a counterpart.
+// The style of an event, which shows whether it is longer or shorter than its counterpart;
+// `replaced` if it has no counterpart.
 function laneStyle(node) {
   if ("12".includes(tree.relation[node])) return "replaced";
   return changeOf(tree.own1[node], tree.own2[node], false).style;

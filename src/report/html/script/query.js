@@ -28,7 +28,8 @@ function globOf(pattern) {
   return (name) => choices.some((choice) => isLike([...name], choice));
 }
 
-// On a mismatch, the search continues at the most recent *, so it takes at most (name length × pattern length) steps.
+// On a mismatch, the search continues at the most recent *, so matching takes at most (name length × pattern length)
+// steps.
 function isLike(letters, pattern) {
   let at = 0, inPattern = 0, star = null;
   while (at < letters.length) {
@@ -118,7 +119,7 @@ function findNodes(parts, sides = [1, 2]) {
   return [...found].sort((a, b) => a - b);
 }
 
-// Whether the list contains the node, an ancestor of the node, or a descendant of the node.
+// Whether the list contains the node, or one of its ancestors or descendants.
 function touches(nodes, at) {
   if (at < 0) return false;
   for (let above = at; above >= 0; above = tree.parent[above]) if (nodes.set.has(above)) return true;

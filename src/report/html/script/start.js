@@ -1,5 +1,5 @@
-// Shows one section at a time, draws each section when it first becomes visible, and reacts to
-// changes of the address fragment.
+// Shows one section at a time, draws each section when it first becomes visible, and follows the fragment of the
+// page's URL.
 
 const panels = [...document.querySelectorAll(".panel")];
 const links = [...document.querySelectorAll("nav a")];

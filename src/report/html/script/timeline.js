@@ -70,7 +70,7 @@ function setRange(from, to) {
   askForTimeline();
 }
 
-// Zooms by a factor around a point in time (by default the middle).
+// Zooms by a factor around a point in time, by default the middle of the visible range.
 function zoomTimeline(factor, around) {
   const [from, to] = timelineRange();
   const at = around ?? (from + to) / 2;
@@ -153,8 +153,8 @@ function drawAxis({ pen, width, from, to, colours, x }) {
   }
 }
 
-// Formats a time. The unit is chosen for the time itself or, if `step` (the distance between two
-// axis marks) is given, for `step`.
+// Formats a time. If `step`, the distance between two axis marks, is given, it determines the unit.
+// Otherwise, the time itself does.
 function span(ns, step) {
   const size = Math.abs(step ?? ns);
   const [unit, scale] = size >= 1e6 ? ["ms", 1e6] : size >= 1e3 ? ["µs", 1e3] : ["ns", 1];

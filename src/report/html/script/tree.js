@@ -6,9 +6,10 @@ const SHOWS = [["work", "calls with attributed work"], ["changed", "calls that d
 const ORDERS = [["", "call order"], ["diff", "largest difference first"]];
 
 const treeView = document.getElementById("tree-view");
-// For each node whose line exists, the line and the element that contains the lines below the node.
+// For each node whose line was created: the line, and the element that contains the lines below the
+// node.
 const lines = new Map();
-// Nodes that a link or a search requested, which are shown regardless of the filter.
+// Nodes that a link or a search led to. They are shown regardless of the filter.
 const asked = new Set();
 
 function isShown(at) {
@@ -33,7 +34,7 @@ function nodeTags(at) {
   return isCaptured(at) ? [...tags, element("span", { class: "tag" }, "captured")] : tags;
 }
 
-// For a captured call, the first uid among the captured calls below the same graph launch, and the uid of this launch;
+// For a captured call, the first uid of the captured calls below its graph launch, and the uid of that launch;
 // undefined for any other call. Captured calls below one launch have consecutive uids.
 function capturedRange(side, uid) {
   return page.captured[side - 1].findLast(([first]) => uid >= first);
@@ -99,7 +100,7 @@ function branch(at) {
   return element("div", { class: "branch", role: "presentation" }, line, below);
 }
 
-// Every level is indented, but deep levels by a smaller amount, so that chains of a hundred frames fit on the page.
+// All levels are indented, but deep levels by less, so that chains of a hundred frames fit on the page.
 const STEEP = 14;
 function indentOf(depth) {
   return Math.min(depth, STEEP) * 0.8 + Math.min(Math.max(depth - STEEP, 0), 60) * 0.12;

@@ -41,7 +41,7 @@ pub(super) fn choose(
         let of_kind = if is_gpu { &mut gpu } else { &mut host };
         of_kind.offer(id, longest, is_any_near);
     };
-    // For each node, whether its candidate call is still to be processed.
+    // For each node, whether its candidate call has not been processed yet.
     let mut is_left = vec![false; merged.len()];
     for &call in &calls.candidate {
         is_left[merged.of(Side::Candidate, call).index()] = true;
@@ -72,7 +72,8 @@ pub(super) fn choose(
     slices
 }
 
-/// The time interval around each cause, extended on both sides by the cause's length.
+/// For each cause, the time interval that also includes the cause's length before and after the
+/// cause.
 fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
     let around = |cause: &CausePlace| {
         let length = cause.to - cause.from;
@@ -86,7 +87,8 @@ fn neighbourhoods(causes: &[CausePlace]) -> Vec<(Nanos, Nanos)> {
 struct Longest {
     /// The longest nodes overall, by time and id. The flag is true if the node is near a cause.
     of_all: First<(Reverse<Nanos>, MergedId, bool)>,
-    /// Nodes that are not in `of_all`: nodes near a cause, longest first, then other nodes, longest first.
+    /// Nodes that are not in `of_all`. Nodes near a cause come before other nodes, and longer nodes before
+    /// shorter ones.
     of_rest: First<(bool, Reverse<Nanos>, MergedId)>,
 }
 
@@ -107,7 +109,7 @@ impl Longest {
     }
 }
 
-/// Keeps the `room` smallest of the offered keys.
+/// Keeps the smallest keys that were offered, at most `room` of them.
 struct First<K> {
     room: usize,
     keys: BinaryHeap<K>,
@@ -118,7 +120,8 @@ impl<K: Ord> First<K> {
         First { room, keys: BinaryHeap::with_capacity(room) }
     }
 
-    /// Offers a key. If there are then too many keys, drops and returns the largest key, which may be the new key.
+    /// Offers a key. If there is no room for another key, drops the largest key and returns it; it may be the new
+    /// key.
     fn offer(&mut self, key: K) -> Option<K> {
         if self.keys.len() < self.room {
             self.keys.push(key);

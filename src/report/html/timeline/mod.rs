@@ -88,7 +88,7 @@ struct Slice {
     start: Nanos,
     time: Nanos,
     is_gpu: bool,
-    /// Whether the host call was made, or the GPU event was launched, in the step.
+    /// Whether the step made the host call or launched the GPU event.
     is_inside: bool,
 }
 

@@ -54,8 +54,8 @@ pub(super) fn of(analysis: &Analysis, shown: &Shown) -> Vec<CausePlace> {
     places
 }
 
-/// Returns which time measures a cause: the kind of idle time, or `None` if the cause is not idle time; and whether the
-/// time includes the nodes below the cause's node.
+/// Returns how the time of a cause is measured: the kind of idle time (`None` if the cause is not idle time),
+/// and whether the nodes below the cause's node are included.
 fn measure(cause: &Cause) -> (Option<IdleKind>, Extent) {
     let kind = IdleKind::ALL.into_iter().find(|kind| kind.label() == cause.reason.label());
     // A cause without a node is the sum of many small causes. For each of these, only the time of the call site itself
@@ -70,9 +70,9 @@ enum Extent {
     Below,
 }
 
-/// For each node, the time difference (candidate − baseline). `extent` says whether the nodes below the node are
-/// included. The time is attributed time or, if `kind` is set, this kind of idle time; in host-only traces, it is the
-/// sum of both.
+/// For each node, the time difference (candidate − baseline). `extent` says whether the nodes below the node
+/// are included. If `kind` is `None`, the time is the attributed time. Otherwise, the time is this kind of
+/// idle time; in host-only traces, the attributed time is added.
 fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let mut differences: Vec<i64> = vec![0; merged.len()];
@@ -101,7 +101,7 @@ fn differences(analysis: &Analysis, kind: Option<IdleKind>, extent: Extent) -> V
     differences
 }
 
-/// The node of the GPU event that has the largest time difference among the GPU events below the given node.
+/// Finds the GPU event with the largest time difference below a node, and returns the node of this event.
 fn largest_event(analysis: &Analysis, id: MergedId) -> Option<usize> {
     let merged = analysis.diff().merged();
     let node = merged.node(id);

@@ -1,8 +1,8 @@
 //! Chooses the step that the timeline shows, and finds everything that ran in it.
 //!
-//! The chosen step has a counterpart on the opposite side. Among such steps, it is the step in which the leading causes
-//! have the largest total time difference. Ties are broken in favor of the step whose own time difference is closest to
-//! the median.
+//! The chosen step has a counterpart on the opposite side. For each such step, the absolute time differences of the
+//! leading causes with a call in the step are added up, and the step with the largest sum is chosen. Ties are broken in
+//! favor of the step whose own time difference is closest to the median.
 
 use super::Slice;
 use crate::analysis::Analysis;
@@ -67,7 +67,7 @@ impl Shown {
         time - self.start[side]
     }
 
-    /// Whether a call was made or launched in the step.
+    /// Whether the step made the call, or launched it if it is a GPU event. Always true if no step is shown.
     pub(super) fn holds(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
         match self.step {
             Some(step) => analysis.steps(side).step(call) == Some(step[side]),
@@ -137,8 +137,8 @@ fn choose_step(analysis: &Analysis) -> Option<PerSide<StepId>> {
     (0..rows.len()).max_by_key(key).map(|at| rows[at].0)
 }
 
-/// For each pair of steps, the sum of the absolute differences of the leading causes that have a
-/// call in the step.
+/// For each pair of steps, adds up the absolute time differences of the leading causes that have a
+/// call in one of the two steps.
 fn told_by_causes(analysis: &Analysis, rows: &[(PerSide<StepId>, Nanos)]) -> Vec<i64> {
     let merged = analysis.diff().merged();
     let places = PerSide::from_fn(|side| {

@@ -73,8 +73,8 @@ fn compared(time: PerSide<f64>) -> String {
     }
 }
 
-/// How the busy time and the idle time changed, such as `GPU busy +4.72 ms, GPU idle −1.17 ms; the device was idle 31
-/// → 13% of the step`.
+/// Says how the busy time and the idle time changed. For example: `GPU busy +4.72 ms, GPU idle −1.17 ms; the device was
+/// idle 31 → 13% of the step`.
 pub(super) fn split(analysis: &Analysis, figures: Figures) -> String {
     let totals = PerSide::from_fn(|side| analysis.wall().totals(side));
     let what = match analysis.wall().basis() {
@@ -127,8 +127,8 @@ pub(super) fn confidence(analysis: &Analysis, figures: Figures) -> String {
     format!("medians of {runs}, spread {a} and {b}{verdict}")
 }
 
-/// Says how much of the difference the changes explain (if known) and why the noise is unknown, such as `the changes
-/// explain +0.63 of +6.52 ms; one run per side, so the remaining difference may be noise`.
+/// Says why the noise is unknown and, if possible, how much of the difference the changes explain. For example: `the
+/// changes explain +0.63 of +6.52 ms; one run per side, so the remaining difference may be noise`.
 fn unknown_noise(runs: &str, analysis: &Analysis, figures: Figures) -> String {
     let changes = analysis.changes();
     let is_other = |change: &Change| change.kind == ChangeKind::Environment;

@@ -61,8 +61,8 @@ pub(super) fn of(analysis: &Analysis, figures: Figures) -> Layers {
     }
 }
 
-/// The run-to-run noise, which determines whether an unexplained part of the difference exceeds the
-/// noise or is within it.
+/// The run-to-run noise. Each unexplained part of the difference either exceeds the noise or is
+/// within it.
 struct Noise {
     /// A part above this threshold exceeds the noise. If the noise is unknown or the step-time
     /// difference is not significant, the value is `None`, and no part exceeds the noise.
@@ -100,8 +100,8 @@ impl Noise {
         let shown = figures.with_unit(spread_us * 1e3);
         let is_significant = analysis.judged().step.is_some_and(|step| step.verdict.is_change());
         Noise {
-            // If the step-time difference is not significant, all its unexplained parts count as
-            // within the noise.
+            // If the step-time difference is not significant, all unexplained parts count as within
+            // the noise.
             spread: is_significant.then_some(Nanos((spread_us * 1e3) as i64)),
             beyond: format!("Same program, different speed: beyond run-to-run noise ({shown})"),
             within: format!("Same program, different speed: within run-to-run noise ({shown})"),
@@ -130,9 +130,9 @@ fn plain(figures: Figures, cost: Nanos, sentence: String) -> Line {
     }
 }
 
-/// Formats a line for a change, with its effect if known. The effect may differ from the attributed time: GPU time that
-/// overlaps host time does not lengthen the step, whereas work that delays other work lengthens the step by more than
-/// its own time.
+/// Formats a line for a change, with its effect if known. The effect may differ from the attributed time. GPU time that
+/// overlaps host time does not lengthen the step. Work that delays other work lengthens the step by more than its own
+/// time.
 fn of_change(
     analysis: &Analysis,
     figures: Figures,
@@ -170,8 +170,8 @@ fn takes_no_time(change: &Change, cost: Nanos) -> bool {
     is_fact && cost == Nanos::ZERO && change.cost == Nanos::ZERO
 }
 
-/// The usual cause of a kind of change. Empty for a change in the kernels of a graph launch, because a different
-/// capture is then a more likely cause.
+/// The usual cause of a kind of change. Empty for a change in the kernels of a graph launch: such a change is more
+/// likely caused by a different capture.
 fn usual(analysis: &Analysis, change: &Change) -> &'static str {
     let node = change.nodes.first().map(|&node| analysis.diff().merged().node(node));
     let call = node.and_then(|node| node.calls().next());

@@ -8,8 +8,8 @@
 //! within noise    same program, different speed: within noise, or not tested
 //! next            what to do
 //! ```
-//! The figures add up in two ways. The attributed times add up to the step-time difference. So do the effects by replay
-//! together with the parts in the other two layers.
+//! The figures add up in two ways. The attributed times add up to the step-time difference. The effects by replay,
+//! together with the parts in the other two layers, also add up to this difference.
 
 mod headline;
 mod layers;
@@ -37,7 +37,7 @@ pub struct Narrative {
     pub confidence: String,
     /// The leading change with its cost, or a statement that no change was found.
     pub leading: String,
-    /// How the busy time and the idle time changed, and which share of the step is idle.
+    /// How the busy time and the idle time changed, and how much of the step is idle.
     pub split: String,
     /// A remark that the programs are identical, have little in common, or run nothing at all; `None` otherwise.
     pub state: Option<String>,
@@ -45,7 +45,7 @@ pub struct Narrative {
     pub certain: Layer,
     /// Parts of the difference that no change explains and that exceed run-to-run noise.
     pub other_speed: Layer,
-    /// Parts of the difference that no change explains and that are within noise or were not tested.
+    /// Parts of the difference that no change explains. They are within noise or were not tested.
     pub within_noise: Layer,
     /// Whether the figures for the changes are effects estimated by replay, not attributed times.
     pub has_effects: bool,

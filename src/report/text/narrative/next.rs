@@ -65,7 +65,8 @@ fn more_runs(analysis: &Analysis) -> Action {
     }
 }
 
-/// If the runs of one side differ by more than the two sides do, suggests how to reduce this noise.
+/// If the runs of one side differ more from each other than the two sides do, suggests how to
+/// reduce this noise.
 fn less_noise(analysis: &Analysis, figures: Figures) -> Option<Action> {
     let step = analysis.judged().step?;
     let spread = |side| run_noise(analysis, side).and_then(|noise| noise.wall);

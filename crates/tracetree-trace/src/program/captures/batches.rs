@@ -34,8 +34,8 @@ pub(super) enum Suits {
     Padded(u64),
     /// The batch size of the graph, of the replay, or of both is unknown.
     Unknown,
-    /// The graph was captured for a batch size that is smaller than the replay's batch, or so large
-    /// that no engine would pad the replay's batch to it.
+    /// The graph was captured for an unsuitable batch size. The size is smaller than the replay's
+    /// batch, or so large that no engine would pad the batch to this size.
     Not,
 }
 

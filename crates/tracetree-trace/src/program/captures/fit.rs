@@ -79,8 +79,8 @@ struct Kind {
     bag: FxHashMap<u32, u32>,
 }
 
-/// The captured graphs, grouped so that all graphs in a group have identical launches, and a cache
-/// of their alignments with replays.
+/// The captured graphs in groups with identical launches, and a cache of the alignments of these
+/// groups with replays.
 pub(super) struct Fitting<'a> {
     batches: &'a Batches,
     alphabet: Alphabet,

@@ -42,11 +42,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Default)]
 pub struct Captures {
     captures: Vec<Arc<Capture>>,
-    /// The batch size that each capture file was recorded for, if a source outside the trace states
-    /// it.
+    /// For each capture file, the batch size at which it was recorded, if a source outside the
+    /// trace states this size.
     hints: Vec<Option<u64>>,
-    /// Whether graph launches are left unchanged even if the replayed kernels contain names of
-    /// program parts.
+    /// Whether graph launches are left unchanged. If so, program parts that the replayed kernels
+    /// name are not added either.
     leaves_graphs: bool,
     notes: Notes,
 }

@@ -19,7 +19,7 @@ use crate::trace::EventId;
 use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 
-/// Identifies the graphs that were captured for one batch size: the capture trace, and the
+/// The graphs that were captured for one batch size, identified by the capture trace and by the
 /// annotation that encloses the captures.
 type Group = (u32, Option<EventId>);
 
@@ -95,8 +95,9 @@ fn best(candidates: &[Candidate]) -> impl Iterator<Item = usize> + '_ {
     (0..candidates.len()).filter(fits)
 }
 
-/// A graph that may be chosen for one launch, with the best path to this graph: the graph chosen
-/// for the previous launch, and how many transitions on the path go from a graph to its successor.
+/// A graph that may be chosen for one launch, with the best path to this graph. `before` is the
+/// choice for the previous launch on the path. `steps` counts the transitions on the path from a
+/// graph to its successor.
 #[derive(Clone, Copy)]
 struct Way {
     choice: usize,

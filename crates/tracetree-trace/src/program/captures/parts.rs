@@ -79,8 +79,8 @@ impl PartTraces {
         &self.traces
     }
 
-    /// The program parts named by the kernels in one replay, to be inserted below the graph launch.
-    /// `None` if no kernel names a program part.
+    /// Returns the program parts that the kernels in one replay name. The caller inserts these
+    /// parts below the graph launch. Returns `None` if the kernels name no program parts.
     pub(super) fn graft(&mut self, tree: &CallTree, launch: CallId, ran: &[Ran]) -> Option<Graft> {
         let parts = Parts::of(tree.trace(), ran);
         if parts.calls.is_empty() {

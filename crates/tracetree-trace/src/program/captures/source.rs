@@ -43,9 +43,9 @@ impl CaptureSource {
     /// If the trace contains no graph launch, no capture file is read.
     ///
     /// # Errors
-    /// Fails if a file or folder given by the user cannot be read. For a folder that was found next
-    /// to the trace rather than given by the user, a read error causes only a note unless
-    /// [`ReadOptions::strict`] is set.
+    /// Fails if a file or folder given by the user cannot be read. If tracetree itself found the
+    /// folder next to the trace, a read error only adds a note, unless [`ReadOptions::strict`] is
+    /// set.
     pub fn open(
         &self,
         trace: &Arc<Trace>,
@@ -120,8 +120,8 @@ impl Captures {
         Ok(())
     }
 
-    /// Returns the tree with captured calls and with the program parts that are named in graph
-    /// kernels. If the source is [`CaptureSource::Nowhere`], the tree is unchanged.
+    /// Adds the captured calls to the tree, and the program parts that the names of graph kernels
+    /// contain. If the source is [`CaptureSource::Nowhere`], the tree is unchanged.
     ///
     /// # Errors
     /// Fails if `reading` is strict and a capture could not be used.

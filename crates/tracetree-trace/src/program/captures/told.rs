@@ -37,8 +37,8 @@ pub(super) fn reading(capture: &Capture, notes: &mut Notes) {
     );
 }
 
-/// Adds a note about replays whose captured calls were omitted because the tree would have too many
-/// events.
+/// Adds a note about replays whose captured calls were omitted. With these calls, the tree would
+/// have too many events.
 pub(super) fn room(left_out: usize, notes: &mut Notes) {
     notes.add("CAPTURE_TOO_LARGE", left_out as u64, "compare fewer steps", || {
         format!(
@@ -47,7 +47,8 @@ pub(super) fn room(left_out: usize, notes: &mut Notes) {
     });
 }
 
-/// Adds notes about whether a captured graph was found for each graph launch.
+/// Adds notes about the graph launches: what their kernels are attributed to, and which launches
+/// have no matching capture.
 pub(super) fn replays(replays: &[Replay], captures: &Captures, notes: &mut Notes) {
     let sum = |of: fn(&Replay) -> usize| replays.iter().map(of).sum::<usize>();
     let launches = counted(replays.len() as u64, "graph launch");

@@ -1,9 +1,9 @@
 //! Finds the layers of graph replays. A replay calls no modules, so layers are found as repeated
 //! sequences of kernels.
 //!
-//! A replay is usually one graph launch. If the engine captures the parts between attention calls
-//! separately (piecewise), a replay consists of all graph launches in one step and everything
-//! launched between them:
+//! A replay is usually one graph launch. Some engines capture the model piecewise: the parts
+//! between attention calls are captured separately. A replay then consists of all graph launches in
+//! one step and everything launched between them:
 //!
 //! ```text
 //! step   graph │ attention │ graph │ attention │ graph │ …      one replay, of many layers
@@ -19,8 +19,7 @@ use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// The graph launches in a step are treated as pieces of one larger graph if there are at least
-/// this many of them.
+/// If a step has at least this many graph launches, they are treated as pieces of one larger graph.
 const FEWEST_PIECES: usize = 3;
 
 /// For each graph launch, the first and the last GPU event in the layers of the replay.

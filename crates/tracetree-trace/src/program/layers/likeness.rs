@@ -11,8 +11,8 @@ const COMMON_SHARE: usize = 2;
 /// How many times a call invokes each op and each module class.
 type Counts<'t> = FxHashMap<&'t str, usize>;
 
-/// Whether at least half of the given sibling calls, and at least two of them, are similar to the
-/// median-sized sibling. Layers need not be identical (for example, every fourth layer may be
+/// Whether enough of the given sibling calls are similar to the median-sized sibling: at least half
+/// of them, and at least two. Layers need not be identical (for example, every fourth layer may be
 /// sparse, or the first two layers dense), but most of their work is the same.
 pub(super) fn are_alike(tree: &CallTree, calls: &[CallId]) -> bool {
     let mut counted: Vec<Counts<'_>> = calls.iter().map(|&call| counts(tree, call)).collect();

@@ -1,9 +1,9 @@
 //! Finds the layers of the model, and the position of each call: inside a layer, or before, between
 //! or after the layers.
 //!
-//! The forward work of a layer is everything that the layer's module calls. The backward work of a
-//! layer is everything that the backward ops of its forward ops launch. All other work also has a
-//! position, so the times of all positions in a table add up to the total:
+//! The forward work of a layer is everything that the layer's module calls. Each forward op of the
+//! layer may have backward ops; everything that these launch is the backward work of the layer. All
+//! other work also has a position, so the times of all positions in a table add up to the total:
 //!
 //! ```text
 //! step  ├─ pre ──┤ layer 0 ├ between ┤ layer 1 ├── post ──────┤

@@ -3,9 +3,9 @@
 //! A captured graph has no modules, only kernels in order. Two kinds of patterns reveal the layers
 //! of a graph:
 //!
-//! - An *anchor* is a kernel that occurs once in each layer. Layers need not be identical: if a
-//!   model alternates between two kinds of attention, one layer may run one attention kernel and
-//!   the next layer may run two, although all other kernels are the same.
+//! - An *anchor* is a kernel that occurs once in each layer. Layers need not be identical. For
+//!   example, a model may alternate between two kinds of attention: one layer runs one attention
+//!   kernel and the next layer runs two, but all other kernels are the same.
 //! - A *run* is a kernel sequence that repeats exactly, back to back. A graph may contain several
 //!   consecutive runs (one for each kind of block), which may share some kernels.
 //!
@@ -13,9 +13,9 @@
 //! e n │ q r A m o n │ q r B b m o n │ q r A m o n │ f        q r m o: once in each layer
 //! e │ a b n c │ a b n c │ a b n c │ n s │ n s t u │ …        two runs: a b n c, then n s t u
 //! ```
-//! Anchors mark where each layer begins, so layers found by anchors take precedence over runs. Runs
-//! take precedence over layers with anchors only if the runs contain different kinds of layers and
-//! cover at least three quarters as many kernels as the layers with anchors.
+//! Anchors mark where each layer begins, so layers found by anchors take precedence over runs.
+//! There is one exception: runs take precedence if they contain different kinds of layers and cover
+//! at least three quarters as many kernels as the layers found by anchors.
 
 use super::runs::{self, FEWEST_KERNELS, FEWEST_LAYERS, Part};
 use rustc_hash::FxHashMap;
@@ -24,9 +24,9 @@ use std::ops::Range;
 /// At least one in `ANCHOR_SHARE` kernels in the layers must be an anchor.
 const ANCHOR_SHARE: usize = 2;
 
-/// Two runs contain different kinds of layers if at most this many quarters of the kernels in their
-/// layers are the same. If more kernels are the same, both runs contain one kind of layer and are
-/// separated by an irregular layer.
+/// Two runs contain different kinds of layers if a layer of one run shares at most this many
+/// quarters of its kernels with a layer of the other run. If the layers share more, they are of one
+/// kind, and an irregular layer separates the runs.
 const COMMON_QUARTERS: usize = 3;
 
 /// The sections of a kernel sequence that consist of repeated layers, in order; empty if no layers
@@ -121,8 +121,9 @@ impl<'a> Anchors<'a> {
         self.anchors.len() * self.starts.len()
     }
 
-    /// Whether there are enough layers, and at least one in [`ANCHOR_SHARE`] kernels from the first
-    /// layer to the last is an anchor. Kernels before and after the layers are ignored.
+    /// Whether there are enough layers and enough anchors: from the first layer to the last, at
+    /// least one in [`ANCHOR_SHARE`] kernels must be an anchor. Kernels before and after the layers
+    /// are ignored.
     fn are_most(&self, kernels: &[u32]) -> bool {
         let reach = self.end_of_last(kernels) - self.starts[0];
         self.starts.len() >= FEWEST_LAYERS && self.kernels() * ANCHOR_SHARE >= reach

@@ -1,8 +1,8 @@
 //! Finds the runs in a sequence of kernels: subsequences that repeat exactly, back to back.
 //!
 //! After the first period of a run, each kernel has the same name as the kernel one period earlier.
-//! The most frequent distances between kernels with the same name are tried as periods; each
-//! distance takes one pass over the sequence:
+//! The candidates for a period are the most frequent distances between kernels with the same name.
+//! Each candidate takes one pass over the sequence:
 //!
 //! ```text
 //! x a b c d a b c d a b c d y      distance 4: eight kernels in a row equal the kernel four
@@ -27,8 +27,8 @@ pub(super) type Part = Vec<Range<usize>>;
 const DISTANCES: usize = 24;
 
 /// For each kernel, the distances to this many preceding kernels with the same name are counted.
-/// The nearest kernel alone is not enough, because a layer may contain several kernels with the
-/// same name.
+/// One preceding kernel is not enough, because a layer may contain several kernels with the same
+/// name.
 const FOLLOWERS: usize = 6;
 
 /// Minimum number of distinct names in a layer; `a b a b` is not a layer of four kernels.
@@ -121,7 +121,7 @@ fn at_distance(kernels: &[u32], range: &Range<usize>, period: usize) -> Vec<Run>
     runs
 }
 
-/// Whether a period is a single layer rather than several identical layers, and has at least
+/// Whether a period is one layer: it is not made of several identical layers, and it has at least
 /// [`FEWEST_NAMES`] distinct names.
 fn is_one_layer(kernels: &[u32]) -> bool {
     let mut names = kernels.to_vec();

@@ -3,17 +3,17 @@
 //! Candidates are the module classes that have measured work and occur as several siblings
 //! (`BertLayer_0`, `BertLayer_1`, … below one `BertEncoder_0`). If any candidate contains modules,
 //! candidates without inner modules are ignored. As a result, three consecutive embeddings do not
-//! count as layers. Siblings that do different work (a text encoder and an image encoder of the
-//! same class) are not layers either. Modules that contain stacks of layers are not layers
+//! count as layers. Siblings that do different work are not layers either, such as a text encoder
+//! and an image encoder of the same class. Modules that contain stacks of layers are not layers
 //! themselves:
 //!
 //! ```text
 //! Model ─┬─ Encoder_0 ─── Layer_0 … Layer_11     two encoders, each a stack of twelve layers
 //!        └─ Encoder_1 ─── Layer_12 … Layer_23
 //! ```
-//! The modules of the candidate class with the most time form the first stack. Another class also
-//! forms a stack if its modules neither contain a stack nor are inside a stack, and take at least
-//! 1/`FAIR_SHARE` of the first stack's time.
+//! The candidate class that takes the most time forms the first stack. Another class also forms a
+//! stack if two conditions hold: its modules are neither inside another stack nor around one, and
+//! they take at least 1/`FAIR_SHARE` of the first stack's time.
 
 use super::likeness::are_alike;
 use super::{Layer, Stack, StackKind};
@@ -34,8 +34,8 @@ const FAIR_SHARE: i64 = 20;
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) stack: Stack,
-    /// A list of (layer, module call) pairs for a module stack, or of (layer, GPU event) pairs for
-    /// a graph stack.
+    /// The calls of each layer, as pairs: (layer, module call) in a module stack, and (layer, GPU
+    /// event) in a graph stack.
     pub(super) members: Vec<(u32, CallId)>,
 }
 
@@ -207,8 +207,9 @@ impl Nesting {
         self.pairs.contains(&(a, b)) || self.pairs.contains(&(b, a))
     }
 
-    /// Whether the groups nested in a group take most of its time, and the longest of them is
-    /// longer than the group itself. The layers are then the members of the nested groups.
+    /// Whether two conditions hold: the groups nested in a group take most of its time, and the
+    /// longest nested group has more modules than the group itself. The layers are then the members
+    /// of the nested groups.
     fn holds_longer(&self, groups: &[Group<'_>], outer: usize) -> bool {
         let inner = (0..groups.len()).filter(|&inner| self.pairs.contains(&(inner, outer)));
         let longer: Vec<usize> = inner.collect();

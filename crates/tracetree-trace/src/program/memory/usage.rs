@@ -186,16 +186,16 @@ impl DeviceUsage {
         self.events.iter().filter_map(of_gpu).max()
     }
 
-    /// The first event at which the allocated bytes reach their maximum; `None` if they were at their maximum
-    /// before all events.
+    /// The first event at which the allocated bytes reach their maximum. Returns `None` if no event exceeds the bytes
+    /// that were allocated before the first event.
     pub fn peak_event(&self) -> Option<usize> {
         let highest = self.allocated.iter().copied().max().filter(|&most| most > self.before)?;
         self.allocated.iter().position(|&allocated| allocated == highest)
     }
 
-    /// The first event in `start..end` at which the allocated bytes reach their maximum in this span. If the
-    /// bytes never exceed their value at the start of the span, returns the last event before the span, or
-    /// `None` if there is no such event.
+    /// The first event in `start..end` at which the allocated bytes reach their maximum in this span. If the bytes
+    /// never exceed their value at the start of the span, returns the last event before the span. Returns `None` if
+    /// there is no such event.
     #[doc(hidden)]
     pub fn highest_event(&self, span: (Nanos, Nanos)) -> Option<usize> {
         let within = self.within(span);
@@ -243,7 +243,8 @@ impl DeviceUsage {
 }
 
 impl Block {
-    /// Whether the block is live after the event `at` (or, if `at` is `None`, before all events).
+    /// Whether the block is live after the event `at`. If `at` is `None`, which means before all events, returns
+    /// `false`.
     pub fn is_live(&self, at: Option<usize>) -> bool {
         at.is_some_and(|at| self.allocated <= at && self.freed.is_none_or(|freed| freed > at))
     }

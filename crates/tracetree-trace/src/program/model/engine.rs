@@ -102,8 +102,8 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// For each name that identifies an engine, how often it occurs. The key is the name and its weight
-/// as evidence.
+/// How often each name that identifies an engine occurs. The key consists of the name and the
+/// name's weight as evidence.
 type Votes = BTreeMap<(String, usize), usize>;
 
 fn weight(votes: &Votes) -> usize {

@@ -85,9 +85,9 @@ pub struct Found<T> {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[doc(hidden)]
 pub struct Model {
-    /// Class of the outermost module with the most time: in a pipeline of several networks, the
-    /// class of the main network. In a trace without modules, the name of the Python file with the
-    /// most frames (`resnet.py`).
+    /// Class of the outermost module with the most time. In a pipeline of several networks, this is
+    /// the class of the main network. In a trace without modules, this is the name of the Python
+    /// file with the most frames (`resnet.py`).
     pub root: Option<String>,
     /// The kind of network.
     pub architecture: Option<Found<Architecture>>,

@@ -24,10 +24,10 @@ const WRAPPERS: [&str; 6] = [
 /// model runs as a replayed graph and the sampler is the only module in the trace.
 const ROOT_SHARE: i64 = 10;
 
-/// Without graph replays, the modules of one class may also count as a network if they take less
-/// than 1/`ROOT_SHARE` of all GPU time and one of them has at least this many module calls below
-/// it. There are two such cases. In training, forward passes may take only a small part of the
-/// time. During a capture, modules take no time, because no kernels run.
+/// A class whose modules take less than 1/`ROOT_SHARE` of all GPU time also counts as a network if
+/// one of its modules has at least this many module calls below it. This exception applies only to
+/// traces without graph replays, and only in two cases. In training, forward passes may take only a
+/// small part of the time. During a capture, modules take no time, because no kernels run.
 const MANY_MODULES: usize = 8;
 
 /// Folders in which libraries keep one file per model, and the prefixes of the file names.
@@ -42,8 +42,8 @@ const MODEL_FILES: [(&str, &str); 8] = [
     ("vllm/model_executor/models/", ""),
 ];
 
-/// Files in model folders that do not belong to a single model, in addition to files whose names
-/// begin with `_`.
+/// Names of files in model folders that do not belong to a single model. Files whose names begin
+/// with `_` do not belong to a single model either.
 const SHARED_FILES: [&str; 6] =
     ["adapters", "interfaces", "registry", "transformers", "utils", "vision"];
 
@@ -110,7 +110,8 @@ impl<'t> Network<'t> {
     }
 }
 
-/// Whether the trace contains training: whether a backward op names the thread of its forward op.
+/// Whether the trace contains training. In training, at least one backward op names the thread of
+/// its forward op.
 fn is_training(tree: &CallTree) -> bool {
     tree.trace().sequences().iter().any(|(_, sequence)| sequence.forward_thread != 0)
 }

@@ -44,8 +44,8 @@ impl Products {
     }
 
     /// The softmaxes that belong to attention, each with the head size. A softmax belongs to
-    /// attention if, according to the sizes, the softmax reads the output of one matrix product,
-    /// and another matrix product reads the output of the softmax.
+    /// attention if the sizes show that it reads the output of one matrix product, and that another
+    /// matrix product reads its output.
     fn of_attention(&self) -> impl Iterator<Item = (&[u64], u64, Weight)> {
         self.softmaxes.iter().filter_map(|(shape, weight)| {
             let [before @ .., rows, columns] = &shape[..] else { return None };

@@ -39,8 +39,8 @@ pub(super) struct Shapes {
 }
 
 impl Shapes {
-    /// The shapes of the main network. If the main network's calls record no shapes and there is no
-    /// other network, the shapes of all calls are used.
+    /// The shapes of the main network. If the trace has only one network, and that network's calls record
+    /// no shapes, the shapes of all calls are used.
     pub(super) fn of(tree: &CallTree, network: &Network<'_>, measure: Measure) -> Shapes {
         let own = network.calls.iter().flat_map(|&call| below(tree, call));
         let found = Found::of(tree, own, measure).into_shapes();

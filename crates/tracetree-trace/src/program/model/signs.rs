@@ -206,7 +206,7 @@ const SIGNS: [(Sign, &[&str], &[&str]); 10] = [
 struct Shown {
     names: BTreeMap<String, usize>,
     calls: usize,
-    /// Whether the operation was recognized in a module or op name, not only in kernel names.
+    /// Whether the name of a module or op shows the operation; false if only kernel names do.
     above_kernels: bool,
 }
 
@@ -313,7 +313,7 @@ impl Signs {
 }
 
 impl Shown {
-    /// The names with the highest counts.
+    /// The most frequent names, each with its count.
     fn listed(&self) -> Vec<String> {
         let mut names: Vec<(&String, &usize)> = self.names.iter().collect();
         names.order_by_key(|&(name, count)| (std::cmp::Reverse(*count), name));
@@ -344,8 +344,8 @@ fn attention_by_products(tree: &CallTree) -> usize {
 /// The kinds of calls whose names are searched for typical operations.
 const TELLING: [CallKind; 3] = [CallKind::Frame, CallKind::Op, CallKind::Gpu];
 
-/// For each name, the number of calls, separately for each kind of call. A trace has many calls but
-/// few names, so each name is examined once.
+/// For each name, how many calls of each kind have it. A trace has many calls but few names, so
+/// each name is examined once.
 fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
     let mut calls = vec![[0; TELLING.len()]; tree.trace().texts().len()];
     for call in tree.calls() {
@@ -363,7 +363,7 @@ fn calls_of_names(tree: &CallTree) -> Vec<[u32; TELLING.len()]> {
 }
 
 /// The part of a call's name to search, and whether the call is a kernel; `None` for calls whose
-/// names are not searched. The part is the module class, the op name, or the kernel name without
+/// names are not searched. This part is the module class, the op name, or the kernel name without
 /// arguments.
 fn telling_name(kind: CallKind, name: &str) -> Option<(bool, &str)> {
     match kind {

@@ -100,7 +100,7 @@ pub struct Segment<'a> {
     pub chain: &'a str,
 }
 
-/// How many of the first query parts have been matched by the ancestors of a call.
+/// Number of query parts, counted from the first, that the ancestors of a call have matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[doc(hidden)]
 pub struct Progress(usize);

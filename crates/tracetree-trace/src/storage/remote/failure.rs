@@ -114,8 +114,8 @@ fn kind(error: &StoreError) -> io::ErrorKind {
 const THROTTLED: [&str; 5] =
     ["SlowDown", "RequestLimitExceeded", "TooManyRequests", "ServerBusy", "ThrottlingException"];
 
-/// The error kind for an HTTP status. For a failed listing or multipart upload, nothing else in the
-/// error is more specific than the status.
+/// The error kind for an HTTP status. For a failed listing or multipart upload, the status is the
+/// most specific information in the error.
 fn by_status(text: &str) -> Option<io::ErrorKind> {
     match status(text)? {
         "404" => Some(io::ErrorKind::NotFound),

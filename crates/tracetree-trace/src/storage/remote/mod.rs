@@ -96,8 +96,8 @@ pub(super) fn begin(stored: &Stored) -> Opening {
     Opening { path: stored.path.clone(), begun }
 }
 
-/// Whether an object's version is an ETag rather than a date. A request can demand a version only
-/// if the version is an ETag.
+/// Whether an object's version is an ETag rather than a date. A request can require a particular
+/// version only if the version is an ETag.
 pub(super) fn is_pinned(stored: &Stored) -> bool {
     !stored.version.contains([':', '"'])
 }

@@ -49,7 +49,7 @@ pub(super) fn patient() -> RetryConfig {
     RetryConfig { backoff, max_retries: usize::MAX, retry_timeout: deadline() }
 }
 
-/// Retry settings for the search for credentials: a failed search is repeated only once, because no
+/// Retry settings for looking up credentials. A failed lookup is repeated only once, because no
 /// metadata server responds outside of a cloud.
 pub(super) fn hasty() -> RetryConfig {
     let backoff =
@@ -98,8 +98,8 @@ impl HttpService for Client {
             match self.inner.execute(request).await {
                 Ok(answer) => {
                     self.has_answered.store(true, Ordering::Relaxed);
-                    // If an error response is truncated (for example, the response that an object does not exist),
-                    // object_store does not repeat the request. This function therefore reads each error response
+                    // object_store does not repeat a request whose error response is truncated, such as the
+                    // response that an object does not exist. This function therefore reads each error response
                     // completely.
                     let is_whole = is_listing || !answer.status().is_success();
                     if is_whole { whole(answer).await } else { Ok(answer) }
@@ -124,7 +124,7 @@ async fn whole(answer: HttpResponse) -> Result<HttpResponse, HttpError> {
 }
 
 impl Client {
-    /// The kind of failure, which determines whether the request is repeated.
+    /// The kind under which a failure is reported. It determines whether the request is repeated.
     fn kind(&self, kind: HttpErrorKind, is_repeatable: bool) -> HttpErrorKind {
         if matches!(kind, HttpErrorKind::Connect | HttpErrorKind::Timeout)
             && !self.has_answered.load(Ordering::Relaxed)

@@ -47,7 +47,7 @@ pub(super) struct Window<'a> {
 }
 
 impl Window<'_> {
-    /// Offset in the decompressed text of the window's position `at`.
+    /// Converts the position `at` in the window to an offset in the decompressed text.
     pub(super) fn offset(&self, at: usize) -> u64 {
         self.base + at as u64
     }
@@ -76,7 +76,8 @@ impl Block {
         self.is_part
     }
 
-    /// Offset in the decompressed text of the first byte that has not been consumed yet.
+    /// Offset of the first byte that has not been consumed yet, counted from the start of the
+    /// decompressed text.
     pub(super) fn base(&self) -> u64 {
         self.base
     }
@@ -87,8 +88,8 @@ impl Block {
         self.base += count as u64;
     }
 
-    /// Uses a small window again, because the index of the text after the damage may have been
-    /// wrong.
+    /// Uses a small window again after damage was found, because the index may have been wrong from
+    /// the damage on.
     pub(super) fn distrust(&mut self) {
         self.window = SMALL_WINDOW;
     }
@@ -99,7 +100,8 @@ impl Block {
         self.window = ONE_EVENT;
     }
 
-    /// Indexes the text in memory, or as much of its beginning as the window covers.
+    /// Indexes the text in memory. If the text is longer than the window, only its beginning is
+    /// indexed.
     pub(super) fn index(&mut self) -> Window<'_> {
         self.is_part = self.window < self.end - self.start;
         let end = if self.is_part { self.start + self.window } else { self.end };

@@ -28,13 +28,13 @@ const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 /// Only GPU events with at least this duration may be considered too long.
 const LONG: Nanos = Nanos(100_000_000);
 
-/// A GPU event is considered too long only if its duration exceeds this factor times the time from
-/// its start to the end of the next event.
+/// A GPU event is considered too long only if its duration is more than this many times the time
+/// from its start to the end of the next event.
 const OVERLONG_FACTOR: i64 = 100;
 
 /// Events at time 0 are considered wrong only if the earliest start after time 0 is at least this
-/// late. The earliest start after time 0 must also exceed [`FAR_FACTOR`] times the span between the
-/// earliest and the latest start after time 0.
+/// late. The starts after time 0 must also be close together: the span between the earliest and the
+/// latest of them, multiplied by [`FAR_FACTOR`], must be less than the earliest.
 const FAR: Nanos = Nanos(1_000_000_000);
 const FAR_FACTOR: i64 = 10;
 
@@ -50,9 +50,9 @@ pub(super) fn impossible(duration: Nanos) -> Option<Oddity> {
     }
 }
 
-/// Finds events at time 0 in a trace whose remaining events all start much later, because profilers
-/// write 0 if they lost the time. A trace whose times are relative to its own beginning also has
-/// events at 0, but its next events start soon afterwards.
+/// Finds events at time 0 if all other events start much later. Profilers write 0 if they lost the
+/// time. A trace whose times are relative to its own beginning also has events at 0, but its next
+/// events start soon afterwards.
 pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     let is_at_zero = |&event: &EventId| trace.start(event) == Nanos::ZERO;
     let zeros: Vec<EventId> = trace.events().filter(is_at_zero).collect();
@@ -65,8 +65,8 @@ pub(super) fn at_zero(trace: &Trace) -> Vec<EventId> {
     if is_far { zeros } else { Vec::new() }
 }
 
-/// Sets the duration of each GPU event to 0 if the event extends far over the next events on its
-/// stream.
+/// Finds GPU events that extend far over the next events on their stream, and sets the durations of
+/// these GPU events to 0.
 pub(super) fn drop_overlong(trace: &mut Trace, strings: &Strings, odd: &mut Oddities) {
     let mut dropped = overlong(trace, strings);
     dropped.sort_unstable();

@@ -161,8 +161,9 @@ pub(super) fn has_unknown_escape(raw: &[u8]) -> bool {
 }
 
 /// Whether the backslashes in a frame name are probably path separators although they form valid
-/// escapes, as in `C:\new\temp.py(7): f` and `torch\nn\modules.py(7): f`. The path must contain no
-/// escaped quote and no escaped backslash, and no blank unless the path begins with a drive letter.
+/// escapes, as in `C:\new\temp.py(7): f` and `torch\nn\modules.py(7): f`. A path with an escaped
+/// quote or an escaped backslash is not a Windows path. A path with a blank must begin with a drive
+/// letter.
 fn is_windows_path(raw: &[u8]) -> bool {
     let Some(end) = find(raw, b".py(") else {
         return false;

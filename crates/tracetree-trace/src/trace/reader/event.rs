@@ -5,7 +5,7 @@ use super::decode;
 use super::numbers;
 use crate::trace::time::Nanos;
 
-/// The fields of an event that a trace stores. If a key occurs several times, the last value
+/// The fields that a trace stores for an event. If a key occurs several times, the last value
 /// counts.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a> {
@@ -24,7 +24,7 @@ pub(super) struct Fields<'a> {
     pub(super) wrong_types: u32,
 }
 
-/// The arguments of an event that a trace stores.
+/// The arguments that a trace stores for an event.
 #[derive(Debug, Default)]
 pub(super) struct Args<'a> {
     pub(super) correlation: Option<i64>,
@@ -192,7 +192,7 @@ impl Slot {
 }
 
 impl<'a> Fields<'a> {
-    /// Stores the value of a key, or counts the value if it has the wrong type.
+    /// Stores the value of a key. A value of the wrong type is only counted.
     // This function is always inlined, for the same reason as `Cursor::value`.
     #[inline(always)]
     pub(super) fn set(&mut self, slot: Slot, value: Value<'a>) {
@@ -245,8 +245,8 @@ impl<'a> Fields<'a> {
         self.wrong_types += u32::from(!is_right);
     }
 
-    /// Whether the arguments that follow are skipped: true for Python frames, whose arguments a
-    /// trace does not store.
+    /// Whether to skip the event's arguments. A trace does not store the arguments of Python
+    /// frames, so they are skipped.
     #[inline]
     pub(super) fn skips_args(&self) -> bool {
         self.category == Value::Text(b"python_function")
@@ -309,7 +309,7 @@ fn time(value: Value<'_>, field: &mut Option<Nanos>) -> bool {
 }
 
 /// Stores a whole number, which may be written in quotes. A value of the wrong type is not counted
-/// here, because other programs use the same keys for other kinds of values; it is counted later if
+/// here, because other programs use the same keys for values of other types. It is counted later if
 /// the event needs a number.
 #[inline]
 fn whole(value: Value<'_>, field: &mut Option<i64>) -> bool {

@@ -18,8 +18,8 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 /// Number of text bytes that must have been read before a decompressing thread is started.
 const LARGE: u64 = 1024 * 1024;
 
-/// Number of text bytes that are passed to the reader at a time. All blocks in circulation together
-/// fit into a second-level cache.
+/// Number of text bytes that are passed to the reader at a time. All [`BLOCKS`] blocks together fit
+/// into a second-level cache.
 const BLOCK: usize = 128 * 1024;
 
 /// Number of blocks that circulate between the reader and the decompressing thread.
@@ -206,7 +206,7 @@ impl<'a> Ahead<'_, 'a> {
         Ok(count)
     }
 
-    /// Ends the decompressing thread and takes the source back.
+    /// Ends the decompressing thread, and returns the source that the thread was reading.
     fn stop(self) -> Source<'a> {
         drop((self.full, self.empty));
         self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -27,7 +27,8 @@ enum Expects {
     CommaOrEnd,
 }
 
-/// Maximum nesting depth of the check; deeper values are rejected earlier.
+/// Maximum nesting depth that the check supports. Deeper values do not reach the check, because
+/// they are rejected earlier.
 const MAX_DEPTH: usize = 1024;
 
 /// The state of a check of one value.

@@ -1,9 +1,9 @@
 //! Decompresses all members of a gzip file.
 //!
 //! This module reads the header and the trailer itself, and inflates the raw deflate data with
-//! zlib-rs, which is twice as fast as using the decoder of the gzip library. Because this module
-//! reads the trailer itself, it can report a wrong checksum, or data after the last member, as a
-//! note instead of an error.
+//! zlib-rs. This is twice as fast as the decoder of the gzip library. Because this module reads the
+//! trailer itself, it can report a wrong checksum, or data after the last member, as a note instead
+//! of an error.
 
 use super::oddity::Oddity;
 use super::packed::Packed;
@@ -81,8 +81,8 @@ impl<'a> Gzip<'a> {
         }
     }
 
-    /// Inflates once. Returns 0 if this produced no output: it only consumed input or reached the
-    /// end of the member.
+    /// Inflates once. Returns 0 if no output was produced, because the decoder only consumed input
+    /// or reached the end of the member.
     fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let input = self.packed.fill_buf()?;
         // Inflates even without input, because the decoder may still buffer text from earlier

@@ -4,7 +4,7 @@ use super::strings::{Form, Strings, equal};
 use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
-/// Number of kinds of ignored events that are recognized by comparing their raw bytes; traces
+/// Maximum number of kinds of ignored events that are recognized by comparing raw bytes. Traces
 /// usually have fewer kinds. All additional kinds are looked up by the interned strings of phase
 /// and category.
 const COMMON: usize = 16;
@@ -17,7 +17,7 @@ pub(super) struct LeftOut {
     labels: Vec<(&'static str, u64)>,
 }
 
-/// The count of events with one phase and category.
+/// The number of events with a given phase and category.
 #[derive(Debug)]
 struct Kind {
     phase: Vec<u8>,

@@ -115,7 +115,7 @@ impl Trace {
     /// the events.
     ///
     /// # Errors
-    /// Fails if the file cannot be read, or does not begin like JSON.
+    /// Fails if the file cannot be read, or if its beginning is not JSON.
     #[doc(hidden)]
     pub fn read_header(path: impl AsRef<Path>) -> Result<Header> {
         Trace::read_header_with(path, &ReadOptions::default())

@@ -1,7 +1,7 @@
-//! Normalizes the raw JSON of an argument list, so that each value is written in only one way.
-//! Normalized JSON has one blank after each `,` and no other blanks, only necessary escapes in
-//! strings, and fractions that are as short as possible. If two lists differ only in how they are
-//! written in JSON, their normalized forms are identical.
+//! Normalizes the raw JSON of an argument list, so that each value is written in only one way. In
+//! normalized JSON, each `,` is followed by one blank, and there are no other blanks. Strings
+//! contain only necessary escapes, and fractions are as short as possible. If two lists differ only
+//! in how they are written in JSON, their normalized forms are identical.
 
 use super::decode::{self, Marks};
 

@@ -6,10 +6,10 @@
 use super::words::{self, WORD};
 use crate::trace::time::Nanos;
 
-/// Number of decimal places between microseconds and the nanoseconds of [`Nanos`].
+/// One microsecond is 10^`NANO_DIGITS` nanoseconds.
 const NANO_DIGITS: i64 = 3;
 
-/// Powers of ten, indexed by number of digits, up to the number of digits in a word.
+/// Powers of ten, indexed by exponent. A word contains at most [`WORD`] digits.
 const POWERS: [u64; WORD + 1] =
     [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
@@ -198,7 +198,7 @@ fn leading_digits<'a>(digits: impl Iterator<Item = &'a u8>, kept: i64) -> i64 {
 }
 
 /// Parses the exponent that follows `e`. The magnitude of the exponent is limited to a million,
-/// because larger exponents are absurd.
+/// because no meaningful number has a larger exponent.
 fn exponent(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?;
     let digits = text.trim_start_matches(['+', '-']);

@@ -224,7 +224,8 @@ impl Oddities {
         self.skipped[oddity as usize] += bytes;
     }
 
-    /// Counts an irregular event, given by its uid, that was found after all events were read.
+    /// Counts an irregular event that was found after all events were read. The event is given by
+    /// its uid.
     pub(super) fn add_event(&mut self, oddity: Oddity, uid: Uid) {
         self.seen[oddity as usize].get_or_insert((0, First::Event(uid.0.into()))).0 += 1;
     }
@@ -247,7 +248,7 @@ impl Oddities {
         }
     }
 
-    /// The counts of data that was lost or repaired, or whose values are impossible. A single empty
+    /// Counts the lost data, the events without times, and the impossible times. A single empty
     /// event is not counted, because some profilers end the event list with an empty event.
     pub(super) fn losses(&self) -> Losses {
         let count = |kind: Oddity| self.seen[kind as usize].map_or(0, |(count, _)| count);

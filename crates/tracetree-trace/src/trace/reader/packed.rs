@@ -58,7 +58,7 @@ impl<'a> Packed<'a> {
         self.total
     }
 
-    /// Number of bytes that were both read and consumed.
+    /// Number of bytes consumed so far, without the bytes that are still in the buffer.
     pub(super) fn used(&self) -> u64 {
         self.total - (self.end - self.start) as u64
     }
@@ -87,7 +87,7 @@ impl<'a> Packed<'a> {
         self.counted(result)
     }
 
-    /// XXH3 hash (128 bits) of the whole file. To compute it, the rest of the file is read.
+    /// Reads the rest of the file, and returns the XXH3 hash (128 bits) of the whole file.
     ///
     /// # Errors
     /// Fails if reading fails.

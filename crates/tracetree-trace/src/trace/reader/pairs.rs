@@ -3,7 +3,7 @@
 use crate::trace::ids::{EventId, ThreadId};
 use crate::trace::texts::TextId;
 
-/// Maximum number of open events to search for the begin event that an end event closes. The limit
+/// Maximum number of open events that are searched for the begin event of an end event. The limit
 /// exceeds the depth of any real call stack and bounds the cost of a file with many unmatched begin
 /// events.
 const MAX_SEARCH: usize = 1024;

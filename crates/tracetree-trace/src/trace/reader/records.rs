@@ -1,7 +1,7 @@
 //! Maps the four argument lists of an op, given as raw JSON, to an argument record.
 //!
-//! Ops repeat, so an op's four lists are looked up together in raw form. A list is normalized and
-//! interned only if the raw form is new.
+//! Many ops have the same arguments, so the raw form of an op's four lists is looked up first. The
+//! lists are normalized and interned only if their raw form is new.
 
 use super::cursor::Value;
 use super::decode::Marks;
@@ -24,7 +24,8 @@ pub(super) struct Records {
     by_raw: HashTable<u32>,
 }
 
-/// A raw form that was already looked up: the end of its bytes in `raw`, and its record.
+/// The raw form of four lists that already have a record. The bytes of the raw form end at `end` in
+/// the field `raw` of [`Records`].
 #[derive(Debug)]
 struct Seen {
     shape: [u32; 4],
@@ -125,7 +126,8 @@ fn hash(parts: &[&[u8]; 4]) -> u64 {
     hasher.finish()
 }
 
-/// Whether `bytes` ends with the four lists, whose lengths are known to match.
+/// Whether `bytes` ends with the four lists. The caller has already checked that the lengths are
+/// equal.
 fn equals(bytes: &[u8], parts: &[&[u8]; 4]) -> bool {
     let mut rest = bytes;
     parts.iter().rev().all(|part| {

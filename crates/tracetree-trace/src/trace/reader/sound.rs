@@ -1,17 +1,17 @@
 //! Finds the JSON violations in the text of one element of `traceEvents`.
 //!
 //! If an event was read with the index, this module checks its text a second time. The check covers
-//! the whole event, including strings and numbers that the trace does not store. Damage in strings
-//! that the trace does not store can be the only evidence of lost events: if a hole in the file
-//! starts in one string and ends in another, all events between the two strings are lost.
+//! the whole event, including strings and numbers that the trace does not store. The only evidence
+//! of lost events may be damage in strings that the trace does not store. For example, if a hole in
+//! the file starts in one string and ends in another, all events between the two strings are lost.
 
 use super::decode;
 use super::grammar::{Grammar, Token, is_scalar};
 use super::known::{behind_blanks, string_end};
 
 /// Minimum number of consecutive bytes 0x00 or 0xFF that are treated as a hole in the file instead
-/// of text. Text can contain single zero bytes: names come from C, where a zero byte ends a name,
-/// and names damaged in memory can contain them.
+/// of text. A single zero byte may be text: names come from C, where a zero byte ends a name, so a
+/// name that was damaged in memory may contain one.
 const HOLE: usize = 8;
 
 /// The number of strings with each kind of damage, and whether the text outside of strings is JSON.
@@ -98,7 +98,7 @@ pub(super) fn token(first: u8) -> Token {
     }
 }
 
-/// Whether the text contains a hole in the file.
+/// Whether the text contains a hole: [`HOLE`] consecutive bytes 0x00 or 0xFF.
 pub(super) fn has_hole(text: &[u8]) -> bool {
     let mut run = 0;
     text.iter().any(|&byte| {

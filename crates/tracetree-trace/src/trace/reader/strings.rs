@@ -1,9 +1,9 @@
 //! Interns the raw bytes of names as strings.
 //!
 //! In most cases, the raw bytes are already the decoded string, so they are looked up directly. Raw
-//! bytes with escapes, damage, or non-ASCII characters are decoded only the first time. A table of
-//! aliases maps each raw form to its decoded string and to the damage in the raw form. A repeated
-//! string therefore needs only one lookup, and its damage is still counted every time.
+//! bytes with escapes, damage, or non-ASCII characters are decoded only the first time. For each
+//! raw form, a table of aliases contains the decoded string and the damage that was found. A
+//! repeated string therefore needs only one lookup, and its damage is still counted every time.
 
 use super::decode::{self, Marks};
 use crate::trace::texts::{TextId, Texts, hash_bytes};

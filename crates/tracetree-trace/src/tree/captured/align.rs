@@ -16,9 +16,9 @@
 //! op are on different streams. To apply this cost, a state inside an op records the stream of its
 //! last pair.
 //!
-//! Of the states that have used the same total number of launches and events, only the best few
-//! hundred are kept, and states whose score is far below the best score are dropped. With a single
-//! stream, the remaining states form a band around the best path, so the search takes linear time.
+//! Of the states with the same total of used launches and used events, only the best few hundred
+//! are kept. States whose score is far below the best score are dropped. With a single stream, the
+//! remaining states form a band around the best path, so the search takes linear time.
 
 use super::alignment::Alignment;
 use super::evidence::{Evidence, Score};
@@ -34,7 +34,7 @@ const BEAM: usize = 256;
 const MARGIN: Score = 2_000;
 /// Cost of a launch that matches no event, or an event that matches no launch.
 const GAP: Score = 12;
-/// Cost of using an event after an event of a different stream that started later.
+/// Cost of using an event that started before the last used event of a different stream.
 const OUT_OF_ORDER: Score = 2;
 /// Cost of changing the stream within one op.
 const OP_ON_TWO_STREAMS: Score = 2;
@@ -59,7 +59,7 @@ pub(crate) fn align(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> 
     alignment
 }
 
-/// Returns the launches without those mangled kernel names that no event in the replay has. The
+/// Returns the launches, but removes each mangled kernel name that no event in the replay has. The
 /// replay may have recorded the same name in demangled form, so a mangled name that no event has is
 /// not evidence against a match.
 fn comparable(launched: &[Launched], ran: &[Ran], alphabet: &Alphabet) -> Vec<Launched> {
@@ -98,8 +98,9 @@ fn orders(ran: &[Ran]) -> Vec<Vec<Vec<u32>>> {
     orders
 }
 
-/// Aligns the launches with the events in a given order. The alignment is repeated; each repetition
-/// uses what the previous one revealed about launches without a recorded kernel name.
+/// Aligns the launches with the events. `streams` gives the order of the events. The alignment is
+/// repeated; each repetition uses what the previous alignment revealed about launches without a
+/// recorded kernel name.
 fn learned(
     launched: &[Launched],
     ran: &[Ran],
@@ -140,7 +141,7 @@ struct Search<'s, 'a> {
     evidence: &'s mut Evidence<'a>,
 }
 
-/// The states that have used the same total number of launches and events.
+/// The states in which the number of used launches plus the number of used events is the same.
 type Front = FxHashMap<Used, Reached>;
 
 impl Search<'_, '_> {
@@ -213,7 +214,7 @@ impl Search<'_, '_> {
         self.streams.len() > 1 && next.is_some_and(|next| next.follows)
     }
 
-    /// The cost of using an event after an event of a different stream that started later.
+    /// The cost of using an event that started before the last used event of a different stream.
     fn out_of_order(&self, event: u32, stream: usize, events: &[u32; STREAMS]) -> Score {
         let start = self.ran[event as usize].start;
         let is_later = |other: usize| {

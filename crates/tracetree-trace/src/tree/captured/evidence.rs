@@ -33,12 +33,12 @@ const SHORTEST_WORD: usize = 3;
 /// Score if the launch and the kernel have the same grid and block. If the grid or the block
 /// differs, this score is subtracted instead.
 const GRID: Score = 24;
-/// Score of a launch and a kernel if, in the previous alignment, all launches with this context
-/// were matched to this kernel.
+/// Score of a launch and a kernel if the previous alignment matched all launches with the launch's
+/// context to the kernel.
 const LEARNED: Score = 80;
-/// Score of a launch and a kernel if, in the previous alignment, no launch with this context was
-/// matched to this kernel. If some of the launches with this context were matched to this kernel,
-/// the score is interpolated.
+/// Score of a launch and a kernel if the previous alignment matched no launch with the launch's
+/// context to the kernel. If some of these launches were matched to the kernel, the score is
+/// interpolated.
 const NOT_LEARNED: Score = -24;
 
 /// Kinds of GPU work. For each kind: the words that indicate it in op names, and the substrings
@@ -77,9 +77,8 @@ pub(super) struct Evidence<'a> {
     alphabet: &'a Alphabet,
     /// For each context and kernel, the score of their words, computed only once.
     words: FxHashMap<(u32, u32), Score>,
-    /// `pairs` counts how often a context was matched to a given kernel name, and how often to a
-    /// given combination of name and grid. `contexts` counts how often a context was matched to any
-    /// kernel.
+    /// `pairs` counts the matches of each context with each kernel name, and with each combination
+    /// of kernel name and grid. `contexts` counts all matches of each context.
     pairs: FxHashMap<(u32, u32), u32>,
     contexts: FxHashMap<u32, u32>,
     uses_grids: bool,
@@ -112,8 +111,8 @@ impl<'a> Evidence<'a> {
             score += if planned == used { GRID } else { -GRID };
         }
         if let Some(&all) = self.contexts.get(&launched.context) {
-            // A match by name alone has the same weight as a match by name and grid because,
-            // without recorded shapes, an op can have many grids.
+            // A match by name alone has the same weight as a match by name and grid: if shapes are
+            // not recorded, an op can have many grids.
             let of = |seen: u32| self.pairs.get(&(launched.context, seen)).copied().unwrap_or(0);
             let (all, these) = (2 * all as Score, (of(ran.sort) + of(ran.name)) as Score);
             score += (LEARNED * these + NOT_LEARNED * (all - these)) / all;

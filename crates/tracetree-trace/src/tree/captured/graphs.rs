@@ -1,10 +1,9 @@
 //! Finds the graphs captured in a trace. Each graph contains the calls and launches between the
 //! beginning and the end of its capture.
 //!
-//! Calls that extend beyond the beginning or the end of the capture enclose the graph and are not
-//! part of it. Launches on other threads (as in a backward pass) are also part of the graph. A
-//! launch with its own GPU events ran immediately instead of being captured, so it is not part of
-//! the graph.
+//! A call that starts before the capture or ends after the capture is not part of the graph.
+//! Launches on other threads (as in a backward pass) are also part of the graph. A launch with its
+//! own GPU events ran immediately instead of being captured, so it is not part of the graph.
 
 use super::super::{CallId, CallKind, CallTree};
 use crate::trace::{EventId, GraftedCall, Nanos, ThreadId, Trace, Uid};
@@ -217,8 +216,8 @@ fn launch_kind(tree: &CallTree, call: CallId) -> Option<LaunchKind> {
     is_launch.then(|| LaunchKind::of(tree.name(call))).flatten()
 }
 
-/// Appends a call and everything below it. Runtime calls that add nothing to the graph are skipped:
-/// they belong to the capture itself or ran during the capture.
+/// Appends a call and everything below it. Skips runtime calls that add nothing to the graph: they
+/// control the capture or ran immediately.
 fn add(tree: &CallTree, top: CallId, graph: &mut CapturedGraph) {
     let mut depths: Vec<(usize, u32)> = Vec::new();
     let mut at = top.index();

@@ -61,8 +61,8 @@ pub enum Misfit {
     OtherBatch(u64),
     /// The graph could have launched only this many of the replay's GPU events.
     OtherKernels(usize),
-    /// Enough launches match a kernel, but only this fraction of the kernels does the kind of work
-    /// that the name of the launching op indicates.
+    /// Enough launches match a kernel, but too few of the matched kernels do the work that the op's
+    /// name indicates. The value is the fraction of kernels that do.
     OtherWork(f64),
 }
 

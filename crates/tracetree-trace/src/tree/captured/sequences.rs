@@ -50,8 +50,8 @@ pub(crate) struct Launched {
     /// Id of the recorded kernel name, if any.
     pub(crate) name: Option<u32>,
     pub(crate) grid: Option<u32>,
-    /// Id of the names and arguments of the calls above the launch, which hint at the launched
-    /// kernel.
+    /// Id of the names and arguments of the calls above the launch. These calls hint at the
+    /// launched kernel.
     pub(crate) context: u32,
     /// Whether the same op also made the previous launch.
     pub(crate) follows: bool,
@@ -105,7 +105,8 @@ impl Launched {
 }
 
 /// The hints for a launch: the nearest op with its arguments, the number of earlier launches by
-/// that op, and the nearest frames below the op.
+/// that op, and the names of the frames between the op and the launch (those nearest to the
+/// launch).
 fn context(
     tree: &CallTree,
     launch: CallId,

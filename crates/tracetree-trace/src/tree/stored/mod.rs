@@ -3,10 +3,10 @@
 //!
 //! Calls are stored in preorder with their depths, so they can be nested and linked again without
 //! times or ids. Most Python frames are stored without times. When the tree is restored, a frame
-//! without times gets the time span of the host calls below it. If there are no host calls below
-//! the frame, it gets the start of the nearest earlier host call on its thread that has times. Each
-//! start is stored as the distance from the previous start, so two steps with the same timing are
-//! stored as equal numbers.
+//! without times gets the time span of the host calls below it. If there are none, the frame gets
+//! the start of the last host call before it that has times and is on the same thread. Each start
+//! is stored as the distance from the previous start, so two steps with the same timing are stored
+//! as equal numbers.
 //!
 //! Annotations are not calls, but they mark steps and phases, so they are stored in a separate
 //! list. Flow arrows, ids, notes and memory events are omitted, because the alignment does not use
@@ -54,7 +54,8 @@ pub struct StoredTree {
     messages: Column<(u64, u64, u64, u32)>,
 }
 
-/// A column with values for only a few calls: the values, and the distances between these calls.
+/// A column with values for only a few calls. For each value, `at` contains the number of calls
+/// without a value directly before it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Column<T> {
     at: Vec<u32>,
@@ -87,8 +88,7 @@ const UNLINKED_ROOT: u8 = 7;
 /// The variants of [`CapturedAs`]. The code of a variant is its position in this list.
 const CAPTURED: [CapturedAs; 2] = [CapturedAs::Call, CapturedAs::Part];
 
-/// Maximum value of a time, so that the sum of two times does not overflow; a larger value is
-/// clamped.
+/// Times are clamped to at most this value, so that the sum of two times does not overflow.
 const LONGEST: i64 = i64::MAX / 4;
 
 impl<T> Column<T> {

@@ -84,7 +84,8 @@ impl StoredTree {
         })?;
         let mut last = 0_i64;
         trace.sequences = {
-            // The numbers are stored as distances in call order, which differs from event order.
+            // Each number is stored as the difference from the previous number in call order. Call
+            // order differs from event order.
             let numbered =
                 self.sequences.entries(count)?.into_iter().map(|(at, (number, thread))| {
                     last = last.wrapping_add(number);
@@ -213,7 +214,7 @@ fn times(calls: &Nesting, kinds: &[u8], starts: &[i64], durations: &[i64]) -> Ve
         kinds[call] < THREAD && CallKind::of(KINDS[usize::from(kinds[call])]) != CallKind::Gpu
     };
     let is_open = |call: usize| kinds[call] == 0 && starts[call] == 0 && durations[call] == 0;
-    // The start of the previous call, and the start of the thread's last host call that has times.
+    // The start of the previous call, and the start of the last host call with times on the thread.
     let (mut last, mut host) = (0_i64, None);
     let mut times: Vec<(i64, i64)> = Vec::with_capacity(starts.len());
     for (call, (&start, &duration)) in starts.iter().zip(durations).enumerate() {

@@ -222,7 +222,8 @@ impl<'t> Writer<'t> {
         }
     }
 
-    /// Number of calls between the last call with a value in a column and the current call.
+    /// Number of calls between two calls: the last call that has a value in the column, and the
+    /// current call.
     fn distance(&mut self, column: usize) -> u32 {
         let here = self.stored.depths.len() as u32;
         here - 1 - std::mem::replace(&mut self.ends[column], here)

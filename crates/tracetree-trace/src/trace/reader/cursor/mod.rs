@@ -1,8 +1,8 @@
 //! Walks over indexed text and returns the keys and values in order.
 //!
 //! The cursor allocates and decodes nothing: values are slices of the text. Every token is checked
-//! against the JSON grammar, because after an unescaped quote, the text outside of strings is read
-//! as strings and vice versa, and only an irregular token reveals this.
+//! against the JSON grammar. After an unescaped quote, the text outside of strings is read as
+//! strings, and vice versa. Only an irregular token reveals this error.
 
 mod skip;
 
@@ -98,7 +98,8 @@ impl<'a> Cursor<'a> {
         Ok(found)
     }
 
-    /// Number of words that JSON does not define, counted since the last call of this function.
+    /// Number of unquoted words that JSON does not define, such as `NaN`, since the last call of
+    /// this function.
     pub(super) fn take_bare_words(&mut self) -> u32 {
         std::mem::take(&mut self.bare_words)
     }

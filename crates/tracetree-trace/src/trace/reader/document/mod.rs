@@ -34,8 +34,8 @@ use crate::error::Place;
 /// Maximum length of an event; a longer event is treated as broken text.
 pub(super) const MAX_ELEMENT: usize = 16 * 1024 * 1024;
 
-/// Length above which an event that seems to contain another event is treated as unclosed. The
-/// limit bounds how much text is read twice, no matter how many long events the file contains.
+/// If an event is longer than this and seems to contain another event, it is treated as unclosed.
+/// The limit bounds how much text is read twice, no matter how many long events the file contains.
 pub(super) const LONG_ELEMENT: usize = 256 * 1024;
 
 /// Where in the document the next token is.
@@ -45,7 +45,7 @@ pub(super) enum State {
     Opening,
     /// The next token is in the top-level object.
     Members,
-    /// The next token is in a top-level member that is not needed, at this nesting depth.
+    /// The next token is in a top-level member that is not needed; the value is the nesting depth.
     Skipping { depth: u32 },
     /// The next token is in `traceEvents`.
     Elements(After),
@@ -73,8 +73,8 @@ pub(super) struct Document {
     has_trace_events: bool,
     /// The token that was read last in the top-level object.
     member: After,
-    /// The grammar check of the member that is being skipped, and whether the member is JSON so
-    /// far.
+    /// Checks the grammar of the member that is being skipped. `skipped_is_sound` is true if the
+    /// member has been valid JSON so far.
     skipped: Grammar,
     skipped_is_sound: bool,
     /// Number of events found in members other than `traceEvents`, and the offset of the first such
@@ -268,7 +268,7 @@ impl Document {
     }
 
     /// Continues inside the list of events. The list was closed at `offset`, but more events follow
-    /// after `bytes` bytes of other text.
+    /// after the next `bytes` bytes of text.
     pub(super) fn enter_again(&mut self, offset: u64, bytes: u64) {
         self.count(Oddity::StrayBracket, 1, offset);
         self.lose_passed(offset);
@@ -284,7 +284,8 @@ impl Document {
         self.state = State::Members;
     }
 
-    /// Whether the file may end after the events, because no enclosing bracket is open.
+    /// Whether the file may end here: the next token is in the list of events, and no enclosing
+    /// bracket is open.
     pub(super) fn may_end(&self) -> bool {
         let is_open = self.was_closed || self.frame == Frame::Lines;
         is_open && matches!(self.state, State::Elements(_))
@@ -423,8 +424,9 @@ impl Document {
     }
 }
 
-/// Whether an event was not closed and therefore contains the next events. If text is damaged at or
-/// before an event, and the event contains another event, the event counts as unclosed.
+/// Whether an event was not closed and therefore contains the next events. This is assumed for
+/// every event longer than [`MAX_ELEMENT`]. It is also assumed for an event that contains another
+/// event, if the text may be damaged or the event is longer than [`LONG_ELEMENT`].
 fn is_not_closed(text: &[u8], is_doubtful: bool) -> bool {
     text.len() > MAX_ELEMENT
         || ((is_doubtful || text.len() > LONG_ELEMENT) && repair::holds_event(text))

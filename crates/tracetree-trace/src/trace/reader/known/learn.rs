@@ -17,8 +17,7 @@ struct Lesson<'a, 'k> {
     text: &'a [u8],
     cursor: Cursor<'a>,
     in_args: bool,
-    /// The most recently learned step. `start` and `fixed` describe the next step: where it starts,
-    /// and its fixed values.
+    /// The most recently learned step. The next step begins at `start` and has the values `fixed`.
     last: u32,
     start: usize,
     fixed: Vec<Fixed>,
@@ -56,7 +55,7 @@ impl Known {
 }
 
 impl Step {
-    /// Whether two steps have the same text with the same meaning.
+    /// Whether two steps have the same text and the same meaning.
     fn is_same(&self, other: &Step) -> bool {
         self.text == other.text
             && self.then == other.then

@@ -48,8 +48,7 @@ struct Step {
     beginning: u8,
     /// Whether the text after the step belongs to `args`.
     in_args: bool,
-    /// The steps that came next (after this step and its value) in earlier events, most likely step
-    /// first.
+    /// The steps that followed this step and its value in earlier events, most likely step first.
     after: Vec<u32>,
 }
 
@@ -178,8 +177,8 @@ impl Known {
         Some(end)
     }
 
-    /// Returns the known step at the start of `text`, which is the text after the value that
-    /// follows `step`.
+    /// Returns the known step that `text` starts with. `text` begins after the value that follows
+    /// `step`.
     #[inline]
     fn next(&mut self, step: usize, text: &[u8]) -> Option<u32> {
         let likeliest = *self.steps[step].after.first()?;
@@ -242,8 +241,8 @@ impl Kind {
 }
 
 impl Step {
-    /// Whether `text` starts with this step, followed by a non-empty value. An empty value is part
-    /// of a step's text, so at most one step matches a given text.
+    /// Whether `text` starts with this step, followed by a non-empty value. A step's text includes
+    /// empty values, so at most one step matches a given text.
     // This function is always inlined, because a function call for each step would increase the
     // number of instructions for reading by 2%.
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Finds the end of a string, number or list in text without an index.
+//! Finds the end of a string, number or list by scanning the text, without using an index.
 
 use super::super::words::{self, WORD, each};
 
@@ -6,9 +6,9 @@ use super::super::words::{self, WORD, each};
 /// word.
 const CHUNK: usize = 32;
 
-/// Position of the quote that closes the string whose content starts at `at`, if the string is
-/// valid JSON. A valid string is UTF-8, has no byte below 0x20, and has only escapes that JSON
-/// defines.
+/// Position of the closing quote of the string whose content starts at `at`. Returns `None` if the
+/// string is not valid JSON. A valid string is UTF-8, has no byte below 0x20, and has only escapes
+/// that JSON defines.
 #[inline]
 pub(in super::super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> {
     loop {
@@ -22,7 +22,8 @@ pub(in super::super) fn string_end(text: &[u8], mut at: usize) -> Option<usize> 
     }
 }
 
-/// Position after the escape sequence whose backslash is at `at`, if JSON defines the escape.
+/// Position after the escape sequence that starts at `at`. Returns `None` if JSON does not define
+/// the escape.
 fn behind_escape(text: &[u8], at: usize) -> Option<usize> {
     match text.get(at + 1)? {
         b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(at + 2),
@@ -34,7 +35,8 @@ fn behind_escape(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Position after the non-ASCII characters that start at `at`, if they are valid UTF-8.
+/// Position after the non-ASCII characters that start at `at`. Returns `None` if they are not valid
+/// UTF-8.
 fn behind_characters(text: &[u8], at: usize) -> Option<usize> {
     let length = text[at..].iter().position(u8::is_ascii)?;
     std::str::from_utf8(&text[at..at + length]).ok().map(|_| at + length)
@@ -149,8 +151,8 @@ fn last_digits_end(text: &[u8], at: usize) -> Option<usize> {
 /// Maximum nesting depth of plain lists; deeper lists are read with the index.
 const MAX_DEPTH: usize = 64;
 
-/// Position after the list that starts at `start`, if it is plain: it contains only strings, plain
-/// numbers and plain lists.
+/// Position after the list that starts at `start`. Returns `None` if the list is not plain. A plain
+/// list contains only strings, plain numbers and plain lists.
 pub(super) fn list_end(text: &[u8], start: usize) -> Option<usize> {
     let mut at = start;
     let mut depth = 0;
@@ -199,7 +201,7 @@ pub(in super::super) fn behind_blanks(text: &[u8], mut at: usize) -> Option<usiz
 #[inline]
 fn behind_spaces(text: &[u8], at: usize) -> usize {
     let Some(word) = words::at(text, at) else { return at };
-    // The bit in `1 << 63` limits the result to seven. If all bytes of the word are spaces, the
-    // caller examines the last byte again.
+    // The highest bit is always set, so at most seven spaces are counted. If all bytes of the word
+    // are spaces, the caller examines the last byte again.
     at + words::first((word ^ words::each(b' ')) | 1 << 63)
 }

@@ -6,7 +6,8 @@ use super::super::index::find_tokens;
 use super::Known;
 use proptest::prelude::*;
 
-/// Events from several profilers and years, each followed by the beginning of the next text.
+/// Events from several profilers and years. Each string also contains the first characters that
+/// follow the event.
 const EVENTS: [&str; 8] = [
     r#"{"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 7, "tid": 8, "ts": 12.5, "dur": 3, "args": {"External id": 1, "Input Dims": [[2, 3], []], "Input type": ["float", "a\"b"], "Call stack": "x.py(3): f", "Fwd thread id": 0, "Sequence number": 4}}, {"#,
     r#"{ "ph": "X", "cat": "Operator",
@@ -69,11 +70,11 @@ fn an_event_with_a_known_shape_is_recognized() {
 #[test]
 fn keys_known_from_another_position_are_not_confused() {
     let mut taught = taught();
-    // The `External id` of this event is ignored, because the event is a Python frame, whose
-    // arguments are ignored.
+    // This event is a Python frame. All arguments of Python frames are ignored, including
+    // `External id`.
     let frame = EVENTS[2].replace("[7]", "[8, 9]");
     assert_eq!(known(&mut taught, &frame), with_index(&frame));
-    // The key `External id` is an argument only inside `args`, but in this event the key is outside
+    // The key `External id` counts as an argument only inside `args`. In this event, it is outside
     // of `args`.
     let outside = r#"{"name": "x", "args": {}, "External id": 9}, {"#;
     learn(&mut taught, outside);
@@ -151,8 +152,8 @@ fn changed(event: usize, changes: &[(usize, usize, usize)]) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Reading a known event gives the same result as reading with the index, whatever steps were
-    /// learned.
+    /// Reading a known event gives the same result as reading it with the index, regardless of the
+    /// events that were learned before.
     #[test]
     fn the_index_gives_the_same_result(
         lessons in prop::collection::vec((0..EVENTS.len(), prop::collection::vec((0..500usize, 0..4usize, 0..PIECES.len()), 0..3)), 0..6),

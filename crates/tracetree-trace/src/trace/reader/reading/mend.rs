@@ -8,7 +8,7 @@ use super::super::sound;
 use super::{Reading, leading_blanks};
 use crate::error::{ErrorKind, Place, Result};
 
-/// The key of the event list, which is searched for after damage that precedes the list.
+/// The key of the event list. If damage precedes the list, the reader searches for this key.
 const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 
 /// Number of text bytes that are kept during a search for a key, because the key may continue in
@@ -87,8 +87,8 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Whether the next text is a key of the trace's top-level object rather than an event, which
-    /// means that the list of events was not closed.
+    /// Whether the next text is a key of the trace's top-level object instead of an event. Such a
+    /// key shows that the list of events was not closed.
     fn is_header(&mut self) -> Result<bool> {
         loop {
             match repair::starts_header(self.block.content()) {
@@ -107,8 +107,8 @@ impl Reading<'_, '_> {
         self.block.distrust();
     }
 
-    /// Searches for the event list if the damage precedes the list, or for more events if the
-    /// damage follows the first events.
+    /// If the damage precedes the event list, searches for the list. If the damage follows the
+    /// first events, searches for more events.
     fn mend_header(&mut self) -> Result<bool> {
         let offset = self.block.base();
         if self.document.has_trace_events() {

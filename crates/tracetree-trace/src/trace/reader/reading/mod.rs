@@ -35,8 +35,8 @@ struct Reading<'scope, 'a> {
 /// Reads the whole `source`, block by block.
 ///
 /// # Errors
-/// Fails if reading fails, if the text is not a trace or exceeds a limit, or if the text is damaged
-/// under `--strict`.
+/// Fails if the source cannot be read, if the text is not a trace or exceeds a limit, or, under
+/// `--strict`, if the text is damaged.
 pub(super) fn read(source: Source<'_>, options: &ReadOptions) -> Result<Trace> {
     thread::scope(|scope| {
         let mut reading = Reading::start(Feed::new(source, scope), options)?;
@@ -96,7 +96,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Rejects a compressed file that is not empty if none of its data can be decompressed.
+    /// Rejects a non-empty compressed file if none of its data can be decompressed.
     fn check_unpacks(&mut self) -> Result<()> {
         match self.feed.source().damage() {
             Some(damage) if self.block.content().is_empty() => {
@@ -108,8 +108,8 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Reads events of known shape, then walks over one window. Returns `false` at the end of the
-    /// text or of the document.
+    /// First reads the events of known shape without an index, then reads one window with the
+    /// index. Returns `false` at the end of the text or of the document.
     fn step(&mut self) -> Result<bool> {
         let known = self.document.skim(self.block.content(), self.block.base());
         self.block.consume(known);
@@ -137,7 +137,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         }
     }
 
-    /// Whether an element may be incomplete only because a part of its text has not been read yet.
+    /// Whether an incomplete element may become complete when more text is read.
     fn may_go_on(&self) -> bool {
         let content = self.block.content();
         let is_event = matches!(self.document.state(), State::Elements(_));
@@ -146,7 +146,7 @@ impl<'scope, 'a> Reading<'scope, 'a> {
         self.block.is_part() || (content.len() < MAX_ELEMENT && !is_not_closed())
     }
 
-    /// Stops at damage under `--strict`, and when columns reach their size limits.
+    /// Fails if the trace exceeds a size limit or, under `--strict`, if the trace is damaged.
     fn check(&self) -> Result<()> {
         if let (true, Some((oddity, place))) =
             (self.strict, self.document.builder.odd().first_damage())

@@ -21,8 +21,7 @@ pub(super) trait TraceSource: Sync {
     /// Whether a file that begins with these unpacked bytes has this format.
     fn recognises(&self, head: &[u8]) -> bool;
 
-    /// Whether more bytes are needed to decide if a file that begins with these bytes has this
-    /// format.
+    /// Whether these first bytes of a file are too few to detect this format.
     fn needs_more(&self, head: &[u8]) -> bool;
 
     /// Reads the whole file.
@@ -41,8 +40,8 @@ pub(super) trait TraceSource: Sync {
     }
 }
 
-/// All formats. The last format accepts every file; if the file is not a trace, the error names the
-/// format that the file seems to have.
+/// All formats. The last format accepts every file. If such a file is not a trace, the error names
+/// the format that the file seems to have.
 const SOURCES: [&dyn TraceSource; 4] =
     [&nsight::NsightSystems, &xla::Xla, &xla::XlaJson, &kineto::Kineto];
 

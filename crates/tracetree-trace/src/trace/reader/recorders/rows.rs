@@ -164,7 +164,7 @@ impl Rows {
         self.trace.grids.push(event, grid);
     }
 
-    /// The finished trace, read from a file with `unpacked` bytes after decompression.
+    /// Returns the finished trace. The decompressed file has `unpacked` bytes.
     ///
     /// # Errors
     /// Fails if the rest of the file cannot be read, or if the file is damaged and `--strict` is

@@ -1,5 +1,5 @@
-//! Repairs an event that is not JSON by escaping the quotes in the event, or finds where to
-//! continue after the event.
+//! Escapes the quotes in an event that is not valid JSON. If this does not repair the event,
+//! searches for the position after the event where reading can continue.
 //!
 //! Names of Python frames can contain quotes that the profiler did not escape:
 //!
@@ -9,9 +9,9 @@
 //! ```
 //!
 //! A quote is therefore treated as the end of a string only if it is followed by the next key of an
-//! event or by the event's end. If the repaired text is still not an event, the event is lost. The
-//! repair and the search for a place to continue both stop at the next text that looks like the
-//! start of an event. The result does not depend on how much text is in memory.
+//! event or by the event's end. If the repaired text is still not an event, the event is lost.
+//! Neither the repair nor the search goes past the next text that looks like the start of an event.
+//! The result does not depend on how much text is in memory.
 
 mod rewrite;
 
@@ -21,7 +21,7 @@ use rewrite::{Quotes, rewritten};
 /// Maximum number of bytes of an event that are examined.
 const REACH: usize = 64 * 1024;
 
-/// Number of bytes at the start of an event that are searched for the phase key.
+/// The phase key is searched for in the first `PHASE_REACH` bytes of an event.
 const PHASE_REACH: usize = 4 * 1024;
 
 /// The key of the phase, which every event has.
@@ -60,8 +60,8 @@ const TOP_KEYS: [&[u8]; 9] = [
 ];
 
 /// Length of the broken element at the beginning of `text`: up to the start of the next event, or
-/// the end of the list. If neither is found, returns the length of `text` if `at_end` is true (no
-/// more text follows), and `None` otherwise.
+/// the end of the list. If neither is found, returns the length of `text` at the end of the file
+/// (`at_end`), and otherwise `None`.
 pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     for at in 1..text.len() {
         let found = match text[at] {
@@ -78,9 +78,9 @@ pub(super) fn extent(text: &[u8], at_end: bool) -> Option<usize> {
     at_end.then_some(text.len())
 }
 
-/// Position of the next event. If there is no event, the error is the position of the first byte
-/// that is still needed when more text is read. The last byte before a `{` is needed too, because
-/// it shows whether the object is the value of a key.
+/// Position of the next event. If there is no event, the error is a position: the text from there
+/// on must be kept until more text is read. The last non-blank byte before a `{` must also be kept,
+/// because it shows whether the object is the value of a key.
 pub(super) fn next_event(text: &[u8], at_end: bool) -> Result<usize, usize> {
     for at in (0..text.len()).filter(|&at| text[at] == b'{') {
         match starts_event(text, at) {
@@ -97,8 +97,8 @@ fn before(text: &[u8], at: usize) -> usize {
     text[..at].trim_ascii_end().len().saturating_sub(1)
 }
 
-/// Whether an event starts inside the element, which means that the element was not closed and
-/// therefore contains the next events.
+/// Whether an event starts inside the element. If so, the element was not closed, and the events
+/// that follow it became part of it.
 pub(super) fn holds_event(element: &[u8]) -> bool {
     element.get(1..).is_some_and(|inside| next_event(inside, true).is_ok())
 }
@@ -139,8 +139,8 @@ fn object_end(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Whether `text` begins with a key of the trace's top-level object, which means that the list of
-/// events was not closed. Returns `None` if `text` ends too early to decide.
+/// Whether `text` begins with a key of the trace's top-level object. If so, the list of events was
+/// not closed. Returns `None` if `text` ends too early to decide.
 pub(super) fn starts_header(text: &[u8]) -> Option<bool> {
     member_key(text).map(|key| key.is_some_and(is_top_key))
 }
@@ -179,8 +179,8 @@ pub(super) fn starts_event(text: &[u8], at: usize) -> Option<bool> {
     }
 }
 
-/// Whether the object at the beginning of `text` has its own phase key within [`PHASE_REACH`].
-/// Returns `None` if the text ends too early to decide.
+/// Whether the first [`PHASE_REACH`] bytes of the object at the beginning of `text` contain a phase
+/// key. Keys of nested objects do not count. Returns `None` if the text ends too early to decide.
 fn has_phase(text: &[u8]) -> Option<bool> {
     let reach = &text[..text.len().min(PHASE_REACH)];
     let mut depth = 0u32;

@@ -15,7 +15,8 @@ pub(super) enum Quotes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Within {
     Event,
-    /// A field of an event that contains no user text, so the next quote closes the string.
+    /// A field of an event that never contains user text. In such a field, the next quote closes
+    /// the string.
     Field,
     Args,
     List,
@@ -98,7 +99,7 @@ impl<'a> Rewriter<'a> {
         (length > 0).then_some(())
     }
 
-    /// Writes a list, or an object inside the arguments, whatever values it contains.
+    /// Writes a list, or an object inside the arguments. The values may have any type.
     fn nested(&mut self) -> Option<()> {
         let mut open = Vec::new();
         loop {
@@ -189,8 +190,8 @@ fn args_end(text: &[u8]) -> bool {
     }
 }
 
-/// Copies the content of a string. Escapes its unescaped quotes and, if the content ends in an
-/// unescaped backslash, this backslash.
+/// Copies the content of a string. Escapes all unescaped quotes, and an unescaped backslash at the
+/// end of the content.
 fn escape_quotes(content: &[u8], out: &mut Vec<u8>) {
     let mut escaped = false;
     for &byte in content {

@@ -337,7 +337,7 @@ impl Reading<'_> {
         Ok(self.whole(row, at, "globalPid")?.or_else(only).unwrap_or(0))
     }
 
-    /// Adds the module calls, after all rows in the file.
+    /// Adds the module calls. Call this function after all rows in the file have been added.
     fn add_modules(&mut self) -> Result<()> {
         let trace = self.rows.trace();
         let mut extents = Extents::default();

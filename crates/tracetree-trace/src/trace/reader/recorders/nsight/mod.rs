@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A row's uid is the row's position among all rows of [`TABLES`], ordered by table and then by row
-//! id. The module calls that FSDP's ranges mark get the uids after the last row.
+//! id. The uids after the last row belong to the module calls that are derived from FSDP's ranges.
 
 mod copies;
 mod events;

@@ -73,9 +73,9 @@ fn list(text: &str) -> &str {
 const WRAPPERS: [&str; 4] =
     ["_checkpoint_wrapped_module", "_fsdp_wrapped_module", "_orig_mod", "module"];
 
-/// Parses a range such as `FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)`. Returns
-/// whether the range begins or ends the forward pass of a module, and the module path without
-/// wrapper names.
+/// Parses a range such as `FSDP::pre_forward (blocks.3._checkpoint_wrapped_module)`. Returns two
+/// values: whether the range marks the beginning or the end of the module's forward pass, and the
+/// module path without wrapper names.
 pub(super) fn module(text: &str) -> Option<(Edge, String)> {
     let name = without_numbers(text);
     let (edge, rest) = match name.strip_prefix("FSDP::pre_forward (") {

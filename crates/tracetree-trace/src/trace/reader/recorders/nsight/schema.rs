@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) name: String,
-    /// Number of the page that is the root of the table's B-tree.
+    /// Page number of the root of the table's B-tree.
     pub(super) root: u32,
     /// The stored columns, in order.
     pub(super) columns: Vec<String>,

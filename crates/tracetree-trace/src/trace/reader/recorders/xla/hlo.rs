@@ -7,13 +7,13 @@
 use super::wire::{Broken, Message, Read};
 use rustc_hash::FxHashMap;
 
-/// Maximum depth of nested computations that are searched for a name stack.
+/// Maximum depth to which nested computations are searched for a name stack.
 const DEEPEST: usize = 8;
 
 /// Maximum length of a name stack in bytes; a longer name stack is ignored.
 const LONGEST_STACK: usize = 4096;
 
-/// Maximum number of instructions in a fusion that are searched for a name stack.
+/// Maximum number of instructions to search for a name stack in a fusion.
 const MOST_SEARCHED: usize = 1024;
 
 /// Maximum number of inputs to list for an op, and of dimensions to list for an input.
@@ -88,7 +88,8 @@ impl<'a> Program<'a> {
         Ok(())
     }
 
-    /// The op with this name. A kernel name such as `fusion_3` also finds the op `fusion.3`.
+    /// The op with this name. The name can also be that of a kernel: `fusion_3` finds the op
+    /// `fusion.3`.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).or_else(|| self.by_kernel.get(name)).copied()
     }
@@ -103,8 +104,8 @@ impl<'a> Program<'a> {
         if !instruction.stack.is_empty() || depth == DEEPEST {
             return instruction.stack;
         }
-        // Only the first called computation is searched, so that no chain of calls is searched
-        // repeatedly.
+        // Only the first called computation is searched. Otherwise, the same chain of calls could
+        // be searched repeatedly.
         let called = instruction.called.first().and_then(|id| self.computations.get(id));
         let Some(called) = called else { return "" };
         let root = self.by_id.get(&called.root).filter(|&&root| root != op);

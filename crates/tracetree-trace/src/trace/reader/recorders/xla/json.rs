@@ -22,7 +22,7 @@ pub(super) fn recognises(head: &[u8]) -> bool {
     HEAD.iter().all(|byte| own.next() == Some(byte))
 }
 
-/// Whether these bytes, followed by more bytes, may be the beginning of an XLA JSON file.
+/// Whether these bytes may be the beginning of an XLA JSON file, but are too few to decide.
 pub(super) fn may_follow(head: &[u8]) -> bool {
     let own: Vec<u8> = head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
     own.len() < HEAD.len() && HEAD.starts_with(&own)
@@ -108,8 +108,8 @@ impl Planes {
             (Some("X"), Some(pid), Some(tid)) => {
                 let Some(start) = number(event, "ts") else { return };
                 let plane = self.planes.entry(pid).or_default();
-                // In some events, the name is shortened; `long_name` then contains the full name
-                // from the profile.
+                // If the name of an event is shortened, `long_name` contains the full name from the
+                // profile.
                 let full = argument("long_name").filter(|name| !name.starts_with('%'));
                 let mut encoded = Vec::new();
                 Field(&mut encoded).number(1, plane.kinds.id(full.unwrap_or(name)));

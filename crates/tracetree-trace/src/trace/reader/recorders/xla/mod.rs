@@ -7,9 +7,9 @@
 //! ```
 //!
 //! The uid of an event is its position among the events in all lines of all planes, in file order.
-//! Calls that the reader adds for programs, scopes, and ops that enclose launches get the uids
-//! after the last event. In `*.trace.json.gz`, the uid of an event is its position in
-//! `traceEvents`.
+//! The reader adds calls for programs, for scopes, and for ops that enclose launches. The uids of
+//! these calls follow the uid of the last event. In `*.trace.json.gz`, the uid of an event is its
+//! position in `traceEvents`.
 
 mod device;
 mod encode;

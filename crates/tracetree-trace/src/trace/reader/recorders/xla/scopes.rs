@@ -1,5 +1,5 @@
-//! Derives the program and scope calls that enclose ops from the order in which a thread ran the
-//! ops.
+//! Derives the calls for the programs and scopes that enclose ops. The order in which a thread ran
+//! the ops determines these calls.
 //!
 //! ```text
 //! jit_step/jvp/layer_0/dot  ├─┤                    jit_step
@@ -57,7 +57,7 @@ pub(super) fn scopes(mut ops: Vec<Ran>) -> Vec<Scope> {
     ops.sort_by_key(|op| (op.thread, op.start, std::cmp::Reverse(op.end)));
     let mut scopes: Vec<Scope> = Vec::new();
     for ops in ops.chunk_by(|a, b| a.thread == b.thread) {
-        // Positions in `scopes` of the calls that the next op may extend.
+        // The calls that the next op may extend, as positions in `scopes`.
         let mut open: Vec<usize> = Vec::new();
         let mut first: Option<&Ran> = None;
         let mut last: Option<&Ran> = None;
