@@ -55,5 +55,6 @@ def test_many_warnings_are_shortened(monkeypatch: pytest.MonkeyPatch, d: tracetr
 
 
 def test_every_remark_is_a_code_of_the_library() -> None:
-    sources = "".join(path.read_text() for path in (EXAMPLES.parents[1] / "src").rglob("*.rs"))
+    folders = [EXAMPLES.parents[1] / folder for folder in ("src", "crates/tracetree-trace/src")]
+    sources = "".join(path.read_text() for folder in folders for path in folder.rglob("*.rs"))
     assert [code for code in _notes.REMARKS if f'"{code}"' not in sources] == []
