@@ -15,8 +15,8 @@ pub(super) const EXACT: i64 = 3 * TOKEN;
 pub(super) const ARGUMENTS: i64 = TOKEN / 2;
 /// Score for identical exact names, such as `nn.Module: Linear_3`. The value only breaks ties.
 pub(super) const NAME: i64 = TOKEN / 16;
-/// Score of one shared token if two calls belong in the same gap, but cannot match as siblings. Examples are a call and
-/// its wrapper, or a call and its renamed version. The value is lower than the score per token of any match.
+/// Score per shared token for two calls that belong in the same gap but cannot match as siblings. Examples are a call
+/// and its wrapper, or a call and its renamed version. The value is lower than the score per token of any match.
 pub(super) const AFFINITY: i64 = TOKEN / 4;
 /// Score of one token that a call shares with a call of the same name inside a wrapper. The two
 /// calls will be matched later, one level deeper, so the value is nearly as high as for a match

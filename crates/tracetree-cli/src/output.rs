@@ -97,7 +97,7 @@ impl Console {
         self.tell(&format!("{style}error{style:#}: {error}"));
     }
 
-    /// Prints a common mistake, and the command to run instead.
+    /// Explains a common mistake, and prints the command to run instead.
     pub(super) fn mistake(&mut self, mistake: &Mistake) {
         let style = anstyle::AnsiColor::Red.on_default().bold();
         self.tell(&format!("{style}error{style:#}: {}", mistake.what));

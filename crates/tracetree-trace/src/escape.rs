@@ -32,7 +32,7 @@ pub fn cell(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes control characters in multi-line JSON or markup; newlines and tabs are kept. `serde_json` escapes only ASCII
-/// control characters, and no other code escapes control characters in HTML pages.
+/// control characters, and nothing else escapes the other control characters in HTML pages.
 pub fn in_json(text: &str) -> Cow<'_, str> {
     let acts = |letter: char| is_disruptive(letter) && !matches!(letter, '\n' | '\t');
     let is_plain = text.bytes().fold(true, |all, byte| all & matches!(byte, b'\n' | b' '..=b'~'));

@@ -12,8 +12,8 @@ use std::collections::HashSet;
 pub(super) struct Variation {
     /// Outermost calls of the median run that the second run lacks.
     absent: HashSet<CallId>,
-    /// Outermost calls that only the second run has. Each call is identified by its name and by the lowest
-    /// common call above it, which is a call of the median run.
+    /// Outermost calls that only the second run has. Each call is identified by its name and by its nearest
+    /// enclosing call that both runs have, given as a call of the median run.
     extra: HashSet<(Option<CallId>, String)>,
     /// Number of points at which the two runs differ.
     pub(super) points: usize,

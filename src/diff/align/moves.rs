@@ -332,8 +332,8 @@ impl Aligner<'_> {
             .collect()
     }
 
-    /// Matches calls that have the same key and arguments and at most one sibling between them, regardless of their
-    /// contents.
+    /// Matches calls that have the same key and arguments and are at most one sibling apart, even if the calls below them
+    /// differ.
     fn pair_emptied(&mut self, lost: &PerSide<Vec<Lost>>) {
         let own = |me: &Self, side: Side, call: u32| own_token(me.outlines[side], call);
         for (mine, theirs) in self.groups_by(lost, own) {

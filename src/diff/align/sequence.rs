@@ -34,7 +34,7 @@ pub(super) struct Aligned {
     pub(super) cut_blocks: u64,
 }
 
-/// Aligns the two sequences of `compare`.
+/// Aligns the two sequences whose elements `compare` compares.
 pub(super) fn align(compare: &mut impl Compare) -> Aligned {
     let (n, m) = compare.lengths();
     let mut aligned = Aligned::default();

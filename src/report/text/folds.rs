@@ -42,8 +42,8 @@ impl Folds {
         [&self.steps, &self.equal].map(|runs| runs.get(&index).copied())
     }
 
-    /// The last sibling that a drawn node represents. If no sibling comes after this one, the node is drawn
-    /// as the last of its siblings.
+    /// The last sibling that a drawn node represents. If no further sibling follows, the node is drawn with the
+    /// connector of a last child.
     pub(super) fn last(&self, index: usize) -> usize {
         let mut index = index;
         while let Some(&last) = self.lasts.get(&index) {

@@ -74,7 +74,7 @@ pub enum Change {
     RenumberTriton,
     /// One Triton kernel is fused into another, and later Triton kernels are renumbered.
     FuseTriton,
-    /// Random ops launch two kernels instead of one, like a matrix product that is split.
+    /// Randomly chosen ops launch two kernels instead of one, like a matrix product that is split.
     SplitLaunches(f64),
     /// Random runs of ops are compiled, each into one region with one kernel.
     CompileRegions(f64),

@@ -15,7 +15,7 @@ use tracetree::side::{PerSide, Side};
 /// Minimum distance of an outlier from the median, as a share of the median.
 const NOTABLE: f64 = 0.05;
 
-/// Minimum distance of an outlier from the median, as a share of all work that a rank in the role does.
+/// Minimum distance of an outlier from the median of its role, as a share of the total work of one rank.
 const NOTABLE_OF_ALL: f64 = 0.005;
 
 /// Identifies an op, category or layer: kind, name, and number of the layer.

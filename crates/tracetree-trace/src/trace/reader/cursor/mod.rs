@@ -73,7 +73,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Position after the last token, which must be one byte long.
+    /// The position after the last token. Call this only if that token is one byte long.
     pub(super) fn passed(&self) -> usize {
         self.index[self.at - 1] as usize + 1
     }
