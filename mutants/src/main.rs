@@ -62,7 +62,7 @@ impl Places {
         Ok(Places {
             tree: target.join("tree"),
             sources: kept(&SOURCES)?,
-            tests: kept(&["crates/tracetree-trace/src", "src", "tests"])?,
+            tests: kept(&[&SOURCES[..], &["tests"]].concat())?,
             target: target.join("build"),
             repository: repository.to_owned(),
         })

@@ -221,30 +221,16 @@ fn common_layers(analysis: &Analysis) -> Option<(usize, [f64; 2])> {
 /// Compares the shapes and types of the matched ops.
 fn check_arguments(analysis: &Analysis, notes: &mut Notes) {
     let [shapes, types] = differing_arguments(analysis);
-    notes.add(
-        "DIFFERENT_SHAPES",
-        shapes.len() as u64,
-        "compare runs with the same batch, sequence length and model size",
-        || {
-            format!(
-                "different shapes in {}: {}",
-                counted(shapes.len() as u64, "matched op"),
-                examples(&shapes)
-            )
-        },
-    );
-    notes.add(
-        "DIFFERENT_DTYPE",
-        types.len() as u64,
-        "compare runs with the same precision, unless the precision is the change",
-        || {
-            format!(
-                "different types in {}: {}",
-                counted(types.len() as u64, "matched op"),
-                examples(&types)
-            )
-        },
-    );
+    let mut add = |code, what: &str, ops: &[String], hint: &'static str| {
+        let count = ops.len() as u64;
+        notes.add(code, count, hint, || {
+            format!("different {what} in {}: {}", counted(count, "matched op"), examples(ops))
+        });
+    };
+    let same_work = "compare runs with the same batch, sequence length and model size";
+    add("DIFFERENT_SHAPES", "shapes", &shapes, same_work);
+    let same_types = "compare runs with the same precision, unless the precision is the change";
+    add("DIFFERENT_DTYPE", "types", &types, same_types);
 }
 
 /// Two lists of matched ops that did measured work: the ops whose recorded shapes differ, and the ops

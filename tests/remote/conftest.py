@@ -88,10 +88,8 @@ class Storage:
         return {key.removeprefix(prefix): self.get(key) for key in self.keys(prefix)}
 
     def assert_same(self, prefix: str, other: str) -> None:
-        """Compares the objects below two prefixes. A failure names the objects that differ, without their bytes."""
-        here, there = self.contents(prefix), self.contents(other)
-        assert here.keys() == there.keys()
-        assert not [key for key, content in here.items() if content != there[key]]
+        """Compares the objects below two prefixes."""
+        assert_same(self.contents(prefix), self.contents(other))
 
     def asked(self, method: str, part: str) -> list[Request]:
         """Returns the requests so far that use ``method`` and whose path contains ``part``."""
@@ -112,6 +110,12 @@ class Storage:
         out, told = process.communicate(timeout=120)
         assert process.returncode == code, told
         return Done(out, told)
+
+
+def assert_same(here: dict[str, bytes], there: dict[str, bytes]) -> None:
+    """Compares files or objects by name. A failure names those that differ, without their bytes."""
+    assert here.keys() == there.keys()
+    assert not [name for name, content in here.items() if content != there[name]]
 
 
 @dataclass(frozen=True)

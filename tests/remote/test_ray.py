@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Storage
+from conftest import Storage, assert_same
 from test_faults import RANKS, Chaos, fleet, s3
 
 DRIVER = Path(__file__).with_name("ray_driver.py")
@@ -58,7 +58,5 @@ def test_ray_kills_and_a_faulty_store_change_no_byte(fleet: Storage, python: str
     fleet.watch = lambda request: None
     assert {"throttle", "fail", "closed", "cut", "lost", "slow"} <= set(chaos.counts)
     assert len(list((tmp_path / "marks").iterdir())) == RANKS // 10
-    storm, calm = files(tmp_path / "storm"), files(tmp_path / "calm")
-    assert storm.keys() == calm.keys()
-    assert not [name for name, content in storm.items() if content != calm[name]]
+    assert_same(files(tmp_path / "storm"), files(tmp_path / "calm"))
     fleet.assert_same("storm/", "calm/")

@@ -1,9 +1,9 @@
 //! Groups the busy time of rows into parts. A part combines all instances of an op that have the same
 //! module class and shapes, or the work of all unmatched calls below a common node.
 
+use super::places::{common_above, module_class, plain_node_name};
 use super::scale::Scale;
 use crate::analysis::account::{Row, RowKind};
-use crate::analysis::causes::places::{common_above, module_class, plain_node_name};
 use crate::analysis::efficiency::Efficiency;
 use crate::analysis::grouped::Grouped;
 use crate::analysis::wall::{is_of_other_steps, is_row_alone};

@@ -6,8 +6,8 @@
 //! also grows if each step replaces a block with a larger block, as when a cache is extended by
 //! concatenation. This is not a leak, because the program frees the block of the previous step.
 
+use super::rows::memory_node;
 use crate::analysis::Analysis;
-use crate::analysis::memory::rows::memory_node;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::StepOrigin;

@@ -5,8 +5,8 @@
 //! at the moment with the most live memory during the counterpart of that call.
 
 use super::rows::MemorySource;
+use super::rows::{memory_node, memory_source};
 use crate::analysis::Analysis;
-use crate::analysis::memory::rows::{memory_node, memory_source};
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::StepId;

@@ -358,7 +358,7 @@ mod tests {
         let mut index = Vec::new();
         find_tokens(text.as_bytes(), &mut index);
         let mut fields = Fields::default();
-        let read = read(&mut Cursor::new(text.as_bytes(), &index, 0), &mut fields);
+        let read = read(&mut Cursor::new(text.as_bytes(), &index), &mut fields);
         check(read.map(|()| fields))
     }
 

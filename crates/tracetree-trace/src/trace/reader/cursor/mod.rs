@@ -50,10 +50,9 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Creates a cursor at the first indexed position at or after `from`.
-    pub(super) fn new(text: &'a [u8], index: &'a [u32], from: usize) -> Self {
-        let at = index.partition_point(|&position| (position as usize) < from);
-        Cursor { text, index, at, bare_words: 0 }
+    /// Creates a cursor at the first token of the text.
+    pub(super) fn new(text: &'a [u8], index: &'a [u32]) -> Self {
+        Cursor { text, index, at: 0, bare_words: 0 }
     }
 
     /// Position of the next token in the text.
@@ -211,7 +210,7 @@ mod tests {
     fn with_cursor<T>(text: &str, run: impl FnOnce(Cursor<'_>) -> T) -> T {
         let mut index = Vec::new();
         find_tokens(text.as_bytes(), &mut index);
-        run(Cursor::new(text.as_bytes(), &index, 0))
+        run(Cursor::new(text.as_bytes(), &index))
     }
 
     #[test]

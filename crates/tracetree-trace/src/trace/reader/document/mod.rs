@@ -184,7 +184,7 @@ impl Document {
     /// Reads all complete elements in the window; stops after one event if the next events may have
     /// known shapes.
     pub(super) fn walk(&mut self, window: Window<'_>) -> Walked {
-        let mut cursor = Cursor::new(window.text, window.index, 0);
+        let mut cursor = Cursor::new(window.text, window.index);
         let mut used = 0;
         loop {
             let result = match self.state {
@@ -210,7 +210,7 @@ impl Document {
     pub(super) fn add_mended(&mut self, text: &[u8], offset: u64) -> bool {
         let mut positions = Vec::new();
         index::find_tokens(text, &mut positions);
-        let mut cursor = Cursor::new(text, &positions, 0);
+        let mut cursor = Cursor::new(text, &positions);
         let mut fields = Fields::default();
         if event::read(&mut cursor, &mut fields).is_err() {
             return false;

@@ -27,7 +27,7 @@ const EVENTS: [&str; 8] = [
 fn with_index(text: &str) -> Option<(String, usize)> {
     let mut index = Vec::new();
     find_tokens(text.as_bytes(), &mut index);
-    let mut cursor = Cursor::new(text.as_bytes(), &index, 0);
+    let mut cursor = Cursor::new(text.as_bytes(), &index);
     let mut fields = Fields::default();
     event::read(&mut cursor, &mut fields).ok()?;
     let is_sound = cursor.take_bare_words() == 0 && fields.extra_commas == 0;
@@ -43,7 +43,7 @@ fn known(known: &mut Known, text: &str) -> Option<(String, usize)> {
 fn learn(known: &mut Known, text: &str) {
     let mut index = Vec::new();
     find_tokens(text.as_bytes(), &mut index);
-    known.learn(text.as_bytes(), Cursor::new(text.as_bytes(), &index, 0));
+    known.learn(text.as_bytes(), Cursor::new(text.as_bytes(), &index));
 }
 
 fn taught() -> Known {
