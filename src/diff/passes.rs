@@ -12,6 +12,9 @@ pub enum Pass {
     Threads,
     /// Matches all calls inside two identical calls with each other.
     Identical,
+    /// Finds layers that exist on only one side, if no frames show the layers. This pass matches no calls. The calls of
+    /// the extra layers stay unmatched.
+    ExtraLayers,
     /// Matches siblings that are in the same order on both sides.
     Siblings,
     /// Matches modules that swapped places; their instance numbers identify them.
@@ -57,10 +60,11 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in execution order.
-    pub const ALL: [Pass; 22] = [
+    pub const ALL: [Pass; 23] = [
         Pass::Pinned,
         Pass::Threads,
         Pass::Identical,
+        Pass::ExtraLayers,
         Pass::Siblings,
         Pass::InstanceNumbers,
         Pass::Swapped,
@@ -102,6 +106,7 @@ impl Pass {
             Pass::Identical => {
                 ("identical", "the calls around them are identical, including everything inside")
             }
+            Pass::ExtraLayers => ("extra_layers", "the layers around them match"),
             Pass::Siblings => {
                 ("siblings", "they match in the best alignment of the surrounding calls")
             }

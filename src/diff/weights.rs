@@ -26,6 +26,12 @@ pub(super) const WRAPPED: i64 = TOKEN * 7 / 8;
 pub(super) const LAYER: i64 = 16;
 /// Minimum number of layers in a run of layers.
 pub(super) const LAYERS: usize = 3;
+/// Minimum number of different calls that must occur once per layer to show layers in a list without frames.
+pub(super) const FEWEST_MARKS: usize = 4;
+/// Generated code may replace layers only if it has at least one token for every `FUSED` tokens of the layers.
+pub(super) const FUSED: u64 = 16;
+/// Maximum number of pairs of layers without frames that are compared in two lists.
+pub(super) const BARE_LAYER_CELLS: usize = 1 << 18;
 /// Maximum number of pairs of layers that are compared for one run of layers.
 pub(super) const LAYER_CELLS: usize = 1 << 14;
 /// Score for matching two runtime calls without GPU work. Runtime calls without GPU work vary from run to run, so the

@@ -4,10 +4,10 @@
 //! trace1   L₀ L₁ L₂            without this, the best path would match L₀ L₂ L₃ and hide
 //! trace2   L₀ L₁′ L₂ L₃        the changed layer (′) among the new ones
 //! ```
-//! A layer without an identical counterpart scores less than other layers, no matter which layer it is matched with.
-//! The missing amount is therefore added to all scores of a changed layer. Leaving a changed layer unmatched then
-//! costs as much as leaving any other layer unmatched, and the choice of unmatched layers depends only on instance
-//! numbers and on the number of holes (gaps that exist on only one side).
+//! A layer of the longer run that has no identical counterpart scores less than other layers, no matter which layer it is
+//! matched with. The missing amount is therefore added to all its scores. Leaving a changed layer unmatched then costs as
+//! much as leaving any other layer unmatched, and the choice of unmatched layers depends only on instance numbers and on
+//! the number of holes (gaps that exist on only one side).
 
 use crate::diff::keys::Key;
 use crate::diff::weights::{LAYER_CELLS, LAYERS};
@@ -31,15 +31,35 @@ pub(super) fn uneven(layers: PerSide<impl Iterator<Item = (usize, Key)>>) -> Vec
     rows.into_values().filter(is_uneven).collect()
 }
 
-/// For each element of a run, the difference between the score of an identical pair and the element's best score.
-/// The identical pair consists of the element's best counterpart and a copy of that counterpart. `None` if the best
-/// score is less than half of the identical pair's score: the two elements are then considered different layers.
-/// `full` contains the score of each element with a copy of itself.
-pub(super) fn lacking(
+/// What is added to the scores of a layer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Credit {
+    /// How much the best score of a layer on the longer side is below the score of an identical pair: its best
+    /// counterpart and a copy of that counterpart. 0 on the shorter side, because all its layers find a counterpart.
+    lacks: i64,
+    /// The best score of a layer on the shorter side, which no credit exceeds. No limit on the longer side.
+    best: i64,
+}
+
+impl Credit {
+    /// The amount that is added to the score of two layers.
+    pub(super) fn with(self, other: Credit, score: i64) -> i64 {
+        (self.lacks + other.lacks).min(self.best.min(other.best) - score).max(0)
+    }
+
+    /// The largest amount that can be added to the score of two layers.
+    pub(super) fn most(self, other: Credit) -> i64 {
+        self.lacks + other.lacks
+    }
+}
+
+/// The credit of each layer in a run. `None` if the best score is less than half of the identical pair's score: the two
+/// elements are then considered different layers. `full` contains the score of each element with a copy of itself.
+pub(super) fn credits(
     row: &Row,
     full: PerSide<&[i64]>,
     mut score: impl FnMut(usize, usize) -> i64,
-) -> PerSide<Vec<Option<i64>>> {
+) -> PerSide<Vec<Option<Credit>>> {
     // The best score of each element, and the position of the counterpart with that score.
     let mut best = row.as_ref().map(|row| vec![(0, 0); row.len()]);
     for (one, &i) in row.baseline.iter().enumerate() {
@@ -53,10 +73,16 @@ pub(super) fn lacking(
         }
     }
     PerSide::from_fn(|side| {
-        let lacks = |&(score, other): &(i64, usize)| {
+        let is_longer = row[side].len() > row[side.other()].len();
+        let credit = |&(best, other): &(i64, usize)| {
             let full = full[side.other()][other];
-            (2 * score >= full).then(|| (full - score).max(0))
+            let credit = if is_longer {
+                Credit { lacks: (full - best).max(0), best: i64::MAX }
+            } else {
+                Credit { lacks: 0, best }
+            };
+            (2 * best >= full).then_some(credit)
         };
-        best[side].iter().map(lacks).collect()
+        best[side].iter().map(credit).collect()
     })
 }

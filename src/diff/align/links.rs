@@ -13,6 +13,9 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// The possible relations of matched calls. Unmatched calls are not included: they are baseline only or candidate only.
 const OF_PARTNERS: [Relation; 3] = [Relation::Same, Relation::Renamed, Relation::Moved];
 
+/// The partner of a call that is set aside.
+const ASIDE: u32 = NONE - 1;
+
 /// The counterpart and the relation of each call.
 #[derive(Debug)]
 pub(super) struct Links {
@@ -68,12 +71,17 @@ impl Links {
 
     #[inline]
     pub(super) fn partner(&self, side: Side, call: u32) -> Option<u32> {
-        Some(self.partners[side][call as usize].load(Relaxed)).filter(|&partner| partner != NONE)
+        Some(self.partners[side][call as usize].load(Relaxed)).filter(|&partner| partner < ASIDE)
+    }
+
+    /// Leaves an unmatched call unmatched: later passes do not find it.
+    pub(super) fn set_aside(&self, side: Side, call: u32) {
+        self.partners[side][call as usize].store(ASIDE, Relaxed);
     }
 
     #[inline]
     pub(super) fn is_free(&self, side: Side, call: u32) -> bool {
-        self.partner(side, call).is_none()
+        self.partners[side][call as usize].load(Relaxed) == NONE
     }
 
     pub(super) fn is_moved(&self, side: Side, call: u32) -> bool {
@@ -87,7 +95,7 @@ impl Links {
     /// Whether a call has a counterpart with the same key.
     #[inline]
     pub(super) fn is_common(&self, side: Side, call: u32) -> bool {
-        !self.is_free(side, call) && self.relation(side, call).is_common()
+        self.partner(side, call).is_some() && self.relation(side, call).is_common()
     }
 
     #[inline]
@@ -106,8 +114,12 @@ impl Links {
     }
 
     pub(super) fn into_pairing(self) -> Pairing {
+        let of_call = |partner: AtomicU32| match partner.into_inner() {
+            ASIDE => NONE,
+            partner => partner,
+        };
         let partners: PerSide<Vec<u32>> =
-            self.partners.map(|column| column.into_iter().map(AtomicU32::into_inner).collect());
+            self.partners.map(|column| column.into_iter().map(of_call).collect());
         let relations = PerSide::from_fn(|side| {
             let relation = |(partner, relation): (&u32, &AtomicU8)| match *partner {
                 NONE => Relation::only(side),

@@ -3,7 +3,7 @@
 use super::Both;
 use super::compare::{Compare, Tokens};
 use super::inner::is_one_inside_other;
-use super::layers;
+use super::layers::{self, Credit};
 use super::plain::shared_tokens;
 use super::runs;
 use super::threads::LoneThread;
@@ -64,9 +64,8 @@ struct Element {
     may_be_wrapped: bool,
     /// Whether the element is in a run of layers that is longer on one side.
     in_row: bool,
-    /// How much the element's best score is below the score of an identical pair. This is known only for layers in a
-    /// run that is longer on one side.
-    lacks: Option<i64>,
+    /// Known only for layers in a run that is longer on one side.
+    credit: Option<Credit>,
     /// The tokens of the element's subtree, computed on demand.
     bag: Option<Bag>,
 }
@@ -146,7 +145,7 @@ impl<'a, 'b> Siblings<'a, 'b> {
         self.credit_layers();
     }
 
-    /// Computes [`Element::lacks`] for the layers in runs that are longer on one side.
+    /// Computes [`Element::credit`] for the layers in runs that are longer on one side.
     fn credit_layers(&mut self) {
         let (one, two) = self.lengths();
         if one.min(two) < LAYERS {
@@ -173,11 +172,11 @@ impl<'a, 'b> Siblings<'a, 'b> {
         let full: PerSide<Vec<i64>> = full;
         for row in rows {
             let full = full.as_ref().map(Vec::as_slice);
-            let lacking = layers::lacking(&row, full, |i, j| self.nameless_score(i, j));
+            let credits = layers::credits(&row, full, |i, j| self.nameless_score(i, j));
             for side in Side::BOTH {
-                for (&at, &lacks) in row[side].iter().zip(&lacking[side]) {
+                for (&at, &credit) in row[side].iter().zip(&credits[side]) {
                     self.known[side][at].in_row = true;
-                    self.known[side][at].lacks = lacks;
+                    self.known[side][at].credit = credit;
                 }
             }
         }
@@ -214,14 +213,14 @@ impl<'a, 'b> Siblings<'a, 'b> {
                 is_new_name: new_names[range.start],
                 may_be_wrapped: false,
                 in_row: false,
-                lacks: None,
+                credit: None,
                 bag: None,
             }
         };
         self.elements[side].iter().map(known).collect()
     }
 
-    /// The score of two elements before the amount from [`Siblings::lacks`] is added.
+    /// The score of two elements before the credit of layers is added.
     fn plain(&mut self, i: usize, j: usize) -> i64 {
         let (one, two) = self.known(i, j);
         if one.is_run || two.is_run {
@@ -286,14 +285,10 @@ impl<'a, 'b> Siblings<'a, 'b> {
         }
     }
 
-    /// The amount that is added to the score of two layers with the same key: the larger of the two values of
-    /// [`Element::lacks`]. The values are not added up, because both layers may lack the same tokens.
-    fn lacks(&mut self, i: usize, j: usize) -> i64 {
+    /// The credits of two layers with the same key.
+    fn credits(&mut self, i: usize, j: usize) -> Option<(Credit, Credit)> {
         let (one, two) = self.known(i, j);
-        match (one.lacks, two.lacks) {
-            (Some(mine), Some(theirs)) if one.key == two.key => mine.max(theirs),
-            (_, _) => 0,
-        }
+        one.credit.zip(two.credit).filter(|_| one.key == two.key)
     }
 
     fn score_gpu(&self, a: u32, b: u32) -> i64 {
@@ -453,12 +448,19 @@ impl Compare for Siblings<'_, '_> {
     fn score(&mut self, i: usize, j: usize) -> i64 {
         match self.plain(i, j) {
             0 => 0,
-            plain => plain + self.lacks(i, j),
+            plain => match self.credits(i, j) {
+                None => plain,
+                Some((mine, theirs)) => {
+                    let (one, two) = self.known(i, j);
+                    plain + mine.with(theirs, plain - name_bonus(one, two))
+                }
+            },
         }
     }
 
     fn most(&mut self, i: usize, j: usize) -> i64 {
-        self.plain_most(i, j) + self.lacks(i, j)
+        let credit = self.credits(i, j).map_or(0, |(mine, theirs)| mine.most(theirs));
+        self.plain_most(i, j) + credit
     }
 
     /// Ops and frames with the same key share at least that key, so their score is positive.

@@ -1,0 +1,342 @@
+//! Finds the layers that only one of two lists has, if no calls enclose the layers.
+//!
+//! ```text
+//! trace1   embed  n q k m  n q k m  n q k m  loss
+//! trace2   embed  n q k m  n k m    n q k m  n q k m  loss        the second layer lost its q
+//! ```
+//! An alignment of the calls could skip parts of several layers and match the first `q` that it finds. It would match
+//! more calls than an alignment that skips one layer, but most matches would be wrong. The layers are therefore matched
+//! first, and the calls of the extra layers are left out of the alignment of the calls.
+
+use super::bare_layers::{Token, layers};
+use super::compare::{Compare, Tokens};
+use super::layers::{Credit, credits};
+use super::sequence;
+use crate::diff::keys::Key;
+use crate::diff::outline::Outline;
+use crate::diff::weights::{BARE_LAYER_CELLS, FEWEST_MARKS, LAYERS, TOKEN};
+use crate::side::{PerSide, Side};
+use crate::tree::CallKind;
+use rustc_hash::{FxHashSet, FxHasher};
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+
+/// The side that has more layers, and the ranges of its list that contain the extra layers. `None` if both lists have
+/// equally many layers, or show no layers.
+pub(super) fn extra_layers(
+    outlines: PerSide<&Outline<'_>>,
+    lists: &PerSide<Vec<u32>>,
+) -> Option<(Side, Vec<Range<usize>>)> {
+    let (n, m) = (lists.baseline.len(), lists.candidate.len());
+    if n == m || n.min(m) < LAYERS * FEWEST_MARKS {
+        return None;
+    }
+    // If frames were recorded, the layers are frames.
+    let is_frame = |side: Side, call: u32| outlines[side].kind(call) == CallKind::Frame;
+    if Side::BOTH.into_iter().any(|side| lists[side].iter().any(|&call| is_frame(side, call))) {
+        return None;
+    }
+    let tokens = tokens(outlines, lists);
+    extra(tokens.as_ref().map(Vec::as_slice))
+}
+
+fn extra(tokens: PerSide<&[Token]>) -> Option<(Side, Vec<Range<usize>>)> {
+    let layers = layers(tokens)?;
+    let (few, many) = (layers.baseline.len(), layers.candidate.len());
+    if few == many || few.min(many) < LAYERS || few.saturating_mul(many) > BARE_LAYER_CELLS {
+        return None;
+    }
+    let longer = if few > many { Side::Baseline } else { Side::Candidate };
+    let extra = Blocks::new(tokens, &layers).extra(longer)?;
+    // The extra layers must explain most of the difference in length.
+    let removed: usize = extra.iter().map(Range::len).sum();
+    let surplus = tokens[longer].len().saturating_sub(tokens[longer.other()].len());
+    (2 * surplus.abs_diff(removed) <= surplus).then_some((longer, extra))
+}
+
+/// The tokens of two lists. A call whose name occurs in only one list may be a wrapper, so if it contains a single call,
+/// it has the token of that call.
+fn tokens(outlines: PerSide<&Outline<'_>>, lists: &PerSide<Vec<u32>>) -> PerSide<Vec<Token>> {
+    let names = PerSide::from_fn(|side| -> FxHashSet<Key> {
+        lists[side].iter().map(|&call| outlines[side].keys[call as usize]).collect()
+    });
+    PerSide::from_fn(|side| {
+        let outline = outlines[side];
+        let token = |&call: &u32| {
+            let mut at = call;
+            while !names[side.other()].contains(&outline.keys[at as usize]) {
+                let mut inside = outline.each_child(at);
+                let (Some(only), None) = (inside.next(), inside.next()) else { break };
+                at = only;
+            }
+            let at = at as usize;
+            u64::from(outline.keys[at].0) << 32 | u64::from(outline.arguments[at])
+        };
+        lists[side].iter().map(token).collect()
+    })
+}
+
+/// A layer, or the calls between two layers.
+struct Block {
+    range: Range<usize>,
+    is_layer: bool,
+    /// Number of layers between this layer and the last block before it that is not a layer. `None` if there is no such
+    /// block: the recording may have begun between two layers.
+    number: Option<usize>,
+    /// Number of layers between this layer and the next block that is not a layer, or the end.
+    left: usize,
+    /// The tokens in the block, sorted.
+    tokens: Vec<Token>,
+    /// Hash of the tokens in their original order.
+    exact: u64,
+    /// Known only for layers.
+    credit: Option<Credit>,
+}
+
+impl Block {
+    /// Whether two layers have the same position in their runs of layers.
+    fn has_place_of(&self, other: &Block) -> bool {
+        match (self.number, other.number) {
+            (Some(one), Some(two)) => one == two,
+            (_, _) => self.left == other.left,
+        }
+    }
+}
+
+/// The blocks of both lists, in order.
+struct Blocks(PerSide<Vec<Block>>);
+
+impl Blocks {
+    fn new(tokens: PerSide<&[Token]>, layers: &PerSide<Vec<Range<usize>>>) -> Blocks {
+        let mut blocks = Blocks(PerSide::from_fn(|side| blocks_of(tokens[side], &layers[side])));
+        blocks.add_cut_layers();
+        Side::BOTH.into_iter().for_each(|side| number(&mut blocks.0[side]));
+        blocks.credit_layers();
+        blocks
+    }
+
+    /// If a recording began or ended within a layer, the rest of this layer counts as a layer.
+    fn add_cut_layers(&mut self) {
+        let mut inside: FxHashSet<Token> = FxHashSet::default();
+        for side in Side::BOTH {
+            let layers = self.0[side].iter().filter(|block| block.is_layer);
+            layers.for_each(|layer| inside.extend(&layer.tokens));
+        }
+        let is_rest = |block: Option<&Block>| {
+            block.is_some_and(|block| {
+                !block.is_layer && block.tokens.iter().all(|token| inside.contains(token))
+            })
+        };
+        let first = self.0.as_ref().map(|blocks| is_rest(blocks.first()));
+        let last = self.0.as_ref().map(|blocks| is_rest(blocks.last()));
+        for side in Side::BOTH {
+            let [begin, end] = [first, last].map(|is_rest| is_rest[side] && !is_rest[side.other()]);
+            if let Some(block) = self.0[side].first_mut().filter(|_| begin) {
+                block.is_layer = true;
+            }
+            if let Some(block) = self.0[side].last_mut().filter(|_| end) {
+                block.is_layer = true;
+            }
+        }
+    }
+
+    /// Compensates for the calls that a layer lacks.
+    fn credit_layers(&mut self) {
+        let row = self.0.as_ref().map(|blocks| -> Vec<usize> {
+            (0..blocks.len()).filter(|&at| blocks[at].is_layer).collect()
+        });
+        let full = self.0.as_ref().map(|blocks| -> Vec<i64> {
+            blocks.iter().map(|block| TOKEN * block.tokens.len() as i64).collect()
+        });
+        let full = full.as_ref().map(Vec::as_slice);
+        let credits = credits(&row, full, |i, j| self.shared(i, j));
+        for side in Side::BOTH {
+            for (&at, &credit) in row[side].iter().zip(&credits[side]) {
+                self.0[side][at].credit = credit;
+            }
+        }
+    }
+
+    fn shared(&self, i: usize, j: usize) -> i64 {
+        TOKEN * common(&self.0.baseline[i].tokens, &self.0.candidate[j].tokens)
+    }
+
+    /// The ranges of the layers on the side with more layers that have no counterpart. `None` if the other side has calls
+    /// instead of these layers.
+    fn extra(&mut self, longer: Side) -> Option<Vec<Range<usize>>> {
+        let mut partners = self.0.as_ref().map(|blocks| vec![None; blocks.len()]);
+        for (i, j) in sequence::align(self).pairs {
+            partners.baseline[i] = Some(j);
+            partners.candidate[j] = Some(i);
+        }
+        let layers = self.0[longer].iter().filter(|block| block.is_layer);
+        let longest = layers.map(|layer| layer.range.len()).max()?;
+        let instead = |(block, partner): (&Block, &Option<usize>)| {
+            let opposite = partner.map_or(0, |partner| self.0[longer][partner].range.len());
+            !block.is_layer && 2 * block.range.len() >= 2 * opposite + longest
+        };
+        if self.0[longer.other()].iter().zip(&partners[longer.other()]).any(instead) {
+            return None;
+        }
+        let extra = self.0[longer].iter().zip(&partners[longer]);
+        let extra = extra.filter(|(block, partner)| block.is_layer && partner.is_none());
+        Some(extra.map(|(block, _)| block.range.clone()).collect())
+    }
+}
+
+/// Divides one list into blocks.
+fn blocks_of(tokens: &[Token], layers: &[Range<usize>]) -> Vec<Block> {
+    let mut blocks: Vec<Block> = Vec::new();
+    let block = |range: Range<usize>, is_layer: bool| {
+        let mut hasher = FxHasher::default();
+        tokens[range.clone()].hash(&mut hasher);
+        let (tokens, exact) = (sorted(&tokens[range.clone()]), hasher.finish());
+        Block { range, is_layer, number: None, left: 0, tokens, exact, credit: None }
+    };
+    let mut from = 0;
+    for layer in layers.iter().cloned().chain([tokens.len()..tokens.len()]) {
+        if from < layer.start {
+            blocks.push(block(from..layer.start, false));
+        }
+        from = layer.end;
+        if !layer.is_empty() {
+            blocks.push(block(layer, true));
+        }
+    }
+    blocks
+}
+
+/// Sets [`Block::number`] and [`Block::left`].
+fn number(blocks: &mut [Block]) {
+    let mut number = None;
+    for block in blocks.iter_mut() {
+        block.number = number;
+        number = if block.is_layer { number.map(|number| number + 1) } else { Some(0) };
+    }
+    let mut left = 0;
+    for block in blocks.iter_mut().rev() {
+        block.left = left;
+        left = if block.is_layer { left + 1 } else { 0 };
+    }
+}
+
+fn sorted(tokens: &[Token]) -> Vec<Token> {
+    let mut sorted = tokens.to_vec();
+    sorted.sort_unstable();
+    sorted
+}
+
+/// Number of tokens that two sorted lists share.
+fn common(one: &[Token], two: &[Token]) -> i64 {
+    let (mut i, mut j, mut count) = (0, 0, 0);
+    while i < one.len() && j < two.len() {
+        count += i64::from(one[i] == two[j]);
+        let order = one[i].cmp(&two[j]);
+        i += usize::from(order.is_le());
+        j += usize::from(order.is_ge());
+    }
+    count
+}
+
+impl Compare for Blocks {
+    fn lengths(&self) -> (usize, usize) {
+        (self.0.baseline.len(), self.0.candidate.len())
+    }
+
+    fn equal(&mut self, i: usize, j: usize) -> bool {
+        let (one, two) = (&self.0.baseline[i], &self.0.candidate[j]);
+        one.is_layer == two.is_layer && one.exact == two.exact
+    }
+
+    fn score(&mut self, i: usize, j: usize) -> i64 {
+        let (one, two) = (&self.0.baseline[i], &self.0.candidate[j]);
+        if one.is_layer != two.is_layer {
+            return 0;
+        }
+        let credit = |shared: i64| {
+            let credits = one.credit.zip(two.credit);
+            credits.map_or(0, |(mine, theirs)| mine.with(theirs, shared))
+        };
+        match self.shared(i, j) {
+            0 => 0,
+            shared => shared + credit(shared) + i64::from(one.is_layer && one.has_place_of(two)),
+        }
+    }
+
+    fn in_row(&mut self, i: usize, j: usize) -> bool {
+        self.0.baseline[i].is_layer || self.0.candidate[j].is_layer
+    }
+
+    fn is_pair(&self, _: usize, _: usize) -> bool {
+        true
+    }
+
+    fn tokens(&mut self, a: Range<usize>, b: Range<usize>) -> Vec<Tokens> {
+        let exact = |blocks: &[Block]| blocks.iter().map(|block| block.exact).collect();
+        vec![(exact(&self.0.baseline[a]), exact(&self.0.candidate[b]))]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The extra layers in two strings, whose letters are the calls. Checks that exchanging the strings gives the same
+    /// layers.
+    fn found(a: &str, b: &str) -> Option<Vec<Range<usize>>> {
+        let of = |a: &str, b: &str| {
+            let letters = |text: &str| text.bytes().map(Token::from).collect::<Vec<_>>();
+            let tokens = PerSide::new(letters(a), letters(b));
+            extra(tokens.as_ref().map(Vec::as_slice))
+        };
+        let there = of(a, b);
+        let exchanged = of(b, a).map(|(side, extra)| (side.other(), extra));
+        assert_eq!(exchanged, there, "{a} {b}");
+        there.map(|(_, extra)| extra)
+    }
+
+    #[test]
+    fn a_damaged_layer_is_not_taken_for_an_extra_one() {
+        let (a, b) = ("x abcdefgh abcdefgh abcdefgh y", "x abcdefgh abdefgh abcdefgh abcdefgh y");
+        let [a, b] = [a, b].map(|text| text.replace(' ', ""));
+        assert_eq!(found(&a, &b), Some(vec![24..32]));
+    }
+
+    #[test]
+    fn a_layer_of_another_kind_keeps_its_counterpart() {
+        let (a, b) =
+            ("abcdefgh abcdefgh abcdEFGH abcdefgh abcdefgh", "abcdefgh abcdEFGH abcdefgh abcdefgh");
+        let [a, b] = [a, b].map(|text| format!("x{}y", text.replace(' ', "")));
+        assert_eq!(found(&a, &b), Some(vec![9..17]));
+    }
+
+    #[test]
+    fn each_step_has_its_own_extra_layers() {
+        let step = |layers: usize| format!("xw{}yz", "abcdefgh".repeat(layers));
+        let extra = found(&step(3).repeat(2), &step(4).repeat(2));
+        assert_eq!(extra, Some(vec![26..34, 62..70]));
+    }
+
+    #[test]
+    fn a_recording_that_begins_within_a_layer_has_the_last_layers() {
+        let whole = format!("xw{}yz", "abcdefgh".repeat(6));
+        let cut = format!("fgh{}yz", "abcdefgh".repeat(3));
+        assert_eq!(found(&cut, &whole), Some(vec![2..10, 10..18]));
+    }
+
+    #[test]
+    fn layers_that_other_calls_replace_are_not_extra() {
+        let whole = format!("xw{}yz", "abcdefgh".repeat(5));
+        let [same, replaced] = ["", "klmnopqrstu"]
+            .map(|calls| format!("xw{}{calls}{}yz", "abcdefgh".repeat(2), "abcdefgh".repeat(1)));
+        assert!(found(&same, &whole).is_some());
+        assert_eq!(found(&replaced, &whole), None);
+    }
+
+    #[test]
+    fn a_difference_in_length_must_be_that_of_the_layers() {
+        let layers = |layers: usize, more: &str| format!("x{}{more}y", "abcdefgh".repeat(layers));
+        assert!(found(&layers(3, ""), &layers(4, "klm")).is_some());
+        assert_eq!(found(&layers(3, ""), &layers(4, &"klmnopqrst".repeat(3))), None);
+    }
+}
