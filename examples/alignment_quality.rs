@@ -6,7 +6,7 @@
 //! ```
 //! Each trace is compared with copies that are changed in known ways (ops dropped, wrapped, renamed, …). If the trace
 //! has Python frames, each comparison is repeated without them. The changes in `Change::hard` come last. For these
-//! changes, tests require no minimum score; the only exception is `MoreLayersDrop` with Python frames.
+//! changes, tests require no minimum score, except for the two changes with more layers.
 //!
 //! The first columns show the precision and recall of the UID map, first for calls on the GPU path and then for all
 //! host calls. Some changes replace calls with compiled regions or multi-tensor ops. In this case, the library assigns

@@ -6,8 +6,9 @@
 //! (`LAUNCH_NOT_CAPTURED`, `BROKEN_NESTING`, `REPAIRED_JSON`, …).
 
 use super::conditions::Remedies;
+use super::layers::LayerPairs;
 use super::robust::median;
-use super::{Analysis, modules};
+use super::{Analysis, Attribution, modules};
 use crate::analysis::conditions::check_conditions;
 use crate::diff::Window;
 use crate::program::{
@@ -49,13 +50,13 @@ pub struct Comparability {
 
 impl Comparability {
     /// Checks whether the traces are comparable.
-    pub(super) fn of(analysis: &Analysis) -> Comparability {
+    pub(super) fn of(analysis: &Attribution, pairs: &LayerPairs) -> Comparability {
         let mut found = Comparability::default();
         check_whole(analysis, &mut found.both);
         check_architecture(analysis, &mut found.both);
         let replays = PerSide::from_fn(|side| graph_replay(analysis.tree(side)));
         check_model(analysis, replays.map(|(time, _)| time), &mut found.both);
-        check_windows(analysis, &mut found.both);
+        check_windows(analysis, pairs, &mut found.both);
         check_arguments(analysis, &mut found.both);
         check_tokens_and_steps(analysis, &mut found.both);
         check_world_size(analysis, &mut found.both);
@@ -102,13 +103,9 @@ impl Analysis {
         found.extend(other.map(|note| Obstacle::OtherProgram(note.message.clone())));
         found
     }
+}
 
-    /// Findings about whether the traces are comparable.
-    #[doc(hidden)]
-    pub fn comparability(&self) -> &Comparability {
-        self.cached.comparability.get_or_init(|| Comparability::of(self))
-    }
-
+impl Attribution {
     /// Describes, for each side, the data that is missing from its totals: `after: 3 of 785 launches
     /// (0.4%) without a GPU event …`.
     #[doc(hidden)]
@@ -122,7 +119,7 @@ impl Analysis {
     }
 }
 
-fn check_whole(analysis: &Analysis, notes: &mut Notes) {
+fn check_whole(analysis: &Attribution, notes: &mut Notes) {
     let damage = analysis.damage();
     notes.add(
         INCOMPLETE,
@@ -133,7 +130,7 @@ fn check_whole(analysis: &Analysis, notes: &mut Notes) {
 }
 
 /// Compares the model architectures if there is solid evidence for the architecture on each side.
-fn check_architecture(analysis: &Analysis, notes: &mut Notes) {
+fn check_architecture(analysis: &Attribution, notes: &mut Notes) {
     let found = PerSide::from_fn(|side| analysis.diff().program(side).architecture());
     let told = found.map(|found| found.filter(|found| !found.is_thin));
     if let PerSide { baseline: Some(one), candidate: Some(two) } = told {
@@ -151,7 +148,7 @@ fn check_architecture(analysis: &Analysis, notes: &mut Notes) {
     }
 }
 
-fn check_model(analysis: &Analysis, replayed: PerSide<Nanos>, notes: &mut Notes) {
+fn check_model(analysis: &Attribution, replayed: PerSide<Nanos>, notes: &mut Notes) {
     let classes = PerSide::from_fn(|side| modules::classes(analysis.tree(side)));
     let stacks = PerSide::from_fn(|side| analysis.layers(side).stacks());
     let hides_modules = |side: Side| {
@@ -173,7 +170,7 @@ fn check_model(analysis: &Analysis, replayed: PerSide<Nanos>, notes: &mut Notes)
 
 /// Reports recordings that contain different layers. This happens if a recording began in the middle of
 /// the model.
-fn check_windows(analysis: &Analysis, notes: &mut Notes) {
+fn check_windows(analysis: &Attribution, pairs: &LayerPairs, notes: &mut Notes) {
     let windows = analysis.diff().windows();
     let told = |window: &Window| {
         let [one, two] = Side::BOTH.map(|side| window.told(side));
@@ -189,7 +186,7 @@ fn check_windows(analysis: &Analysis, notes: &mut Notes) {
         "compare individual layers in layers.csv: the totals cover different work",
         || {
             let told: Vec<String> = windows.iter().map(told).collect();
-            let times = common_layers(analysis).map_or_else(String::new, |(count, [one, two])| {
+            let times = common_layers(analysis, pairs).map_or_else(String::new, |(count, [one, two])| {
                 let [a, b] = Side::BOTH.map(|side| analysis.side_name(side));
                 let layers = counted(count as u64, "layer");
                 format!("; the median of the {layers} that both contain takes {one:.3} ms in {a} and {two:.3} ms in {b}")
@@ -201,14 +198,14 @@ fn check_windows(analysis: &Analysis, notes: &mut Notes) {
 
 /// Number of matched layers, and their median time on each side in ms; `None` if no layers are
 /// matched.
-fn common_layers(analysis: &Analysis) -> Option<(usize, [f64; 2])> {
+fn common_layers(analysis: &Attribution, pairs: &LayerPairs) -> Option<(usize, [f64; 2])> {
     let mut times: BTreeMap<(LayerId, LayerId), PerSide<Nanos>> = BTreeMap::new();
-    for row in analysis.layer_rows(analysis.layer_pairs()) {
-        let layers = PerSide::from_fn(|side| row.place.layer(side));
-        if let PerSide { baseline: Some(one), candidate: Some(two) } = layers {
-            let time = times.entry((one, two)).or_default();
-            for side in Side::BOTH {
-                time[side] += row.time[side];
+    for side in Side::BOTH {
+        for &call in analysis.accounted_calls(side) {
+            let place = pairs.places()[pairs.place_of(side, call)];
+            let layers = PerSide::from_fn(|side| place.layer(side));
+            if let PerSide { baseline: Some(one), candidate: Some(two) } = layers {
+                times.entry((one, two)).or_default()[side] += analysis.time_of(side, call);
             }
         }
     }
@@ -219,7 +216,7 @@ fn common_layers(analysis: &Analysis) -> Option<(usize, [f64; 2])> {
 }
 
 /// Compares the shapes and types of the matched ops.
-fn check_arguments(analysis: &Analysis, notes: &mut Notes) {
+fn check_arguments(analysis: &Attribution, notes: &mut Notes) {
     let [shapes, types] = differing_arguments(analysis);
     let mut add = |code, what: &str, ops: &[String], hint: &'static str| {
         let count = ops.len() as u64;
@@ -235,7 +232,7 @@ fn check_arguments(analysis: &Analysis, notes: &mut Notes) {
 
 /// Two lists of matched ops that did measured work: the ops whose recorded shapes differ, and the ops
 /// whose recorded types differ.
-fn differing_arguments(analysis: &Analysis) -> [Vec<String>; 2] {
+fn differing_arguments(analysis: &Attribution) -> [Vec<String>; 2] {
     let mut found = [Vec::new(), Vec::new()];
     let (a, b) = (analysis.tree(Side::Baseline), analysis.tree(Side::Candidate));
     let counts = |call| analysis.measure() == Measure::HostSelfTime || a.is_gpu_path(call);
@@ -256,7 +253,7 @@ fn differing_arguments(analysis: &Analysis) -> [Vec<String>; 2] {
     found
 }
 
-fn check_tokens_and_steps(analysis: &Analysis, notes: &mut Notes) {
+fn check_tokens_and_steps(analysis: &Attribution, notes: &mut Notes) {
     let steps = PerSide::from_fn(|side| analysis.steps(side));
     let counts = steps.map(Steps::len);
     let names = Side::BOTH.map(|side| analysis.side_name(side));
@@ -295,7 +292,7 @@ fn check_tokens_and_steps(analysis: &Analysis, notes: &mut Notes) {
     }
 }
 
-fn check_world_size(analysis: &Analysis, notes: &mut Notes) {
+fn check_world_size(analysis: &Attribution, notes: &mut Notes) {
     let size = |side: Side| analysis.tree(side).trace().header().distributed.as_ref()?.world_size;
     if let (Some(one), Some(two)) = (size(Side::Baseline), size(Side::Candidate)) {
         notes.add(
@@ -311,7 +308,7 @@ fn check_world_size(analysis: &Analysis, notes: &mut Notes) {
 }
 
 fn check_side(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     (replayed, launches): (Nanos, u64),
     notes: &mut Notes,

@@ -1,7 +1,7 @@
 //! Reports recording conditions that differ between the sides but do not prevent a comparison, such as the
 //! device.
 
-use super::Analysis;
+use super::Attribution;
 use crate::side::{PerSide, Side};
 use crate::trace::{Distributed, Header, Notes, Recorder};
 
@@ -41,7 +41,7 @@ impl Remedies {
 }
 
 /// Compares device, versions, recording options, rank and backend.
-pub(super) fn check_conditions(analysis: &Analysis, notes: &mut Notes) {
+pub(super) fn check_conditions(analysis: &Attribution, notes: &mut Notes) {
     let headers = PerSide::from_fn(|side| analysis.tree(side).trace().header());
     let differing = [
         Condition::of(
@@ -97,7 +97,7 @@ fn check_versions(headers: PerSide<&Header>, notes: &mut Notes) {
 
 /// Reports recording options that are set on only one side. Does nothing if neither header lists
 /// options.
-fn check_options(analysis: &Analysis, headers: PerSide<&Header>, notes: &mut Notes) {
+fn check_options(analysis: &Attribution, headers: PerSide<&Header>, notes: &mut Notes) {
     let alone = |side: Side| {
         let other = &headers[side.other()].options;
         let own = headers[side].options.iter().filter(|option| !other.contains(option));

@@ -8,7 +8,7 @@
 //! A compiled region may also come from a different model. Matrix products and convolutions show whether the
 //! models are the same, because a compiler preserves their number and shapes.
 
-use super::Analysis;
+use super::Attribution;
 use super::fusion::shapes;
 use crate::diff::is_generated;
 use crate::side::{PerSide, Side};
@@ -33,7 +33,7 @@ pub(super) fn classes(tree: &CallTree) -> BTreeMap<&str, usize> {
 
 /// Module classes, such as `Linear`, that have more instances on one side. Classes are omitted if compiled
 /// regions on the other side explain the difference. Each name is followed by both counts.
-pub(super) fn differing(analysis: &Analysis) -> Vec<String> {
+pub(super) fn differing(analysis: &Attribution) -> Vec<String> {
     let classes = PerSide::from_fn(|side| classes(analysis.tree(side)));
     if classes.baseline == classes.candidate {
         return Vec::new();
@@ -84,7 +84,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn of(analysis: &Analysis) -> Compiled {
+    fn of(analysis: &Attribution) -> Compiled {
         let has_regions = PerSide::from_fn(|side| {
             let tree = analysis.tree(side);
             let mut ops = tree.calls().filter(|&call| tree.kind(call) == CallKind::Op);
@@ -97,7 +97,7 @@ impl Compiled {
     /// Names of the modules on one side that were replaced by regions on the other side. A module counts as
     /// replaced by a region if the region replaced the module itself, or contains counterparts of the
     /// module's ops.
-    fn replaced<'a>(&self, analysis: &'a Analysis, side: Side) -> BTreeSet<&'a str> {
+    fn replaced<'a>(&self, analysis: &'a Attribution, side: Side) -> BTreeSet<&'a str> {
         let diff = analysis.diff();
         let tree = analysis.tree(side);
         let stands_for = |call: CallId| match diff.region_of(side, call) {
@@ -114,7 +114,7 @@ impl Compiled {
 }
 
 /// Whether an unmatched module contains an op whose counterpart is inside a compiled region.
-fn is_called_in_region(analysis: &Analysis, side: Side, module: CallId) -> bool {
+fn is_called_in_region(analysis: &Attribution, side: Side, module: CallId) -> bool {
     let (diff, tree, other) = (analysis.diff(), analysis.tree(side), analysis.tree(side.other()));
     let ops = tree.subtree(module).filter(|&call| tree.kind(call) == CallKind::Op);
     let mut partners = ops.filter_map(|op| diff.partner(side, op));
@@ -123,7 +123,7 @@ fn is_called_in_region(analysis: &Analysis, side: Side, module: CallId) -> bool 
 
 /// Whether the regions on one side may come from the same model as the calls that they replaced. The answer
 /// is based on the matrix products and convolutions in the traces.
-fn do_the_same(analysis: &Analysis, side: Side) -> bool {
+fn do_the_same(analysis: &Attribution, side: Side) -> bool {
     let (mut inside, mut replaced) = (Products::default(), Products::default());
     for region in analysis.diff().regions().iter().filter(|region| region.side == side) {
         inside.add(analysis, side, &[region.call]);
@@ -144,7 +144,7 @@ struct Products {
 }
 
 impl Products {
-    fn add(&mut self, analysis: &Analysis, side: Side, calls: &[CallId]) {
+    fn add(&mut self, analysis: &Attribution, side: Side, calls: &[CallId]) {
         let tree = analysis.tree(side);
         for &outermost in calls {
             let mut next = outermost;

@@ -1,7 +1,7 @@
 //! Groups all ops, or all calls into the GPU runtime, by name. Tables of GPU time omit most of these calls,
 //! because most calls launch nothing.
 
-use super::Analysis;
+use super::Attribution;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -30,27 +30,27 @@ pub struct NamedCalls {
     pub gpu: PerSide<Nanos>,
 }
 
-impl Analysis {
+impl Attribution {
     /// All ops by name, sorted by the absolute difference in GPU time, then in host self time,
     /// largest first.
     pub fn ops_by_name(&self) -> Vec<NamedCalls> {
         calls_by_name(self, CallKind::Op)
     }
 
-    /// The ops that only `side` calls, in the order of [`Analysis::ops_by_name`].
+    /// The ops that only `side` calls, in the order of [`Attribution::ops_by_name`].
     pub fn ops_only_on(&self, side: Side) -> Vec<NamedCalls> {
         let mut ops = self.ops_by_name();
         ops.retain(|op| op.calls[side.other()] == 0);
         ops
     }
 
-    /// All calls into the GPU runtime and driver by name, in the order of [`Analysis::ops_by_name`].
+    /// All calls into the GPU runtime and driver by name, in the order of [`Attribution::ops_by_name`].
     pub fn api_calls_by_name(&self) -> Vec<NamedCalls> {
         calls_by_name(self, CallKind::Runtime)
     }
 }
 
-fn calls_by_name(analysis: &Analysis, kind: CallKind) -> Vec<NamedCalls> {
+fn calls_by_name(analysis: &Attribution, kind: CallKind) -> Vec<NamedCalls> {
     let mut groups = Groups::default();
     for side in Side::BOTH {
         groups.add(analysis, side, kind);
@@ -89,7 +89,7 @@ impl Groups {
     }
 
     /// Adds all calls of one kind on one side.
-    fn add(&mut self, analysis: &Analysis, side: Side, kind: CallKind) {
+    fn add(&mut self, analysis: &Attribution, side: Side, kind: CallKind) {
         let (diff, tree) = (analysis.diff(), analysis.tree(side));
         let steps = analysis.steps(side);
         let mut open: Vec<Open> = Vec::new();
@@ -140,7 +140,7 @@ impl Groups {
 }
 
 /// The call itself if it is a baseline call, otherwise its counterpart in the baseline.
-fn baseline(analysis: &Analysis, side: Side, call: CallId) -> CallId {
+fn baseline(analysis: &Attribution, side: Side, call: CallId) -> CallId {
     match side {
         Side::Baseline => call,
         Side::Candidate => {

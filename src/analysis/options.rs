@@ -20,7 +20,7 @@ pub struct AnalysisOptions {
     /// Peak rates of devices; `None` uses the built-in peak rates.
     pub peaks: Option<Peaks>,
     /// Display names of the two sides. If a name is empty, a name is chosen automatically; see
-    /// [`Analysis::side_name`](super::Analysis::side_name).
+    /// [`Attribution::side_name`](super::Attribution::side_name).
     pub names: PerSide<String>,
     /// Number of steps that were excluded from the start of both traces. This number is added to displayed
     /// step positions, so that they refer to the whole traces.

@@ -1,7 +1,7 @@
 //! Assigns a number to each string in either trace; identical strings get the same number, even across
 //! traces. With these numbers, events can be grouped without comparing long names.
 
-use super::Analysis;
+use super::Attribution;
 use crate::side::{PerSide, Side};
 use crate::trace::TextId;
 use crate::tree::{CallId, CallTree};
@@ -18,8 +18,8 @@ pub(super) struct SharedTexts<'a> {
 }
 
 impl<'a> SharedTexts<'a> {
-    pub(super) fn new(analysis: &'a Analysis) -> SharedTexts<'a> {
-        let trees = analysis.diff.trees();
+    pub(super) fn new(analysis: &'a Attribution) -> SharedTexts<'a> {
+        let trees = analysis.diff().trees();
         let of = trees.map(|tree| vec![UNKNOWN; tree.trace().texts().len()]);
         SharedTexts { trees, numbers: FxHashMap::default(), of }
     }

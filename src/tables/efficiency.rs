@@ -4,7 +4,7 @@
 use super::runs;
 use super::table::{Cell, ColumnType, Columns, Table};
 use crate::analysis::Analysis;
-use crate::analysis::efficiency::{Efficiency, EfficiencyRow, by_efficiency};
+use crate::analysis::efficiency::{Efficiency, EfficiencyRow};
 use crate::analysis::runs::run_figures;
 use crate::side::{PerSide, Side};
 use std::sync::Arc;
@@ -77,7 +77,7 @@ pub(super) fn table(name: &'static str, analysis: Arc<Analysis>) -> Table {
              could be saved in the candidate",
         ),
         analysis,
-        |analysis| Box::new(by_efficiency(analysis).iter().cloned()),
+        |analysis| Box::new(analysis.by_efficiency().iter().cloned()),
     )
 }
 

@@ -259,7 +259,9 @@ fn allocations_of_eager_recordings_are_inside_ops() {
 #[test]
 fn exchanged_sides_exchange_the_figures() {
     let paths = PerSide::new(recorded("base"), recorded("checkpoint"));
-    let rows = |paths: PerSide<PathBuf>| compare_files(paths, Analysis::memory_rows);
+    let rows = |paths: PerSide<PathBuf>| {
+        compare_files(paths, |analysis: &Analysis| analysis.memory_rows())
+    };
     let key = |row: &MemoryRow, swaps: bool| {
         let figures = if swaps { row.figures.swap() } else { row.figures };
         format!("{} {:?} {figures:?}", row.place, row.source.name().len())

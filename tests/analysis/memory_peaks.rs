@@ -107,7 +107,7 @@ fn each_matched_step_has_the_live_set_of_its_peak() {
 
 #[test]
 fn exchanged_sides_exchange_the_live_sets() {
-    let sets = |paths| compare_files(paths, Analysis::live_sets);
+    let sets = |paths| compare_files(paths, |analysis: &Analysis| analysis.live_sets());
     let key = |set: &LiveSet, swaps: bool| {
         let (peak_of, bytes) =
             if swaps { (set.peak_of.other(), set.bytes.swap()) } else { (set.peak_of, set.bytes) };

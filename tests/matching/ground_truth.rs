@@ -70,10 +70,9 @@ fn generated(platform: Platform) -> Recording {
     Recording::read(training(platform, 3).json().as_bytes()).expect("a built trace is a trace")
 }
 
-/// The changes in [`Change::hard`] that are matched well if Python frames show the layers, each with its minimum
-/// precision and recall.
-fn with_frames() -> Vec<(Change, f64)> {
-    vec![(Change::MoreLayersDrop(5.0), LAYERS)]
+/// The changes in [`Change::hard`] for which a minimum precision and recall is required.
+fn more_layers() -> [(Change, f64); 2] {
+    [(Change::MoreLayersDrop(5.0), LAYERS), (Change::more_layers_wrapped(), LAYERS)]
 }
 
 /// Aligns a recording under every change in every mode. Returns one line for each combination that misses the minimum
@@ -82,14 +81,10 @@ fn shortfalls(name: &str, recording: &Recording, seed: u64) -> Vec<String> {
     let mut lines = Vec::new();
     let all = Change::all().into_iter().map(|change| {
         let least = least(&change);
-        (change, least, Mode::of(recording))
+        (change, least)
     });
-    let with_frames = with_frames().into_iter().map(|(change, least)| {
-        let modes: &[Mode] = if recording.has_python() { &[Mode::WithPython] } else { &[] };
-        (change, least, modes)
-    });
-    for (change, least, modes) in all.chain(with_frames) {
-        for &mode in modes {
+    for (change, least) in all.chain(more_layers()) {
+        for &mode in Mode::of(recording) {
             let trial = Trial::run(recording, &change, mode, seed).expect("a recording is a trace");
             let Some(scores) = trial.map(|trial| trial.scores()) else { continue };
             let short = |score: Score| score.precision().min(score.recall()) < least;

@@ -1,9 +1,10 @@
 //! Tests with Nsight Systems exports whose columns, tables or windows differ from those in the recorded exports.
 
 use crate::support::sqlite::{Cell, Database};
+use tracetree::analysis::verdict::Repeats;
 use tracetree::trace::{Category, ReadOptions, Recorder, Trace};
 use tracetree::tree::{CallKind, CallTree};
-use tracetree::{Analysis, PerSide, Side, TraceDiff};
+use tracetree::{Analysis, Comparison, ComparisonOptions, Input, PerSide, Side, TraceDiff};
 
 const RANGES: &str = "start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, \
                       globalTid INTEGER, textId INTEGER, domainId INTEGER";
@@ -133,6 +134,18 @@ fn layers_of_different_windows_are_compared_by_their_number() {
         assert_eq!(times, [410_000, 412_000, 414_000, 416_000]);
         assert!(analysis.account().is_exact());
     }
+}
+
+/// The verdicts depend on whether the traces are comparable, and comparing the windows once depended on the verdicts.
+#[test]
+fn several_runs_of_different_windows_are_compared() {
+    let input = |export: &Export| Input::Bytes("t".to_owned(), export.bytes());
+    let (early, late) = (Export::blocks(3..9), Export::blocks(5..11));
+    let runs = PerSide::new(&early, &late).map(|export| vec![input(export), input(export)]);
+    let compared = Comparison::of_runs(runs, &ComparisonOptions::default()).expect("a comparison");
+    let analysis = compared.analysis();
+    assert!(analysis.comparability().both.get("DIFFERENT_WINDOW").is_some());
+    assert_eq!(analysis.judged().repeats, Repeats::Runs);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! common op was lowered to.
 
 use super::Row;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::{Argument, Nanos, TextId, Trace};
@@ -58,14 +58,14 @@ pub struct LoweringSide {
     pub kernels: BTreeMap<String, (u64, Nanos)>,
 }
 
-impl Analysis {
+impl Attribution {
     /// Rows grouped by name. The groups are sorted by descending baseline time, then by candidate time, then
     /// by name.
     pub fn by_name(&self) -> Vec<RowGroup> {
         grouped_rows(self, |_| ())
     }
 
-    /// Rows grouped by name and by the arguments on both sides, in the same order as [`Analysis::by_name`].
+    /// Rows grouped by name and by the arguments on both sides, in the same order as [`Attribution::by_name`].
     #[doc(hidden)]
     pub fn by_unique_args(&self) -> Vec<RowGroup> {
         grouped_rows(self, |row| PerSide::from_fn(|side| self.arguments_of(row, side)))
@@ -95,7 +95,7 @@ impl Analysis {
 }
 
 /// Rows grouped by name and `key`.
-fn grouped_rows<K: Eq + Hash>(analysis: &Analysis, key: impl Fn(&Row) -> K) -> Vec<RowGroup> {
+fn grouped_rows<K: Eq + Hash>(analysis: &Attribution, key: impl Fn(&Row) -> K) -> Vec<RowGroup> {
     let mut numbers: FxHashMap<(String, K), usize> = FxHashMap::default();
     let mut groups: Vec<RowGroup> = Vec::new();
     for (at, row) in analysis.rows().iter().enumerate() {
@@ -109,7 +109,7 @@ fn grouped_rows<K: Eq + Hash>(analysis: &Analysis, key: impl Fn(&Row) -> K) -> V
     groups
 }
 
-fn count_lowering(analysis: &Analysis, counts: &mut Counts, row: &Row, side: Side) {
+fn count_lowering(analysis: &Attribution, counts: &mut Counts, row: &Row, side: Side) {
     let tree = analysis.tree(side);
     let name = |call: CallId| {
         tree.trace().name_id(tree.event(call).expect("every op and attributed call has an event"))
@@ -117,7 +117,7 @@ fn count_lowering(analysis: &Analysis, counts: &mut Counts, row: &Row, side: Sid
     counts.time += row.time[side];
     let mut counted: FxHashSet<CallId> = FxHashSet::default();
     for &event in &row.events[side] {
-        let time = analysis.measure.time(tree, event);
+        let time = analysis.measure().time(tree, event);
         add_count(&mut counts.kernels, name(event), 1, time);
         if let Some(op) = analysis.op_of(side, event) {
             // An op that launches three kernels counts once.

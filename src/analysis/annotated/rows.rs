@@ -2,7 +2,7 @@
 //! time and GPU work in the regions.
 
 use super::open::{PathId, Regions};
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
 use crate::tree::{CallKind, CallTree};
@@ -41,7 +41,7 @@ pub struct AnnotatedFigures {
     pub gpu_idle: Option<Nanos>,
 }
 
-impl Analysis {
+impl Attribution {
     /// The regions that the programs marked with `record_function`, sorted by path. The last row contains the
     /// GPU work outside of all regions. Empty if neither trace has regions.
     pub fn annotated_rows(&self) -> Vec<AnnotatedRow> {

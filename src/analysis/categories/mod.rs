@@ -189,7 +189,7 @@ impl Categories {
     }
 }
 
-impl super::Analysis {
+impl super::Attribution {
     /// The category of a measured event; calls that are not measured are unclassified.
     pub fn category(&self, side: Side, call: CallId) -> EventCategory {
         self.categories.of(side, self.slot(side, call))
@@ -198,6 +198,6 @@ impl super::Analysis {
     /// Name of the category of a measured event.
     #[doc(hidden)]
     pub fn category_name(&self, side: Side, call: CallId) -> &str {
-        self.options.categories.name(self.category(side, call).id)
+        self.options().categories.name(self.category(side, call).id)
     }
 }

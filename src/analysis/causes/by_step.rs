@@ -4,7 +4,7 @@
 //! ms longer in every step. The evidence for a cause therefore says whether its time is concentrated in a few
 //! steps.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::account::Row;
 use crate::analysis::robust::Few;
 use crate::diff::MergedId;
@@ -23,7 +23,7 @@ pub(super) struct ByStep {
 impl ByStep {
     /// Adds up the busy time of the attribution rows at the given positions, separately for each
     /// step.
-    pub(super) fn of_rows(analysis: &Analysis, rows: &[usize]) -> ByStep {
+    pub(super) fn of_rows(analysis: &Attribution, rows: &[usize]) -> ByStep {
         let (wall, mut sums) = (analysis.wall(), ByStep::default());
         for &at in rows {
             for side in Side::BOTH {
@@ -35,7 +35,12 @@ impl ByStep {
     }
 
     /// Adds a node's idle time to the steps that contain the node's calls.
-    pub(super) fn add_idle(&mut self, analysis: &Analysis, owner: MergedId, time: PerSide<Nanos>) {
+    pub(super) fn add_idle(
+        &mut self,
+        analysis: &Attribution,
+        owner: MergedId,
+        time: PerSide<Nanos>,
+    ) {
         let node = analysis.diff().merged().node(owner);
         for side in Side::BOTH {
             let step = node.call(side).and_then(|call| analysis.steps(side).step(call));
@@ -66,7 +71,7 @@ impl ByStep {
 
     /// The few steps that contain most of the difference. Returns `None` if the difference is
     /// spread over most steps, or if too much of the time cannot be assigned to a step.
-    pub(super) fn few(&self, analysis: &Analysis) -> Option<Few> {
+    pub(super) fn few(&self, analysis: &Attribution) -> Option<Few> {
         let known: Nanos = Side::BOTH.iter().flat_map(|&side| &self.times[side]).copied().sum();
         let samples = PerSide::from_fn(|side| {
             let steps = (0..analysis.steps(side).len() as u32).map(StepId);
@@ -82,7 +87,7 @@ impl ByStep {
 const OTHERS: i64 = 10;
 
 /// The step that launched a row's work on one side.
-fn step_of_row(analysis: &Analysis, row: &Row, side: Side) -> Option<StepId> {
+fn step_of_row(analysis: &Attribution, row: &Row, side: Side) -> Option<StepId> {
     let call = row.events[side].first().copied().or(row.calls[side])?;
     analysis.steps(side).step(call)
 }

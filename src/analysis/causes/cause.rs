@@ -27,7 +27,7 @@ pub struct Cause {
     /// All nodes to which the time is attributed, in merged-tree order: instances of an op, or owners of
     /// idle time.
     pub nodes: Vec<MergedId>,
-    /// Positions of the cause's rows in [`Analysis::rows`](crate::analysis::Analysis::rows); empty for idle
+    /// Positions of the cause's rows in [`Attribution::rows`](crate::analysis::Attribution::rows); empty for idle
     /// time.
     pub rows: Vec<usize>,
     /// Wall time that is attributed to the cause in the compared steps. For the cause `before_window`, this

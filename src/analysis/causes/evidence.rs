@@ -9,7 +9,7 @@ use super::places::Place;
 use super::places::{module_class, plain_node_name, plain_owner_name};
 use super::reason::Reason;
 use super::scale::Scale;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::efficiency::{WorkChange, clause, work_change};
 use crate::analysis::fusion::{FusionRow, KernelChange};
 use crate::analysis::wall::IdleKind;
@@ -21,7 +21,11 @@ use crate::trace::Nanos;
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Cause {
+pub(super) fn of_part(
+    analysis: &Attribution,
+    part: &BusyPart<'_>,
+    (scale, fusions): (Scale, &[FusionRow]),
+) -> Cause {
     let reason = busy_reason(analysis, part, scale);
     let (baseline, candidate) = part.key.arguments.clone();
     Cause {
@@ -36,7 +40,7 @@ pub(super) fn of_part(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) ->
         count: part.count,
         idle_of_runs: PerSide::default(),
         difference: Nanos::ZERO,
-        evidence: busy_evidence(analysis, part, reason, scale),
+        evidence: busy_evidence(analysis, part, reason, (scale, fusions)),
         kernels: part.kernels.as_ref().map(|kernels| longest(kernels)),
         few: None,
         by_step: ByStep::of_rows(analysis, &part.rows),
@@ -50,7 +54,7 @@ pub(super) fn in_order(mut nodes: Vec<MergedId>) -> Vec<MergedId> {
     nodes
 }
 
-fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason {
+fn busy_reason(analysis: &Attribution, part: &BusyPart<'_>, scale: Scale) -> Reason {
     let is_slower = scale.difference(part.time) > 0;
     let arguments = &part.key.arguments;
     if part.key.kind == PartKind::Region {
@@ -87,7 +91,12 @@ fn busy_reason(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> Reason
 
 /// Describes a difference in busy time. All times are per step, like the difference that is printed next to
 /// the evidence. Counts are also per step if they are divisible by the number of steps.
-fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale: Scale) -> String {
+fn busy_evidence(
+    analysis: &Attribution,
+    part: &BusyPart<'_>,
+    reason: Reason,
+    (scale, fusions): (Scale, &[FusionRow]),
+) -> String {
     let time = part.kernel_time();
     let time = PerSide::from_fn(|side| scale.millis_per_step(side, time[side]));
     let noun = if is_host(analysis) { "op" } else { "kernel" };
@@ -109,11 +118,11 @@ fn busy_evidence(analysis: &Analysis, part: &BusyPart<'_>, reason: Reason, scale
         PartKind::Common | PartKind::Region | PartKind::Unlinked => String::new(),
     };
     let below = unresolved(analysis, part, scale);
-    times + &work(part, scale) + &fused(analysis, part) + &ops + &names + &below
+    times + &work(part, scale) + &fused(fusions, part) + &ops + &names + &below
 }
 
 /// Adds a caveat if the difference is less than one clock tick per event.
-fn unresolved(analysis: &Analysis, part: &BusyPart<'_>, scale: Scale) -> String {
+fn unresolved(analysis: &Attribution, part: &BusyPart<'_>, scale: Scale) -> String {
     let (Some(tick), false) = (analysis.coarse_tick(), is_host(analysis)) else {
         return String::new();
     };
@@ -171,11 +180,11 @@ fn regions(part: &BusyPart<'_>, noun: &str, scale: Scale) -> String {
 
 /// Fusion evidence for work that one side runs in fewer launches: `; fused: aten::addmm, aten::gelu →
 /// aten::addmm`.
-fn fused(analysis: &Analysis, part: &BusyPart<'_>) -> String {
+fn fused(fusions: &[FusionRow], part: &BusyPart<'_>) -> String {
     let is_here = |row: &&FusionRow| {
         Some(row.first) == part.node && matches!(row.change, KernelChange::FusedIn(..))
     };
-    analysis.fusions().iter().find(is_here).map_or_else(String::new, |row| {
+    fusions.iter().find(is_here).map_or_else(String::new, |row| {
         let word = match row.change {
             KernelChange::FusedIn(Side::Baseline, _) => "fused in the baseline",
             KernelChange::FusedIn(Side::Candidate, _) | KernelChange::Count => "fused",
@@ -253,7 +262,7 @@ fn longest(kernels: &Kernels<'_>) -> Vec<String> {
 
 /// Turns the idle time at all calls with the same call path into a cause.
 pub(super) fn of_idle(
-    analysis: &Analysis,
+    analysis: &Attribution,
     kind: IdleKind,
     (place, above): (Option<&Place>, Option<MergedId>),
     part: &IdlePart,
@@ -306,7 +315,7 @@ fn idle_evidence(part: &IdlePart, scale: Scale) -> String {
 /// Name of unmatched calls below a common node, such as `a → b in c`. `a` and `b` are the
 /// outermost unmatched calls with the most idle time on each side, and `c` is the common node.
 fn one_sided_name(
-    analysis: &Analysis,
+    analysis: &Attribution,
     place: &Place,
     above: Option<MergedId>,
     instead: &PerSide<Option<String>>,

@@ -7,7 +7,7 @@ use crate::analysis::account::{Row, RowKind};
 use crate::analysis::efficiency::Efficiency;
 use crate::analysis::grouped::Grouped;
 use crate::analysis::wall::{is_of_other_steps, is_row_alone};
-use crate::analysis::{Analysis, RowNameIds};
+use crate::analysis::{Attribution, RowNameIds};
 use crate::diff::MergedId;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -50,7 +50,7 @@ pub(super) struct BusyPart<'a> {
     pub(super) node: Option<MergedId>,
     /// All nodes to which the time is attributed; may contain duplicates.
     pub(super) nodes: Vec<MergedId>,
-    /// Positions of the part's rows in [`Analysis::rows`].
+    /// Positions of the part's rows in [`Attribution::rows`].
     pub(super) rows: Vec<usize>,
     /// Busy time of the part in the window.
     pub(super) time: PerSide<Nanos>,
@@ -67,7 +67,7 @@ pub(super) struct BusyPart<'a> {
 }
 
 /// Divides the busy time of the window into parts. The times of the parts add up exactly to the busy time.
-pub(super) fn parts(analysis: &Analysis) -> Vec<BusyPart<'_>> {
+pub(super) fn parts(analysis: &Attribution) -> Vec<BusyPart<'_>> {
     let wall = analysis.wall();
     let mut parts: Grouped<PartIds, PartKey, BusyPart<'_>> = Grouped::new();
     for (at, row) in analysis.rows().iter().enumerate() {
@@ -112,7 +112,7 @@ impl<'a> BusyPart<'a> {
 
     fn add(
         &mut self,
-        analysis: &'a Analysis,
+        analysis: &'a Attribution,
         row: &Row,
         side: Side,
         events: impl Iterator<Item = CallId>,
@@ -162,7 +162,7 @@ impl<'a> BusyPart<'a> {
 
 /// The row's events on one side that overlap the side's window. The wall time excludes events outside the
 /// window, such as kernels that run after the last step.
-fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
+fn events_of_window(analysis: &Attribution, row: &Row, side: Side) -> impl Iterator<Item = CallId> {
     let window = analysis.wall().windows()[side];
     let tree = analysis.tree(side);
     row.events[side].iter().copied().filter(move |&call| {
@@ -172,7 +172,7 @@ fn events_of_window(analysis: &Analysis, row: &Row, side: Side) -> impl Iterator
 }
 
 /// The node to which a row's work is attributed.
-fn part_node(analysis: &Analysis, row: &Row, kind: PartKind) -> Option<MergedId> {
+fn part_node(analysis: &Attribution, row: &Row, kind: PartKind) -> Option<MergedId> {
     let merged = analysis.diff().merged();
     let call = |side: Side| row.calls[side].map(|call| (side, call));
     let own = call(Side::Baseline).or_else(|| call(Side::Candidate));
@@ -184,7 +184,7 @@ fn part_node(analysis: &Analysis, row: &Row, kind: PartKind) -> Option<MergedId>
     }
 }
 
-fn key(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartKey {
+fn key(analysis: &Attribution, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartKey {
     let name = match (kind, node) {
         (PartKind::Common | PartKind::Region, _) | (_, None) => analysis.row_name(row),
         (PartKind::Below | PartKind::Unlinked, Some(node)) => plain_node_name(analysis, node),
@@ -208,7 +208,7 @@ enum PartIds {
     At(PartKind, Option<MergedId>, RowNameIds),
 }
 
-fn part_ids(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartIds {
+fn part_ids(analysis: &Attribution, row: &Row, kind: PartKind, node: Option<MergedId>) -> PartIds {
     let names = analysis.row_name_ids(row);
     match (kind, node) {
         (PartKind::Common, Some(node)) => {
@@ -230,7 +230,7 @@ fn part_ids(analysis: &Analysis, row: &Row, kind: PartKind, node: Option<MergedI
     }
 }
 
-fn part_kind(analysis: &Analysis, row: &Row) -> PartKind {
+fn part_kind(analysis: &Attribution, row: &Row) -> PartKind {
     match row.kind {
         RowKind::CommonOp => PartKind::Common,
         RowKind::Replaced => PartKind::Region,
@@ -240,21 +240,21 @@ fn part_kind(analysis: &Analysis, row: &Row) -> PartKind {
     }
 }
 
-fn is_common(analysis: &Analysis, row: &Row) -> bool {
+fn is_common(analysis: &Attribution, row: &Row) -> bool {
     let call = row.calls.baseline;
     call.is_some_and(|call| analysis.diff().relation(Side::Baseline, call).is_common())
 }
 
 /// The shapes and types of a row's op. Concrete argument values are omitted, because they differ from step to
 /// step.
-fn arguments(analysis: &Analysis, side: Side, row: &Row) -> String {
+fn arguments(analysis: &Attribution, side: Side, row: &Row) -> String {
     let Arguments { dims, types, .. } = analysis.arguments_of(row, side);
     let text = |id| analysis.tree(side).trace().text(id);
     format!("{} {}", text(dims), text(types)).trim().to_owned()
 }
 
 /// Whether the analysis measures host time instead of GPU time; if so, busy time is host time.
-pub(super) fn is_host(analysis: &Analysis) -> bool {
+pub(super) fn is_host(analysis: &Attribution) -> bool {
     match analysis.measure() {
         Measure::GpuTime => false,
         Measure::HostSelfTime => true,

@@ -14,7 +14,7 @@
 use super::by_step::ByStep;
 use super::places::{OwnerIds, PlaceId, Places};
 use super::scale::Scale;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::grouped::Grouped;
 use crate::analysis::wall::{IdleKind, IdleRow, Part};
 use crate::order::Order as _;
@@ -95,7 +95,7 @@ pub(super) fn roll_up(
 /// has a part, but only if this part also includes the idle time of all places below its own place.
 pub(super) fn add_runs(
     parts: &mut [(IdleKind, IdlePart)],
-    analysis: &Analysis,
+    analysis: &Attribution,
     places: &mut Places<'_>,
 ) {
     if Side::BOTH.iter().all(|&side| analysis.runs(side).is_empty()) {

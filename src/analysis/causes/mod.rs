@@ -28,7 +28,8 @@ use crate::order::Order as _;
 pub use cause::Cause;
 pub use reason::Reason;
 
-use super::Analysis;
+use super::Attribution;
+use super::fusion::FusionRow;
 use super::wall::{IdleKind, Wall, WallTotals};
 use crate::side::PerSide;
 use crate::trace::Nanos;
@@ -44,12 +45,12 @@ pub struct Causes {
 }
 
 impl Causes {
-    pub(super) fn of(analysis: &Analysis) -> Causes {
+    pub(super) fn of(analysis: &Attribution, fusions: &[FusionRow]) -> Causes {
         let wall = analysis.wall();
         let scale = Scale::of(wall);
         let mut list: Vec<Cause> = gpu::parts(analysis)
             .iter()
-            .map(|part| evidence::of_part(analysis, part, scale))
+            .map(|part| evidence::of_part(analysis, part, (scale, fusions)))
             .collect();
         list.retain(|cause| scale.difference(cause.time) != 0);
         clock::merge(&mut list, scale);
@@ -120,7 +121,7 @@ impl Causes {
 }
 
 /// The causes of idle time, grouped by kind.
-fn idle_causes(analysis: &Analysis, wall: &Wall, scale: Scale) -> Vec<Cause> {
+fn idle_causes(analysis: &Attribution, wall: &Wall, scale: Scale) -> Vec<Cause> {
     let mut places = Places::new(analysis);
     let mut parts = Vec::new();
     for kind in IdleKind::ALL {

@@ -13,7 +13,8 @@
 //! of the baseline, the replaced work and the new work are therefore reported as a single finding. Two
 //! matched calls whose names differ have a place of their own.
 
-use crate::analysis::{Analysis, REPLACED};
+use crate::analysis::Attribution;
+use crate::analysis::attribution::REPLACED;
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::trace::TextId;
@@ -67,7 +68,7 @@ pub(super) struct Place {
 
 /// Assigns nodes to places, and remembers the places of all nodes that have been looked up.
 pub(super) struct Places<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     places: Vec<Place>,
     ids: FxHashMap<(Option<PlaceId>, Key<'a>), PlaceId>,
     /// Caches the places of common calls by name ids, because there are far fewer names than nodes.
@@ -76,7 +77,7 @@ pub(super) struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    pub(super) fn new(analysis: &'a Analysis) -> Self {
+    pub(super) fn new(analysis: &'a Attribution) -> Self {
         Places {
             analysis,
             places: Vec::new(),
@@ -86,7 +87,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    pub(super) fn analysis(&self) -> &'a Analysis {
+    pub(super) fn analysis(&self) -> &'a Attribution {
         self.analysis
     }
 
@@ -219,14 +220,14 @@ impl<'a> Places<'a> {
 
 /// On the path from `call` upward, the last call before the first common call; `None` if `call`
 /// itself is common.
-fn outermost_alone(analysis: &Analysis, side: Side, call: CallId) -> Option<CallId> {
+fn outermost_alone(analysis: &Attribution, side: Side, call: CallId) -> Option<CallId> {
     let path = std::iter::once(call).chain(analysis.tree(side).ancestors(call));
     path.take_while(|&at| !analysis.diff().relation(side, at).is_common()).last()
 }
 
 /// The renamed call at or above a node: two matched calls with different names. Only the outermost
 /// call that is not common is considered (see [`outermost_alone`]).
-fn renamed(analysis: &Analysis, id: MergedId) -> Option<(CallId, CallId)> {
+fn renamed(analysis: &Attribution, id: MergedId) -> Option<(CallId, CallId)> {
     let (diff, merged) = (analysis.diff(), analysis.diff().merged());
     let node = merged.node(id);
     let outermost = |side: Side| {
@@ -250,7 +251,7 @@ fn renamed(analysis: &Analysis, id: MergedId) -> Option<(CallId, CallId)> {
     }
 }
 
-pub(super) fn owner_ids(analysis: &Analysis, id: MergedId) -> OwnerIds {
+pub(super) fn owner_ids(analysis: &Attribution, id: MergedId) -> OwnerIds {
     let own = name_ids(analysis, id);
     let is_runtime = matches!(
         own,
@@ -263,7 +264,7 @@ pub(super) fn owner_ids(analysis: &Analysis, id: MergedId) -> OwnerIds {
 
 /// The nearest common node that is above the given node in both trees. Swapping the sides does not
 /// change the result.
-pub(super) fn common_above(analysis: &Analysis, node: MergedId) -> Option<MergedId> {
+pub(super) fn common_above(analysis: &Attribution, node: MergedId) -> Option<MergedId> {
     let diff = analysis.diff();
     let merged = diff.merged();
     let common = |side: Side, call: CallId| {
@@ -285,7 +286,7 @@ pub(super) fn common_above(analysis: &Analysis, node: MergedId) -> Option<Merged
 
 /// Name of a node without details that vary between instances: modules are named by class, line
 /// numbers are omitted, and threads are named like `thread pt_autograd`.
-pub(in crate::analysis) fn plain_node_name(analysis: &Analysis, id: MergedId) -> String {
+pub(in crate::analysis) fn plain_node_name(analysis: &Attribution, id: MergedId) -> String {
     let node = analysis.diff().merged().node(id);
     let name = |side: Side| node.call(side).map(|call| analysis.diff().plain_name(side, call));
     let is_thread = Side::BOTH.iter().any(|&side| {
@@ -301,7 +302,7 @@ pub(in crate::analysis) fn plain_node_name(analysis: &Analysis, id: MergedId) ->
     }
 }
 
-fn name_ids(analysis: &Analysis, id: MergedId) -> NameIds {
+fn name_ids(analysis: &Attribution, id: MergedId) -> NameIds {
     let node = analysis.diff().merged().node(id);
     PerSide::from_fn(|side| {
         let (tree, call) = (analysis.tree(side), node.call(side)?);
@@ -316,7 +317,7 @@ fn name_ids(analysis: &Analysis, id: MergedId) -> NameIds {
 
 /// Like [`Analysis::plain_node_name`], but the name of a runtime call includes its caller, and a
 /// thread is named `(between calls)`.
-pub(super) fn plain_owner_name(analysis: &Analysis, id: MergedId) -> String {
+pub(super) fn plain_owner_name(analysis: &Attribution, id: MergedId) -> String {
     let merged = analysis.diff().merged();
     let kind = |id: MergedId| {
         let node = merged.node(id);
@@ -345,7 +346,7 @@ pub(super) fn plain_owner_name(analysis: &Analysis, id: MergedId) -> String {
 
 /// Class of the innermost module that encloses a node, or both classes if the sides differ; empty if no
 /// module encloses the node.
-pub(super) fn module_class(analysis: &Analysis, id: MergedId) -> String {
+pub(super) fn module_class(analysis: &Attribution, id: MergedId) -> String {
     let node = analysis.diff().merged().node(id);
     let class = |side: Side| {
         let (tree, call) = (analysis.tree(side), node.call(side)?);

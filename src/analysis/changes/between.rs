@@ -9,7 +9,7 @@
 //! Without Python stacks, a sleep or slow code between two ops is not recorded as a call. The ops before
 //! and after the gap nevertheless show where the time was spent.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::causes::Scale;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 /// `None` if the difference is spread over several ops. `threads` contains the difference on each thread,
 /// candidate − baseline, in the unit of `scale`.
 pub(super) fn place(
-    analysis: &Analysis,
+    analysis: &Attribution,
     scale: Scale,
     threads: &BTreeMap<MergedId, i128>,
 ) -> Option<String> {
@@ -43,7 +43,7 @@ pub(super) fn place(
 
 /// Adds up the gaps before the outermost matched calls on a thread, by call name.
 fn add_thread<'a>(
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     side: Side,
     thread: CallId,
     gaps: &mut BTreeMap<&'a str, PerSide<Nanos>>,

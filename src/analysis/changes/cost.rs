@@ -17,7 +17,7 @@ use super::draft::Drafts;
 use super::kind::ChangeKind;
 use super::place::either;
 use super::rules::kernels;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::account::RowKind;
 use crate::analysis::causes::Scale;
 use crate::analysis::wall::{IdleKind, IdleRow, Part};
@@ -161,7 +161,7 @@ impl Costs {
 }
 
 /// Whether the owner of idle time is a thread. A thread is the owner if no call was running.
-fn is_thread(analysis: &Analysis, owner: MergedId) -> bool {
+fn is_thread(analysis: &Attribution, owner: MergedId) -> bool {
     let (side, call) = either(analysis, owner);
     analysis.tree(side).kind(call) == CallKind::Thread
 }

@@ -3,7 +3,8 @@
 use super::kind::ChangeKind;
 use super::place::{Position, either};
 use super::survey::{Marks, autograd_node, is_in_optimizer};
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
+use crate::analysis::comparability::Comparability;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
@@ -67,7 +68,8 @@ impl Draft {
 
 /// All drafts. For each changed call, also the draft to which the call was added.
 pub(super) struct Drafts<'a> {
-    pub(super) analysis: &'a Analysis,
+    pub(super) analysis: &'a Attribution,
+    pub(super) comparability: &'a Comparability,
     list: Vec<Draft>,
     index: BTreeMap<(ChangeKind, String), usize>,
     /// For each outermost unmatched call, the draft to which it was added; indexed by merged node.
@@ -79,10 +81,11 @@ pub(super) struct Drafts<'a> {
 }
 
 impl<'a> Drafts<'a> {
-    pub(super) fn new(analysis: &'a Analysis) -> Drafts<'a> {
+    pub(super) fn new(analysis: &'a Attribution, comparability: &'a Comparability) -> Drafts<'a> {
         let nodes = analysis.diff().merged().len();
         Drafts {
             analysis,
+            comparability,
             list: Vec::new(),
             index: BTreeMap::new(),
             of_root: vec![NONE; nodes],

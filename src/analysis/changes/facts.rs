@@ -1,7 +1,7 @@
 //! Collects the facts about a comparison that do not depend on times: differences in arguments, kernels and
 //! calls.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::account::{Row, RowKind};
 use crate::analysis::shared_texts::SharedTexts;
 use crate::analysis::wall::{WallBasis, is_of_other_steps};
@@ -38,7 +38,7 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    pub(super) fn of(analysis: &Analysis) -> Facts {
+    pub(super) fn of(analysis: &Attribution) -> Facts {
         let mut texts = SharedTexts::new(analysis);
         let diff = analysis.diff();
         let mut facts = Facts::default();
@@ -82,7 +82,7 @@ impl Facts {
 }
 
 impl Facts {
-    fn count(&mut self, analysis: &Analysis, node: MergedNode) {
+    fn count(&mut self, analysis: &Attribution, node: MergedNode) {
         let diff = analysis.diff();
         for (side, call) in node.calls().filter(|&(side, call)| analysis.is_compared(side, call)) {
             match analysis.tree(side).kind(call) {
@@ -113,7 +113,7 @@ impl Facts {
     }
 }
 
-impl Analysis {
+impl Attribution {
     /// Whether a call is in a compared step. All calls are compared if the windows are compared as a whole.
     #[inline]
     #[doc(hidden)]
@@ -130,7 +130,7 @@ impl Analysis {
 
 /// Whether a GPU event, or the op or frame that launched it, is firmly matched. An op may launch different
 /// kernels on the two sides, so a kernel counts as firmly matched if its op is.
-fn is_firm(analysis: &Analysis, side: Side, event: CallId) -> bool {
+fn is_firm(analysis: &Attribution, side: Side, event: CallId) -> bool {
     let tree = analysis.tree(side);
     let is_host = |&above: &CallId| matches!(tree.kind(above), CallKind::Op | CallKind::Frame);
     let mut calls = std::iter::once(event).chain(tree.ancestors(event).find(is_host));
@@ -138,7 +138,7 @@ fn is_firm(analysis: &Analysis, side: Side, event: CallId) -> bool {
 }
 
 fn other_arguments(
-    analysis: &Analysis,
+    analysis: &Attribution,
     (a, b): (CallId, CallId),
     texts: &mut SharedTexts<'_>,
 ) -> Vec<Argument> {
@@ -155,7 +155,7 @@ fn other_arguments(
 }
 
 /// The outermost calls that differ, in compared steps and outside of regions.
-fn roots(analysis: &Analysis) -> Vec<MergedId> {
+fn roots(analysis: &Attribution) -> Vec<MergedId> {
     let merged = analysis.diff().merged();
     let mut differs = vec![false; merged.len()];
     let mut roots = Vec::new();
@@ -177,7 +177,7 @@ fn roots(analysis: &Analysis) -> Vec<MergedId> {
 
 /// Whether a node consists of two matched frames of the same function. The names of the two files must be
 /// equal, but the folders may differ.
-fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
+fn is_same_function(analysis: &Attribution, node: MergedNode) -> bool {
     let MergedNode::Both(a, b) = node else { return false };
     let name = |side: Side, call| {
         let name = analysis.diff().plain_name(side, call);
@@ -190,7 +190,7 @@ fn is_same_function(analysis: &Analysis, node: MergedNode) -> bool {
 /// Whether every call of a node meets three conditions: it is in a compared step, it is outside of regions,
 /// and it is an op, a frame, or a launch outside of ops. Launches inside an op are not compared as calls;
 /// their kernels are compared instead.
-fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
+fn is_claimed_by_calls(analysis: &Attribution, node: MergedNode) -> bool {
     node.calls().all(|(side, call)| {
         let tree = analysis.tree(side);
         let is_in_op = || tree.parent(call).is_some_and(|above| tree.kind(above) == CallKind::Op);
@@ -207,7 +207,7 @@ fn is_claimed_by_calls(analysis: &Analysis, node: MergedNode) -> bool {
 
 /// Whether a row has calls on both sides that run kernels with different names or a different number of
 /// kernels.
-fn runs_other_kernels(analysis: &Analysis, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
+fn runs_other_kernels(analysis: &Attribution, row: &Row, texts: &mut SharedTexts<'_>) -> bool {
     let is_on_both = row.calls.baseline.is_some() && row.calls.candidate.is_some();
     if !is_on_both || row.kind == RowKind::Replaced || is_of_other_steps(analysis, row) {
         return false;

@@ -25,8 +25,9 @@ mod words;
 use crate::order::Order as _;
 pub use kind::{Certainty, ChangeKind};
 
-use super::Analysis;
+use super::Attribution;
 use super::causes::Scale;
+use super::comparability::Comparability;
 use super::wall::{Wall, WallTotals};
 use crate::diff::MergedId;
 use crate::side::PerSide;
@@ -75,7 +76,7 @@ pub struct Change {
     /// The merged nodes of the calls that changed: matched ops whose arguments or kernels differ, and the
     /// outermost unmatched calls.
     pub nodes: Vec<MergedId>,
-    /// Positions of the change's rows in [`Analysis::rows`].
+    /// Positions of the change's rows in [`Attribution::rows`].
     pub rows: Vec<usize>,
     /// Cost of the change: candidate − baseline per step.
     pub cost: Nanos,
@@ -115,10 +116,10 @@ fn without_repeats<'a>(nodes: impl Iterator<Item = &'a MergedId>) -> Vec<MergedI
 }
 
 impl Changes {
-    pub(super) fn of(analysis: &Analysis) -> Changes {
+    pub(super) fn of(analysis: &Attribution, comparability: &Comparability) -> Changes {
         let scale = Scale::of(analysis.wall());
         let facts = Facts::of(analysis);
-        let mut drafts = Drafts::new(analysis);
+        let mut drafts = Drafts::new(analysis, comparability);
         rules::regions::claim(&mut drafts);
         let modules = Modules::of(analysis);
         rules::claim_calls(&mut drafts, &facts, &modules);

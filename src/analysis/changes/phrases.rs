@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::place::either;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::causes::Scale;
 use crate::order::Order as _;
 use crate::program::counted;
@@ -32,7 +32,7 @@ pub(super) fn top_counts(draft: &Draft) -> (u64, u64) {
 
 /// A phrase with the number of outermost ops in a change, such as `at 22 ops per step`. For changes without
 /// ops, such as graph launches, the phrase counts calls: `at 2 calls per step`.
-pub(super) fn sites(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
+pub(super) fn sites(analysis: &Attribution, draft: &Draft, scale: Scale) -> String {
     let merged = analysis.diff().merged();
     let (mut count, mut end) = (0, 0);
     let mut nodes = draft.nodes.clone();

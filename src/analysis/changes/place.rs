@@ -1,6 +1,6 @@
 //! Finds where a node of the merged tree is in the user's program.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::diff::MergedId;
 use crate::side::Side;
 use crate::tree::{CallId, CallKind, CallTree, ModuleName};
@@ -15,7 +15,7 @@ pub(super) struct Position {
 
 impl Position {
     /// The position of the call directly above a node.
-    pub(super) fn above(analysis: &Analysis, node: MergedId) -> Position {
+    pub(super) fn above(analysis: &Attribution, node: MergedId) -> Position {
         let (side, call) = either(analysis, node);
         let tree = analysis.tree(side);
         let Some(above) = tree.parent(call) else { return Position::default() };
@@ -24,7 +24,7 @@ impl Position {
 
     /// The position of a node: the innermost module and the innermost user frame at or above the
     /// node.
-    pub(super) fn at(analysis: &Analysis, node: MergedId) -> Position {
+    pub(super) fn at(analysis: &Attribution, node: MergedId) -> Position {
         let (side, call) = either(analysis, node);
         Position::of(analysis.tree(side), call)
     }
@@ -51,7 +51,7 @@ impl Position {
 }
 
 /// The baseline call of a node, or the candidate call if the baseline has none.
-pub(super) fn either(analysis: &Analysis, node: MergedId) -> (Side, CallId) {
+pub(super) fn either(analysis: &Attribution, node: MergedId) -> (Side, CallId) {
     analysis.diff().merged().node(node).calls().next().expect("every node has a call")
 }
 

@@ -1,7 +1,7 @@
 //! Summarizes the outermost ops and modules at or below an unmatched call.
 
 use super::place::either;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::categories::{AUTOGRAD_PREFIX, OPTIMIZER_FRAME};
 use crate::diff::MergedId;
 use crate::program::Phase;
@@ -83,12 +83,12 @@ impl Marks {
 
 /// Summarizes unmatched calls, and caches what their names reveal about them.
 pub(super) struct Surveyor<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     marks: PerSide<ByName<Marks>>,
 }
 
 impl<'a> Surveyor<'a> {
-    pub(super) fn new(analysis: &'a Analysis) -> Surveyor<'a> {
+    pub(super) fn new(analysis: &'a Attribution) -> Surveyor<'a> {
         let marks = PerSide::from_fn(|side| ByName::new(analysis.tree(side).trace()));
         Surveyor { analysis, marks }
     }
@@ -150,7 +150,7 @@ impl<'a> Surveyor<'a> {
 }
 
 /// Whether a call has a counterpart with the same name.
-fn is_common(analysis: &Analysis, side: Side, call: CallId) -> bool {
+fn is_common(analysis: &Attribution, side: Side, call: CallId) -> bool {
     let diff = analysis.diff();
     let merged = diff.merged();
     diff.partner(side, call).is_some() && !diff.is_difference(merged.node(merged.of(side, call)))
@@ -188,7 +188,7 @@ pub(super) struct Modules<'a> {
 }
 
 impl<'a> Modules<'a> {
-    pub(super) fn of(analysis: &'a Analysis) -> Modules<'a> {
+    pub(super) fn of(analysis: &'a Attribution) -> Modules<'a> {
         let mut modules = Modules { of_class: BTreeMap::new(), in_class: BTreeMap::new() };
         for side in Side::BOTH {
             let tree = analysis.tree(side);
@@ -227,7 +227,7 @@ impl<'a> Modules<'a> {
 pub(super) struct OpsOfModules<'a>(BTreeMap<(&'a str, &'a str), PerSide<u64>>);
 
 impl<'a> OpsOfModules<'a> {
-    pub(super) fn of(analysis: &'a Analysis) -> OpsOfModules<'a> {
+    pub(super) fn of(analysis: &'a Attribution) -> OpsOfModules<'a> {
         let mut ops: BTreeMap<(&str, &str), PerSide<u64>> = BTreeMap::new();
         for side in Side::BOTH {
             let tree = analysis.tree(side);
@@ -256,7 +256,7 @@ fn is_work(tree: &CallTree, call: CallId) -> bool {
 }
 
 /// Whether a node is part of an optimizer step or of another optimizer method, such as `zero_grad`.
-pub(super) fn is_in_optimizer(analysis: &Analysis, node: MergedId) -> bool {
+pub(super) fn is_in_optimizer(analysis: &Attribution, node: MergedId) -> bool {
     let (side, call) = either(analysis, node);
     let tree = analysis.tree(side);
     analysis.phases(side).phase(call) == Phase::TrainOptimizer
@@ -271,7 +271,7 @@ pub(super) fn is_optimizer_frame(name: &str) -> bool {
 }
 
 /// The backward op at or above a node; `None` outside of the backward pass.
-pub(super) fn autograd_node(analysis: &Analysis, node: MergedId) -> Option<(Side, CallId)> {
+pub(super) fn autograd_node(analysis: &Attribution, node: MergedId) -> Option<(Side, CallId)> {
     let (side, call) = either(analysis, node);
     let tree = analysis.tree(side);
     let mut above = std::iter::once(call).chain(tree.ancestors(call));

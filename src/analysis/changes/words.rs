@@ -10,7 +10,7 @@ use super::rules::calls::{GRADIENT_MODE, LAUNCHED, LAYERS, SCHEDULE, backend, is
 use super::rules::compiled::DIVIDED;
 use super::rules::consequences::{is_accumulation, optimizer_ops};
 use super::rules::order::ORDER;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::causes::Scale;
 use crate::order::Order as _;
 use crate::program::counted;
@@ -18,7 +18,7 @@ use crate::side::{PerSide, Side};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn sentence(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
+pub(super) fn sentence(analysis: &Attribution, draft: &Draft, scale: Scale) -> String {
     let sites = sites(analysis, draft, scale);
     let position = draft.position.words();
     match draft.kind {
@@ -362,7 +362,7 @@ fn replaced(draft: &Draft, scale: Scale, position: &str) -> String {
 }
 
 /// The side whose data loader has worker processes, if the other side's data loader has none.
-fn workers(analysis: &Analysis) -> Option<Side> {
+fn workers(analysis: &Attribution) -> Option<Side> {
     let has = |side: Side, word: &str| {
         let trace = analysis.tree(side).trace();
         trace.events().any(|event| trace.name(event).contains(word))
@@ -383,7 +383,7 @@ fn other_functions(draft: &Draft) -> String {
 }
 
 /// A sentence such as `The optimizer is AdamW instead of SGD` or `AdamW runs fused instead of foreach`.
-fn optimizer(analysis: &Analysis, draft: &Draft, scale: Scale) -> String {
+fn optimizer(analysis: &Attribution, draft: &Draft, scale: Scale) -> String {
     let names = PerSide::from_fn(|side| {
         let trace = analysis.tree(side).trace();
         trace.events().find_map(|event| {

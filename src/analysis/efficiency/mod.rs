@@ -29,5 +29,5 @@ pub use peaks::{DevicePeaks, Peaks};
 pub use roofline::{Bound, Efficiency};
 pub use rules::Models;
 pub use table::EfficiencyRow;
-pub(crate) use table::by_efficiency;
+pub(super) use table::sort_by_efficiency;
 pub use trace::{OpEfficiency, TraceEfficiency};

@@ -11,7 +11,7 @@ use super::trace::TraceEfficiency;
 use crate::analysis::account::Row;
 use crate::analysis::grouped::Grouped;
 use crate::analysis::runs::has_runs;
-use crate::analysis::{Analysis, RowNameIds};
+use crate::analysis::{Attribution, RowNameIds};
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
 use crate::trace::{Arguments, TextId};
@@ -48,7 +48,7 @@ enum Ids {
     Job(Side, usize),
 }
 
-impl Analysis {
+impl Attribution {
     /// The efficiency of the trace on one side.
     pub fn efficiency(&self, side: Side) -> &TraceEfficiency {
         &self.trace_facts[side].efficiency
@@ -63,11 +63,7 @@ impl Analysis {
 
 /// The modeled ops, grouped by name and shapes. They are sorted by possible saving on the candidate,
 /// then on the baseline, then by time, always largest first.
-pub(crate) fn by_efficiency(analysis: &Analysis) -> &[EfficiencyRow] {
-    analysis.cached.by_efficiency.get_or_init(|| sort_by_efficiency(analysis))
-}
-
-fn sort_by_efficiency(analysis: &Analysis) -> Vec<EfficiencyRow> {
+pub(in crate::analysis) fn sort_by_efficiency(analysis: &Attribution) -> Vec<EfficiencyRow> {
     let mut table = Table::new(analysis);
     for row in analysis.rows() {
         table.add(row);
@@ -86,13 +82,13 @@ fn sort_by_efficiency(analysis: &Analysis) -> Vec<EfficiencyRow> {
 }
 
 struct Table<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     groups: Grouped<Ids, Key<'a>, EfficiencyRow>,
     counted: PerSide<Vec<bool>>,
 }
 
 impl<'a> Table<'a> {
-    fn new(analysis: &'a Analysis) -> Table<'a> {
+    fn new(analysis: &'a Attribution) -> Table<'a> {
         let counted = PerSide::from_fn(|side| vec![false; analysis.efficiency(side).job_count()]);
         Table { analysis, groups: Grouped::new(), counted }
     }

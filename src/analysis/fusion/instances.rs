@@ -3,7 +3,7 @@
 use super::absorbed::{self, OneSided};
 use super::pieces::Pieces;
 use super::{ENOUGH, KernelChange, explain, regions};
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::account::RowKind;
 use crate::diff::{MergedId, MergedNode};
 use crate::order::Order as _;
@@ -75,28 +75,28 @@ pub(super) fn find<'a>(pieces: &Pieces<'a>) -> Vec<Instance<'a>> {
 }
 
 /// Kernel names on the side with fewer kernels, without details that vary between runs, in launch order.
-fn short_names<'a>(analysis: &'a Analysis, kernels: &PerSide<Vec<CallId>>) -> Vec<&'a str> {
+fn short_names<'a>(analysis: &'a Attribution, kernels: &PerSide<Vec<CallId>>) -> Vec<&'a str> {
     let short = explain::short_side(kernels);
     let name = |&kernel: &CallId| analysis.diff().plain_name(short, kernel);
     kernels[short].iter().map(name).collect()
 }
 
-fn op_names<'a>(analysis: &'a Analysis, side: Side, kernels: &[CallId]) -> Vec<&'a str> {
+fn op_names<'a>(analysis: &'a Attribution, side: Side, kernels: &[CallId]) -> Vec<&'a str> {
     let mut calls: Vec<CallId> =
         kernels.iter().map(|&kernel| analysis.op_of(side, kernel).unwrap_or(kernel)).collect();
     calls.dedup();
     calls.into_iter().map(|call| analysis.diff().plain_name(side, call)).collect()
 }
 
-fn is_thread(analysis: &Analysis, node: MergedId) -> bool {
+fn is_thread(analysis: &Attribution, node: MergedId) -> bool {
     kind(analysis, node) == Some(CallKind::Thread)
 }
 
-fn is_op(analysis: &Analysis, node: MergedId) -> bool {
+fn is_op(analysis: &Attribution, node: MergedId) -> bool {
     kind(analysis, node) == Some(CallKind::Op)
 }
 
-fn kind(analysis: &Analysis, node: MergedId) -> Option<CallKind> {
+fn kind(analysis: &Attribution, node: MergedId) -> Option<CallKind> {
     let (side, call) = analysis.diff().merged().node(node).calls().next()?;
     Some(analysis.tree(side).kind(call))
 }
@@ -169,7 +169,7 @@ fn stretches(pieces: &Pieces<'_>, side: Side) -> Vec<u32> {
 /// Index of the interval in which an event is launched, among the intervals between common children of
 /// `node`.
 fn stretch(
-    analysis: &Analysis,
+    analysis: &Attribution,
     stretches: &PerSide<Vec<u32>>,
     node: MergedId,
     side: Side,
@@ -191,7 +191,7 @@ fn stretch(
 
 /// Builds the path of a node from its parent's path.
 struct Paths<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     /// For each node, the names of the modules and ops above it, then its own name, each followed
     /// by ` / `.
     known: FxHashMap<MergedId, Rc<str>>,

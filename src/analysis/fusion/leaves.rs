@@ -1,7 +1,7 @@
 //! Groups kernels by the op that launches them, and collects the properties that determine whether one op
 //! explains another op.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::categories::CategoryId;
 use crate::analysis::categories::kernel_name;
 use crate::diff::is_fused;
@@ -102,7 +102,7 @@ const LIBRARIES: [&str; 5] = ["cudnn", "miopen", "mkldnn", "native", "thnn"];
 
 /// The leaves of both sides. The traits of the leaves are cached.
 pub(super) struct Leaves<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     known: RefCell<Known<'a>>,
 }
 
@@ -152,7 +152,7 @@ struct Likeness {
 }
 
 impl<'a> Leaves<'a> {
-    pub(super) fn new(analysis: &'a Analysis) -> Leaves<'a> {
+    pub(super) fn new(analysis: &'a Attribution) -> Leaves<'a> {
         Leaves { analysis, known: RefCell::default() }
     }
 
@@ -192,7 +192,7 @@ fn ops_around(tree: &CallTree, call: CallId) -> impl Iterator<Item = CallId> {
 }
 
 fn traits_of<'a>(
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     side: Side,
     call: CallId,
     kernels: &[CallId],
@@ -247,7 +247,7 @@ fn traits_of<'a>(
 
 /// The shape of each input of an op; a list of tensors contributes one shape per tensor.
 pub(in crate::analysis) fn shapes(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     call: CallId,
 ) -> Option<Vec<Vec<i64>>> {
@@ -268,7 +268,7 @@ pub(in crate::analysis) fn shapes(
 }
 
 /// Whether any recorded input of an op is something other than a plain number.
-fn takes_tensors(analysis: &Analysis, side: Side, call: CallId) -> bool {
+fn takes_tensors(analysis: &Attribution, side: Side, call: CallId) -> bool {
     let tree = analysis.tree(side);
     let types = tree.arguments(call).map_or("", |arguments| tree.trace().text(arguments.types));
     let types: Vec<&str> = serde_json::from_str(types).unwrap_or_default();

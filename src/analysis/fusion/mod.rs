@@ -25,7 +25,7 @@ use crate::order::Order as _;
 pub use explain::FusionEvidence;
 pub(super) use leaves::shapes;
 
-use super::Analysis;
+use super::Attribution;
 use crate::diff::MergedId;
 use crate::side::{PerSide, Side};
 use crate::trace::Nanos;
@@ -86,14 +86,7 @@ type Agreement<'a> = (Place<'a>, (usize, usize), KernelChange);
 /// Instances form one row if they agree. Instances directly below a thread must also run the same kernels.
 type Group<'a> = (Agreement<'a>, &'a [&'a str]);
 
-impl Analysis {
-    /// The nodes at which the kernel count differs, sorted by descending time difference, then by path.
-    pub fn fusions(&self) -> &[FusionRow] {
-        self.cached.fusions.get_or_init(|| find_fusions(self))
-    }
-}
-
-fn find_fusions(analysis: &Analysis) -> Vec<FusionRow> {
+pub(super) fn find_fusions(analysis: &Attribution) -> Vec<FusionRow> {
     let pieces = Pieces::of(analysis);
     let instances = instances::find(&pieces);
     let mut of_place: BTreeMap<(Place<'_>, &[&str]), usize> = BTreeMap::new();
@@ -157,7 +150,7 @@ fn row(
     }
 }
 
-fn names(analysis: &Analysis, instance: &Instance<'_>, side: Side) -> BTreeMap<String, u64> {
+fn names(analysis: &Attribution, instance: &Instance<'_>, side: Side) -> BTreeMap<String, u64> {
     let mut names = BTreeMap::new();
     for &event in &instance.kernels[side] {
         *names.entry(analysis.tree(side).name(event).to_owned()).or_default() += 1;

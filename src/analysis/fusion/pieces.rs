@@ -9,7 +9,7 @@
 //! ```
 
 use super::leaves::Leaves;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
 use crate::trace::{ByName, Category, Nanos};
@@ -19,7 +19,7 @@ use std::ops::Range;
 /// The pieces of work on both sides. If GPU time is compared, the lists of op pieces are empty, because every
 /// piece is a kernel.
 pub(super) struct Pieces<'a> {
-    pub(super) analysis: &'a Analysis,
+    pub(super) analysis: &'a Attribution,
     pub(super) leaves: Leaves<'a>,
     /// For each call, the number of op pieces before the call in preorder; the last entry is the number of
     /// all op pieces.
@@ -27,7 +27,7 @@ pub(super) struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    pub(super) fn of(analysis: &'a Analysis) -> Pieces<'a> {
+    pub(super) fn of(analysis: &'a Attribution) -> Pieces<'a> {
         let ops_before = match analysis.measure() {
             Measure::GpuTime => PerSide::default(),
             Measure::HostSelfTime => {
@@ -80,7 +80,7 @@ fn counts_before(pieces: &[bool]) -> Vec<u32> {
 
 /// Marks the innermost ops that do specific work, and the outermost ops that do auxiliary work. An op with
 /// auxiliary work is not marked if it contains an op with specific work, or is part of a marked op.
-fn working_ops(analysis: &Analysis, side: Side) -> Vec<bool> {
+fn working_ops(analysis: &Attribution, side: Side) -> Vec<bool> {
     let tree = analysis.tree(side);
     let mut known = ByName::new(tree.trace());
     let mut works = |call: CallId| -> Option<bool> {

@@ -3,15 +3,16 @@
 mod same_kernels;
 mod stacks;
 
+pub(super) use same_kernels::find_same_kernels;
 pub use same_kernels::{SameKernelRow, SameKernels};
 pub use stacks::PythonStack;
 pub(super) use stacks::Stacks;
 
-use super::Analysis;
 use super::account::{Row, Tally};
 use super::categories::{CategoryId, EventCategory};
 use super::grouped::Grouped;
 use super::verdict::Judgement;
+use super::{Analysis, Attribution};
 use crate::analysis::verdict::judge_groups;
 use crate::program::{Phase, counted};
 use crate::side::{PerSide, Side};
@@ -52,6 +53,23 @@ pub struct KernelRow {
 }
 
 impl Analysis {
+    /// Tests the time difference of each tally. The tallies must contain every measured event exactly once.
+    pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
+        let mut groups = PerSide::from_fn(|side| vec![u32::MAX; self.slots(side)]);
+        for (at, tally) in tallies.iter().enumerate() {
+            for side in Side::BOTH {
+                for &event in &tally.events[side] {
+                    groups[side][self.slot(side, event).expect(ACCOUNTED)] = at as u32;
+                }
+            }
+        }
+        judge_groups(self, tallies.len(), |side, event| {
+            groups[side][self.slot(side, event).expect(ACCOUNTED)] as usize
+        })
+    }
+}
+
+impl Attribution {
     /// The events by category and phase. The rows are sorted by total time over both sides, longest first,
     /// then by name.
     pub fn by_category(&self) -> Vec<CategoryRow> {
@@ -111,21 +129,6 @@ impl Analysis {
         time
     }
 
-    /// Tests the time difference of each tally. The tallies must contain every measured event exactly once.
-    pub fn judge_tallies(&self, tallies: &[&Tally]) -> Vec<Judgement> {
-        let mut groups = PerSide::from_fn(|side| vec![u32::MAX; self.slots(side)]);
-        for (at, tally) in tallies.iter().enumerate() {
-            for side in Side::BOTH {
-                for &event in &tally.events[side] {
-                    groups[side][self.slot(side, event).expect(ACCOUNTED)] = at as u32;
-                }
-            }
-        }
-        judge_groups(self, tallies.len(), |side, event| {
-            groups[side][self.slot(side, event).expect(ACCOUNTED)] as usize
-        })
-    }
-
     pub(super) fn note_unclassified(&mut self) {
         let unclassified = |&(side, event): &(Side, CallId)| {
             self.category(side, event).id == CategoryId::UNCLASSIFIED
@@ -148,7 +151,7 @@ impl Analysis {
 }
 
 /// Name of the category that accounts for the largest share of a row's time.
-pub(crate) fn row_category<'a>(analysis: &'a Analysis, row: &Row) -> &'a str {
+pub(crate) fn row_category<'a>(analysis: &'a Attribution, row: &Row) -> &'a str {
     let mut times: BTreeMap<CategoryId, Nanos> = BTreeMap::new();
     for side in Side::BOTH {
         for &event in &row.events[side] {
@@ -162,7 +165,7 @@ pub(crate) fn row_category<'a>(analysis: &'a Analysis, row: &Row) -> &'a str {
 }
 
 /// All measured events, each exactly once, row by row; in each row, the baseline's events come first.
-pub(super) fn accounted(analysis: &Analysis) -> impl Iterator<Item = (Side, CallId)> + '_ {
+pub(super) fn accounted(analysis: &Attribution) -> impl Iterator<Item = (Side, CallId)> + '_ {
     analysis.rows().iter().flat_map(|row| {
         Side::BOTH
             .into_iter()

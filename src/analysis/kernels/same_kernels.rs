@@ -2,7 +2,7 @@
 //! the same code, so a difference in their times comes from clocks, memory, the machine, or different shapes.
 
 use super::most_time_first;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::account::{Row, Tally};
 use crate::analysis::shared_texts::SharedTexts;
 use crate::order::Order as _;
@@ -54,14 +54,7 @@ type Key = (u32, u32, PerSide<TextId>);
 /// The number of the event name, the side, and the event.
 type Named = (u32, Side, CallId);
 
-impl Analysis {
-    /// The kernels that both sides run below matched ops, computed on first use.
-    pub fn same_kernels(&self) -> &SameKernels {
-        self.cached.same_kernels.get_or_init(|| find_same_kernels(self))
-    }
-}
-
-fn find_same_kernels(analysis: &Analysis) -> SameKernels {
+pub(in crate::analysis) fn find_same_kernels(analysis: &Attribution) -> SameKernels {
     let mut texts = SharedTexts::new(analysis);
     let mut ops: FxHashMap<String, u32> = FxHashMap::default();
     let mut known: FxHashMap<Key, usize> = FxHashMap::default();
@@ -109,7 +102,7 @@ fn by_event_name(row: &Row, texts: &mut SharedTexts<'_>) -> Vec<Named> {
 }
 
 fn empty_same(
-    analysis: &Analysis,
+    analysis: &Attribution,
     row: &Row,
     (_, side, event): Named,
     shapes: PerSide<TextId>,

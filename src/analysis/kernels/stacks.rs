@@ -7,7 +7,7 @@
 //!
 //! Stacks that differ only in object addresses and module instance numbers are treated as the same stack.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::order::Order as _;
 use crate::program::Measure;
 use crate::side::{PerSide, Side};
@@ -25,7 +25,7 @@ pub struct PythonStack {
     pub frames: Vec<String>,
 }
 
-impl Analysis {
+impl Attribution {
     /// The distinct Python stacks of the given events on each side, most frequent first, limited to
     /// `AnalysisOptions::stacks`. Events without frames above them are not counted.
     pub fn stacks(&self, events: &PerSide<Vec<CallId>>) -> PerSide<Vec<PythonStack>> {
@@ -33,13 +33,13 @@ impl Analysis {
     }
 }
 
-fn stacks_of_side(analysis: &Analysis, side: Side, events: &[CallId]) -> Vec<PythonStack> {
+fn stacks_of_side(analysis: &Attribution, side: Side, events: &[CallId]) -> Vec<PythonStack> {
     let limit = analysis.options().stacks;
     if limit == 0 {
         return Vec::new();
     }
     let (tree, measure) = (analysis.tree(side), analysis.measure());
-    let all = analysis.cached.stacks[side].get_or_init(|| Stacks::of(tree, measure));
+    let all = analysis.stacks[side].get_or_init(|| Stacks::of(tree, measure));
     let mut counts: FxHashMap<u32, u64> = FxHashMap::default();
     for slot in events.iter().filter_map(|&event| measure.slot(tree, event)) {
         *counts.entry(all.of_slot[slot]).or_default() += 1;

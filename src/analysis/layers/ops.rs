@@ -6,7 +6,7 @@
 //! graph.
 
 use super::{LayerPairs, PlacePair};
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::order::Order as _;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
@@ -83,7 +83,7 @@ struct Cell {
     time: Nanos,
 }
 
-impl Analysis {
+impl Attribution {
     /// The ops of an average layer in each stack and phase, in execution order, followed by the ops outside
     /// of layers. The times of all lines add up to the totals on both sides.
     pub fn layer_op_rows(&self, pairs: &LayerPairs) -> Vec<LayerOpRow> {
@@ -107,7 +107,7 @@ impl Analysis {
 
 /// The measured events on one side, with group, sample and name.
 fn pieces_of(
-    analysis: &Analysis,
+    analysis: &Attribution,
     pairs: &LayerPairs,
     (of_rows, names): (&[Name], &mut Names),
     side: Side,

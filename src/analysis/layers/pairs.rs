@@ -5,7 +5,7 @@
 //! have no kernel names in common. If two stacks have no matched calls, the stacks are matched by class and
 //! their layers by position.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::order::Order as _;
 use crate::program::{LayerId, LayerPlace, Layers, Stack, StackKind};
 use crate::side::{PerSide, Side};
@@ -45,7 +45,7 @@ pub struct LayerPairs {
 
 impl LayerPairs {
     /// Finds and matches the layers of both traces.
-    pub fn of(analysis: &Analysis) -> LayerPairs {
+    pub fn of(analysis: &Attribution) -> LayerPairs {
         let layers = PerSide::from_fn(|side| analysis.shared_layers(side).clone());
         let votes = votes(analysis, &layers);
         let mut places = vec![PlacePair::Pre];
@@ -159,7 +159,7 @@ fn positions(places: &[PlacePair], side: Side) -> FxHashMap<LayerPlace, usize> {
 /// Number of matched calls between each pair of layers.
 type Votes = BTreeMap<(LayerId, LayerId), u64>;
 
-fn votes(analysis: &Analysis, layers: &PerSide<Arc<Layers>>) -> Votes {
+fn votes(analysis: &Attribution, layers: &PerSide<Arc<Layers>>) -> Votes {
     let mut votes = Votes::new();
     for call in analysis.tree(Side::Baseline).calls() {
         let LayerPlace::Layer(a) = layers.baseline.place(call) else { continue };

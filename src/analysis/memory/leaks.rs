@@ -7,7 +7,7 @@
 //! concatenation. This is not a leak, because the program frees the block of the previous step.
 
 use super::rows::memory_node;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::StepOrigin;
@@ -24,12 +24,12 @@ const FEWEST_STEPS: usize = 3;
 
 /// Finds the first node with each name. This node represents all calls with this name, in all steps.
 struct FirstOfName<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     nodes: FxHashMap<(Side, TextId), MergedId>,
 }
 
 impl<'a> FirstOfName<'a> {
-    fn of(analysis: &'a Analysis) -> FirstOfName<'a> {
+    fn of(analysis: &'a Attribution) -> FirstOfName<'a> {
         FirstOfName { analysis, nodes: FxHashMap::default() }
     }
 
@@ -53,14 +53,14 @@ pub(crate) struct Leak {
 }
 
 /// The leaks on a side.
-pub(in crate::analysis) fn leaks_of(analysis: &Analysis, side: Side) -> Vec<Leak> {
+pub(in crate::analysis) fn leaks_of(analysis: &Attribution, side: Side) -> Vec<Leak> {
     let devices = analysis.memory(side).devices();
     devices.filter_map(|(place, usage)| leak(analysis, side, place, usage)).collect()
 }
 
 /// Whether leaks can be detected on a side. This requires at least three recorded steps, and memory
 /// events with addresses.
-pub(crate) fn shows_leaks(analysis: &Analysis, side: Side, place: MemoryPlace) -> bool {
+pub(crate) fn shows_leaks(analysis: &Attribution, side: Side, place: MemoryPlace) -> bool {
     let steps = analysis.steps(side).spans();
     // Steps that were detected by repetition may actually be layers, which keep their activations for the
     // backward pass.
@@ -69,7 +69,12 @@ pub(crate) fn shows_leaks(analysis: &Analysis, side: Side, place: MemoryPlace) -
     is_recorded && steps.len() >= FEWEST_STEPS && usage.is_some_and(DeviceUsage::has_addresses)
 }
 
-fn leak(analysis: &Analysis, side: Side, place: MemoryPlace, usage: &DeviceUsage) -> Option<Leak> {
+fn leak(
+    analysis: &Attribution,
+    side: Side,
+    place: MemoryPlace,
+    usage: &DeviceUsage,
+) -> Option<Leak> {
     if !shows_leaks(analysis, side, place) {
         return None;
     }

@@ -6,7 +6,7 @@
 
 use super::rows::MemorySource;
 use super::rows::{memory_node, memory_source};
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::diff::MergedId;
 use crate::order::Order as _;
 use crate::program::StepId;
@@ -56,7 +56,7 @@ pub struct LiveRow {
 /// A moment on one side: the position of the most recent event, or `None` before all events.
 type Moment = Option<usize>;
 
-impl Analysis {
+impl Attribution {
     /// Two live sets for each device: at the baseline's peak, then at the candidate's peak.
     #[doc(hidden)]
     pub fn live_sets(&self) -> Vec<LiveSet> {
@@ -92,7 +92,7 @@ impl Analysis {
 }
 
 fn live_set(
-    analysis: &Analysis,
+    analysis: &Attribution,
     place: MemoryPlace,
     step: Option<PerSide<StepId>>,
     peak_of: Side,
@@ -160,7 +160,7 @@ fn live_set(
 
 /// The innermost matched frame or op that encloses an allocation.
 fn matched_call_at(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     usage: &DeviceUsage,
     at: usize,
@@ -179,7 +179,7 @@ fn matched_call_at(
 
 /// The moment during a call at which the most bytes are allocated, or the end of the call if no event
 /// occurs during the call.
-fn highest_during(analysis: &Analysis, side: Side, usage: &DeviceUsage, call: CallId) -> Moment {
+fn highest_during(analysis: &Attribution, side: Side, usage: &DeviceUsage, call: CallId) -> Moment {
     let tree = analysis.tree(side);
     let event = tree.event(call)?;
     let (start, end) = (tree.trace().start(event), tree.trace().end(event));
@@ -199,7 +199,7 @@ struct Live {
 
 /// The cached module name and memory source of each node.
 struct Names<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     of_nodes: FxHashMap<MergedId, (String, MemorySource)>,
 }
 

@@ -1,6 +1,6 @@
 //! Groups the memory blocks on both sides into rows, by matched op and shapes.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::diff::MergedId;
 use crate::program::memory::MemoryPlace;
 use crate::program::memory::{Block, DeviceUsage, root_op};
@@ -76,7 +76,7 @@ impl MemorySource {
     }
 }
 
-impl Analysis {
+impl Attribution {
     /// The memory of each device by matched op, outermost op and shapes. Rows are sorted by live bytes at
     /// the device's peak, largest first; the side with more bytes counts. On each side, the rows' live
     /// bytes at the peak add up to the peak of the device.
@@ -116,14 +116,14 @@ impl Analysis {
 
 /// The op to which an allocation is attributed: the nearest op at or above `call` that both traces have
 /// or, if there is none, the nearest op.
-pub(super) fn memory_node(analysis: &Analysis, side: Side, call: CallId) -> Option<MergedId> {
+pub(super) fn memory_node(analysis: &Attribution, side: Side, call: CallId) -> Option<MergedId> {
     let common = analysis.diff().lowest_common_op(side, call);
     let op = common.or_else(|| analysis.op_of(side, call))?;
     Some(analysis.diff().merged().of(side, op))
 }
 
 fn memory_of(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     usage: &DeviceUsage,
     names: &mut FxHashMap<MergedId, MemorySource>,
@@ -165,7 +165,7 @@ fn memory_of(
 }
 
 /// Describes the op of a node as a memory source.
-pub(super) fn memory_source(analysis: &Analysis, node: MergedId) -> MemorySource {
+pub(super) fn memory_source(analysis: &Attribution, node: MergedId) -> MemorySource {
     let calls = analysis.diff().merged().node(node);
     let text = |of: &dyn Fn(Side, CallId) -> String| {
         Side::BOTH.map(|side| calls.call(side).map_or(String::new(), |call| of(side, call)))

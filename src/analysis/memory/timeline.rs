@@ -1,6 +1,6 @@
 //! Computes the allocated and reserved bytes of each step.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::program::StepId;
 use crate::program::memory::DeviceUsage;
 use crate::program::memory::MemoryPlace;
@@ -42,7 +42,7 @@ pub struct MemorySpan {
     pub is_absolute: bool,
 }
 
-impl Analysis {
+impl Attribution {
     /// The memory timeline of each device: the whole recording, then each step. Empty if there are no memory
     /// events.
     pub fn memory_timeline(&self) -> Vec<MemoryTimelineRow> {
@@ -74,7 +74,7 @@ impl Analysis {
 }
 
 fn memory_span(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     usage: &DeviceUsage,
     (start, end): (Nanos, Nanos),

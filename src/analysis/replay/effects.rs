@@ -9,7 +9,9 @@ use super::play::{AsRecorded, Program};
 use super::reason::Reason;
 use super::recorded::Recorded;
 use super::scenario::Scenario;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
+use crate::analysis::changes::Changes;
+use crate::analysis::comparability::Comparability;
 use crate::diff::TraceDiff;
 use crate::program::{Damage, is_synchronisation};
 use crate::side::{PerSide, Side};
@@ -120,11 +122,15 @@ impl Replays {
     ///
     /// # Errors The reason why there is no replay, and the side that cannot be replayed. The side is `None` if the
     /// traces do not record the same work.
-    pub fn of(analysis: &Analysis) -> Result<Replays, (Option<Side>, Reason)> {
-        if analysis.comparability().both.get(OTHER_PROGRAM).is_some() {
+    pub fn of(
+        analysis: &Attribution,
+        comparability: &Comparability,
+        changes: &Changes,
+    ) -> Result<Replays, (Option<Side>, Reason)> {
+        if comparability.both.get(OTHER_PROGRAM).is_some() {
             return Err((None, Reason::NotComparable));
         }
-        let owners = Owners::of(analysis);
+        let owners = Owners::of(analysis, changes);
         // Do not use a thread pool: in a forked process, the threads of the pool do not exist.
         let PerSide { baseline, candidate } = PerSide::from_fn(|side| {
             let is_wanted = |call: CallId| owners.may_matter(side, call);
@@ -173,15 +179,15 @@ impl Replays {
     /// Replays the baseline's graph with the candidate's durations, for comparison with the candidate's
     /// recorded step time. The replayed and the recorded step time agree if the programs have the same
     /// structure.
-    pub fn transferred(&self, analysis: &Analysis) -> Check {
-        let end = self.mix(analysis).transferred().play().end;
+    pub fn transferred(&self, analysis: &Attribution, changes: &Changes) -> Check {
+        let end = self.mix(analysis, changes).transferred().play().end;
         let steps = self.steps.candidate;
         let recorded = Nanos(self.recorded.candidate.measured.end / steps);
         Check { recorded, replayed: Nanos(end / steps) }
     }
 
-    fn mix(&self, analysis: &Analysis) -> Mix<'_> {
-        let owners = Owners::of(analysis);
+    fn mix(&self, analysis: &Attribution, changes: &Changes) -> Mix<'_> {
+        let owners = Owners::of(analysis, changes);
         let items = PerSide::from_fn(|side| owners.items(side, &self.recorded[side].items));
         let works = PerSide::from_fn(|side| owners.works(side, &self.recorded[side].works));
         Mix::new(self.recorded.as_ref(), analysis.diff(), items, works)
@@ -255,10 +261,14 @@ impl Effects {
     /// # Errors
     /// Any error of [`Replays::of`].
     #[doc(hidden)]
-    pub fn of(analysis: &Analysis) -> Result<Effects, (Option<Side>, Reason)> {
-        let replays = Replays::of(analysis)?;
-        let mix = replays.mix(analysis);
-        let count = analysis.changes().list().len();
+    pub fn of(
+        analysis: &Attribution,
+        comparability: &Comparability,
+        changes: &Changes,
+    ) -> Result<Effects, (Option<Side>, Reason)> {
+        let replays = Replays::of(analysis, comparability, changes)?;
+        let mix = replays.mix(analysis, changes);
+        let count = changes.list().len();
         let none = || Taken { changes: vec![false; count], host: false, works: false };
         let one = |at: usize| {
             let mut taken = none();
@@ -296,7 +306,7 @@ impl Replays {
     /// The lower bound of a side's step time under an assumption.
     fn step_time_at(
         &self,
-        analysis: &Analysis,
+        analysis: &Attribution,
         side: Side,
         limit: Limit,
         program: &Program<'_>,

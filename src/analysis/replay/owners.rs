@@ -1,8 +1,8 @@
 //! Determines which change each item of the host line and each GPU event belongs to.
 
 use super::parts::{Item, Point, Work};
-use crate::analysis::Analysis;
-use crate::analysis::changes::{Change, ChangeKind};
+use crate::analysis::Attribution;
+use crate::analysis::changes::{Change, ChangeKind, Changes};
 use crate::diff::{MergedNode, Relation, TraceDiff};
 use crate::program::Measure;
 use crate::side::Side;
@@ -11,7 +11,7 @@ use crate::tree::{CallId, CallKind};
 /// The change that each call and each row belongs to.
 #[derive(Debug)]
 pub(super) struct Owners<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     of_node: Vec<Option<u32>>,
     of_row: Vec<Option<u32>>,
     /// The change that replaces separate launches with a captured graph (or the reverse), if there is one.
@@ -19,12 +19,12 @@ pub(super) struct Owners<'a> {
 }
 
 impl<'a> Owners<'a> {
-    pub(super) fn of(analysis: &'a Analysis) -> Owners<'a> {
+    pub(super) fn of(analysis: &'a Attribution, changes: &Changes) -> Owners<'a> {
         let diff = analysis.diff();
         let merged = diff.merged();
         let mut claimed = vec![None; merged.len()];
         let mut of_row = vec![None; analysis.rows().len()];
-        for (at, change) in (0..).zip(analysis.changes().list()) {
+        for (at, change) in (0..).zip(changes.list()) {
             // A matched call that merely allocates a different amount of memory runs the same code, so it
             // does not belong to the change.
             let is_of_memory = matches!(
@@ -43,7 +43,7 @@ impl<'a> Owners<'a> {
             }
         }
         let is_graphs = |change: &Change| change.kind == ChangeKind::Graphs;
-        let graphs = analysis.changes().list().iter().position(is_graphs).map(|at| at as u32);
+        let graphs = changes.list().iter().position(is_graphs).map(|at| at as u32);
         // If a call is not itself part of a change, it is assigned to its parent's change in two cases: the
         // call is unmatched or renamed, or the parent is an op.
         let mut of_node = vec![None; merged.len()];

@@ -2,7 +2,7 @@
 
 use super::effects::Replays;
 use super::scenario::Scenario;
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, Attribution};
 use crate::error::{Error, ErrorKind, Result};
 use crate::program::{Query, Word, is_synchronisation};
 use crate::side::Side;
@@ -110,7 +110,7 @@ impl WhatIf {
     #[doc(hidden)]
     pub fn step_times(
         &self,
-        analysis: &Analysis,
+        analysis: &Attribution,
         replays: &Replays,
         side: Side,
     ) -> Result<StepTimes> {
@@ -167,12 +167,14 @@ impl Replays {
     /// A trace or the comparison cannot be replayed; the message says why.
     #[doc(hidden)]
     pub fn required(analysis: &Analysis) -> Result<Replays> {
-        Replays::of(analysis).map_err(|(side, reason)| {
-            let tree = analysis.tree(side.unwrap_or(Side::Baseline));
-            let message = format!("the effect cannot be computed: {reason}");
-            Error::new(ErrorKind::Usage, tree.trace().source(), message)
-                .remedy("see docs/guides/what-if.md for what a replay requires")
-        })
+        Replays::of(analysis, analysis.comparability(), analysis.changes()).map_err(
+            |(side, reason)| {
+                let tree = analysis.tree(side.unwrap_or(Side::Baseline));
+                let message = format!("the effect cannot be computed: {reason}");
+                Error::new(ErrorKind::Usage, tree.trace().source(), message)
+                    .remedy("see docs/guides/what-if.md for what a replay requires")
+            },
+        )
     }
 }
 

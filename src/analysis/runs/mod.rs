@@ -12,7 +12,7 @@ mod variation;
 use super::causes::Cause;
 use super::wall::Part;
 use super::wall::{IdleKind, IdleRow, WallBasis};
-use super::{Analysis, robust};
+use super::{Analysis, Attribution, robust};
 use crate::diff::TraceDiff;
 use crate::program::{Evidence, StepId};
 use crate::side::Side;
@@ -53,7 +53,7 @@ type IdleTimes = BTreeMap<(IdleKind, Part, Option<CallId>), Nanos>;
 impl Run {
     /// Extracts the times of a run from an analysis whose baseline is the median run and whose candidate is
     /// this run.
-    fn of(analysis: &Analysis) -> Run {
+    fn of(analysis: &Attribution) -> Run {
         let mut run = Run {
             name: analysis.tree(Side::Candidate).trace().source().to_owned(),
             shared: SharedSteps::of(analysis),
@@ -106,7 +106,7 @@ pub struct StepTime {
 /// Assigns the idle time of the candidate to calls of the baseline. Idle time is assigned to its owner if the
 /// baseline has the owner, and otherwise to the lowest common node above the owner. Idle time is skipped if
 /// the baseline has neither of these calls.
-fn idle_times(analysis: &Analysis) -> IdleTimes {
+fn idle_times(analysis: &Attribution) -> IdleTimes {
     let merged = analysis.diff().merged();
     let mut times = IdleTimes::new();
     for row in analysis.wall().idle() {
@@ -121,7 +121,7 @@ fn idle_times(analysis: &Analysis) -> IdleTimes {
 }
 
 /// For each step on side `by`, the time of the matching step on side `of`.
-fn step_times(analysis: &Analysis, by: Side, of: Side) -> Vec<Option<StepTime>> {
+fn step_times(analysis: &Attribution, by: Side, of: Side) -> Vec<Option<StepTime>> {
     let mut times = vec![None; analysis.steps(by).len()];
     for row in analysis.step_rows() {
         if let (Some(step), Some(_)) = (&row.steps[by], &row.steps[of]) {
@@ -149,7 +149,7 @@ pub struct StepMeans {
     pub time_us: f64,
 }
 
-fn step_means(analysis: &Analysis, side: Side) -> StepMeans {
+fn step_means(analysis: &Attribution, side: Side) -> StepMeans {
     let (basis, totals) = (analysis.wall().basis(), analysis.wall().totals(side));
     let mean = |time: Nanos| totals.per_step_ms(time) * 1e3;
     let steps = analysis.steps(side);
@@ -166,7 +166,7 @@ fn step_means(analysis: &Analysis, side: Side) -> StepMeans {
 }
 
 /// Assigns an event of an additional run to an event of the median run, and returns the slot of that event.
-fn place(analysis: &Analysis, call: CallId) -> Option<usize> {
+fn place(analysis: &Attribution, call: CallId) -> Option<usize> {
     let partner = analysis.diff().partner(Side::Candidate, call);
     let slot = partner.and_then(|partner| analysis.slot(Side::Baseline, partner));
     slot.or_else(|| {
@@ -219,11 +219,11 @@ pub struct RunNoise {
     pub variable: usize,
 }
 
-impl Analysis {
+impl Attribution {
     /// Creates an additional run of a side. In the comparison `with_median`, the median run is the
     /// baseline and the new run is the candidate.
     pub(crate) fn further_run(&self, side: Side, with_median: impl Into<Arc<TraceDiff>>) -> Run {
-        let mut analysis = Analysis::with_options(with_median, self.options.clone());
+        let mut analysis = Analysis::with_options(with_median, self.options().clone()).attribution;
         analysis.chosen_steps = self.wall().step_pairs().map(|pairs| pairs.compared(side).to_vec());
         Run::of(&analysis)
     }
@@ -274,7 +274,7 @@ impl Analysis {
 /// Inserts the median run's value in the middle of the additional runs' values. The additional runs are
 /// sorted by step time.
 fn in_order<T>(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     median: T,
     others: impl IntoIterator<Item = T>,
@@ -287,7 +287,7 @@ fn in_order<T>(
 
 /// The idle time per step of an idle row in each run, in µs, in the order of the runs. The value is 0 for
 /// a run without this idle time. Returns `None` if some runs have steps and others do not.
-pub(crate) fn idle_of_runs(analysis: &Analysis, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
+pub(crate) fn idle_of_runs(analysis: &Attribution, side: Side, row: &IdleRow) -> Option<Vec<f64>> {
     let owner = row.owner.map(|id| analysis.diff().merged().node(id).call(side));
     let key = match owner {
         // If a side does not have the call, the call causes no idle time in any run on that side.
@@ -301,12 +301,12 @@ pub(crate) fn idle_of_runs(analysis: &Analysis, side: Side, row: &IdleRow) -> Op
 }
 
 /// Whether both sides have several runs. If both sides have several runs, verdicts are based on runs.
-pub(crate) fn has_runs(analysis: &Analysis) -> bool {
+pub(crate) fn has_runs(analysis: &Attribution) -> bool {
     Side::BOTH.into_iter().all(|side| !analysis.runs[side].is_empty())
 }
 
 /// Spread between the runs on a side; `None` with a single run.
-pub(crate) fn run_noise(analysis: &Analysis, side: Side) -> Option<RunNoise> {
+pub(crate) fn run_noise(analysis: &Attribution, side: Side) -> Option<RunNoise> {
     let runs = &analysis.runs[side];
     let variable = runs.iter().map(Run::variable).max()?;
     Some(RunNoise {
@@ -318,28 +318,28 @@ pub(crate) fn run_noise(analysis: &Analysis, side: Side) -> Option<RunNoise> {
 
 /// The wall time (busy + idle) per step in each run, in µs, in the order of the runs. Returns `None` if
 /// some runs have steps and others do not.
-pub(crate) fn walls_of_runs(analysis: &Analysis, side: Side) -> Option<Vec<f64>> {
+pub(crate) fn walls_of_runs(analysis: &Attribution, side: Side) -> Option<Vec<f64>> {
     let own = analysis.wall().totals(side).step_ms() * 1e3;
     let others = analysis.runs[side].iter().map(|run| run.means.1.wall_us);
     has_one_basis(analysis, side).then(|| in_order(analysis, side, own, others))
 }
 
 /// Whether the runs on a side are comparable: either all runs or none of the runs have steps.
-fn has_one_basis(analysis: &Analysis, side: Side) -> bool {
+fn has_one_basis(analysis: &Attribution, side: Side) -> bool {
     analysis.runs[side].iter().all(|run| run.means.0 == analysis.wall().basis())
 }
 
 /// Statistics over the runs of a side: how much time per step the given events of the median run take in each
 /// run. If one side has more steps, and all given events are in compared steps, the statistics cover only
 /// compared steps.
-pub(crate) fn run_figures(analysis: &Analysis, side: Side, events: &[CallId]) -> RunFigures {
+pub(crate) fn run_figures(analysis: &Attribution, side: Side, events: &[CallId]) -> RunFigures {
     let scope = scope_of(analysis, side, events);
     RunFigures::of(&times_of_runs(analysis, side, events, scope))
 }
 
 /// Times of a step in each run that has a matching step, in the order of the runs.
-pub(crate) fn runs_of_step(analysis: &Analysis, side: Side, step: StepId) -> Vec<StepTime> {
-    let median = analysis.cached.step_times[side].get_or_init(|| step_times(analysis, side, side));
+pub(crate) fn runs_of_step(analysis: &Attribution, side: Side, step: StepId) -> Vec<StepTime> {
+    let median = analysis.step_times[side].get_or_init(|| step_times(analysis, side, side));
     in_order(analysis, side, median, analysis.runs[side].iter().map(|run| &run.steps_of))
         .into_iter()
         .filter_map(|steps| steps.get(step.index()).copied().flatten())
@@ -349,7 +349,7 @@ pub(crate) fn runs_of_step(analysis: &Analysis, side: Side, step: StepId) -> Vec
 /// The idle time per step of a cause in each run, in µs, in the order of the runs. Returns `None` if the
 /// cause is GPU work, or if some runs have steps and others do not.
 pub(crate) fn idle_cause_of_runs(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     cause: &Cause,
 ) -> Option<Vec<f64>> {
@@ -362,7 +362,7 @@ pub(crate) fn idle_cause_of_runs(
 /// Like [`Analysis::per_step`], for idle time. Returns `None` if some runs have steps and others do
 /// not, or if no run has steps in `scope`.
 fn idle_per_step(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     scope: StepScope,
     median: Nanos,
@@ -373,20 +373,20 @@ fn idle_per_step(
 }
 
 /// Time per step that a cause's GPU work takes in each run, in µs, in the order of the runs.
-pub(crate) fn busy_cause_of_runs(analysis: &Analysis, side: Side, cause: &Cause) -> Vec<f64> {
+pub(crate) fn busy_cause_of_runs(analysis: &Attribution, side: Side, cause: &Cause) -> Vec<f64> {
     let events = events_of_rows(analysis, &cause.rows, side);
     times_of_runs(analysis, side, &events, StepScope::Compared)
 }
 
 /// The measured events of the given rows on one side.
-pub(crate) fn events_of_rows(analysis: &Analysis, rows: &[usize], side: Side) -> Vec<CallId> {
+pub(crate) fn events_of_rows(analysis: &Attribution, rows: &[usize], side: Side) -> Vec<CallId> {
     rows.iter().flat_map(|&row| &analysis.rows()[row].events[side]).copied().collect()
 }
 
 /// Time per step that the given events of the median run take in each run, in µs, in the order of the
 /// runs. A run without steps in `scope` is skipped.
 pub(super) fn times_of_runs(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     events: &[CallId],
     scope: StepScope,

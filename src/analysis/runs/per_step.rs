@@ -5,7 +5,7 @@
 //! of all steps.
 
 use super::in_order;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::wall::Part;
 use crate::side::Side;
 use crate::trace::Nanos;
@@ -47,7 +47,7 @@ pub(super) struct SharedSteps {
 impl SharedSteps {
     /// Counts the steps of an analysis whose baseline is the median run. A run without detected steps is treated
     /// as if it had the same steps as the median run.
-    pub(super) fn of(analysis: &Analysis) -> SharedSteps {
+    pub(super) fn of(analysis: &Attribution) -> SharedSteps {
         if let Some(pairs) = analysis.wall().step_pairs() {
             let compared = pairs.len() as usize;
             let others = analysis.steps(Side::Candidate).len() - compared;
@@ -72,7 +72,7 @@ impl SharedSteps {
 /// Times per step of all runs including the median run, in µs, in the order of the runs. A run without
 /// steps in `scope` is skipped.
 pub(super) fn per_step(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     scope: StepScope,
     median: Nanos,
@@ -92,7 +92,7 @@ pub(super) fn per_step(
 
 /// The steps over which the times of events are summed: compared steps if all events are in compared
 /// steps, otherwise all steps.
-pub(super) fn scope_of(analysis: &Analysis, side: Side, events: &[CallId]) -> StepScope {
+pub(super) fn scope_of(analysis: &Attribution, side: Side, events: &[CallId]) -> StepScope {
     // No lookup is needed if all steps are compared.
     let Some(pairs) = analysis.wall().step_pairs() else { return StepScope::All };
     let is_compared = |&event: &CallId| {

@@ -1,7 +1,7 @@
 //! Finds structural differences between two runs on one side. A difference that also occurs between runs of
 //! the same side is not reported as a difference between the sides.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::diff::Difference;
 use crate::side::Side;
 use crate::tree::CallId;
@@ -22,7 +22,7 @@ pub(super) struct Variation {
 impl Variation {
     /// Collects the variation from an analysis whose baseline is the median run and whose candidate is a
     /// second run on the same side.
-    pub(super) fn of(analysis: &Analysis) -> Variation {
+    pub(super) fn of(analysis: &Attribution) -> Variation {
         let diff = analysis.diff();
         let differences = diff.differences();
         let mut variation = Variation { points: differences.len(), ..Variation::default() };
@@ -39,19 +39,19 @@ impl Variation {
 
     /// Whether the second run lacks `call`, or lacks a call that encloses `call`. `call` is a call of the
     /// median run.
-    fn lacks(&self, analysis: &Analysis, side: Side, call: CallId) -> bool {
+    fn lacks(&self, analysis: &Attribution, side: Side, call: CallId) -> bool {
         let parent = |call: &CallId| analysis.tree(side).parent(*call);
         std::iter::successors(Some(call), parent).any(|call| self.absent.contains(&call))
     }
 }
 
 /// The lowest common call above a point of difference, on one side.
-fn common_call(analysis: &Analysis, difference: &Difference, side: Side) -> Option<CallId> {
+fn common_call(analysis: &Attribution, difference: &Difference, side: Side) -> Option<CallId> {
     let merged = analysis.diff().merged();
     difference.lowest_common.and_then(|node| merged.node(node).call(side))
 }
 
-impl Analysis {
+impl Attribution {
     /// The differences between the sides, without the differences that also occur between runs of the same
     /// side. Also returns the number of omitted differences.
     #[doc(hidden)]
@@ -68,7 +68,7 @@ impl Analysis {
 /// Whether a call that only one side has also varies between runs of one side. This is true in two cases:
 /// another run of the same side lacks the call, or a run of the other side has a call with this name at the
 /// same point.
-pub(crate) fn varies_among_runs(analysis: &Analysis, difference: &Difference) -> bool {
+pub(crate) fn varies_among_runs(analysis: &Attribution, difference: &Difference) -> bool {
     let node = analysis.diff().merged().node(difference.node);
     let has_call = |side: &Side| node.call(*side).is_some();
     Side::BOTH.into_iter().filter(has_call).any(|side| {

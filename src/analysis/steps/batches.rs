@@ -2,7 +2,7 @@
 //! batches.
 
 use super::{Figures, StepName, StepPlace};
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::program::{BatchClass, StepSpan};
 use crate::side::{PerSide, Side};
 use std::collections::BTreeMap;
@@ -54,8 +54,8 @@ pub struct BatchClassRow {
     pub figures: PerSide<Figures>,
 }
 
-impl Analysis {
-    /// All steps in both traces with their counterparts, in the order of [`step_rows`](Analysis::step_rows).
+impl Attribution {
+    /// All steps in both traces with their counterparts, in the order of [`step_rows`](Attribution::step_rows).
     pub fn step_pair_rows(&self) -> Vec<StepPairRow> {
         let rows = self.step_rows().into_iter();
         let rows = rows.filter(|row| matches!(row.place, StepPlace::Step(_)));
@@ -96,13 +96,13 @@ impl Analysis {
 }
 
 fn spans<'a>(
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     steps: &PerSide<Option<StepName>>,
 ) -> PerSide<Option<&'a StepSpan>> {
     PerSide::from_fn(|side| steps[side].as_ref().map(|step| analysis.steps(side).span(step.id)))
 }
 
-fn step_evidence(analysis: &Analysis, one: &StepSpan, two: &StepSpan) -> StepEvidence {
+fn step_evidence(analysis: &Attribution, one: &StepSpan, two: &StepSpan) -> StepEvidence {
     let batch = |span: &StepSpan| Some((span.phase?, span.requests?, span.tokens));
     let is_equal = |a: Option<_>, b: Option<_>| a.is_some() && a == b;
     match analysis.diff().step_pairs() {

@@ -5,8 +5,8 @@ mod overlap;
 mod pairs;
 mod timeline;
 
-use super::Analysis;
 use super::verdict::Judgement;
+use super::{Analysis, Attribution};
 use crate::analysis::verdict::judge_groups;
 use crate::program::{Communication, Measure, Phase, Phases, Program, StepId, StepSpan, Steps};
 use crate::side::{PerSide, Side};
@@ -106,12 +106,12 @@ pub struct PhaseRow {
     pub judgement: Judgement,
 }
 
-impl Analysis {
+impl Attribution {
     /// The steps of both sides, followed by the work outside of steps. The times of all rows add up to the
     /// totals on both sides. If one side has more steps, matched steps share a row. Otherwise, steps at the
     /// same position share a row.
     pub fn step_rows(&self) -> Vec<StepRow> {
-        self.cached.step_rows.get_or_init(|| find_step_rows(self)).clone()
+        self.step_rows.get_or_init(|| find_step_rows(self)).clone()
     }
 
     /// The steps of both sides in order; matched steps share an entry.
@@ -124,7 +124,9 @@ impl Analysis {
         let places = 0..counts.baseline.max(counts.candidate);
         places.map(|place| PerSide::from_fn(|side| at(place, side))).collect()
     }
+}
 
+impl Analysis {
     /// The phases that occur on either side, in the order of [`Phase::ALL`]. The times of all rows add up to the
     /// totals on both sides.
     pub fn phase_rows(&self) -> Vec<PhaseRow> {
@@ -148,14 +150,14 @@ impl Analysis {
 /// Times and counts for each of `count` groups of measured calls. The function `group` maps a measured
 /// call to its group.
 fn measured_figures(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
     steps: &Steps,
     count: usize,
     group: impl Fn(CallId) -> usize,
 ) -> Vec<Figures> {
     let calls = analysis.accounted_calls(side).iter().copied();
-    let program = analysis.diff.program(side);
+    let program = analysis.diff().program(side);
     group_figures((program, analysis.measure()), steps, calls, count, group)
 }
 
@@ -163,7 +165,7 @@ fn is_captured(tree: &CallTree, call: CallId) -> bool {
     tree.kind(call) != CallKind::Gpu || tree.launch(call).is_some()
 }
 
-fn find_step_rows(analysis: &Analysis) -> Vec<StepRow> {
+fn find_step_rows(analysis: &Attribution) -> Vec<StepRow> {
     let steps = PerSide::from_fn(|side| analysis.steps(side));
     let figures = PerSide::from_fn(|side| step_figures(analysis, side, steps[side]));
     let in_steps = analysis.step_places().into_iter().filter_map(|ids| {
@@ -192,7 +194,7 @@ fn find_step_rows(analysis: &Analysis) -> Vec<StepRow> {
 
 /// Times and counts of each step, then of the work outside of steps, then of the events whose launch was
 /// not recorded.
-fn step_figures(analysis: &Analysis, side: Side, steps: &Steps) -> Vec<Figures> {
+fn step_figures(analysis: &Attribution, side: Side, steps: &Steps) -> Vec<Figures> {
     let (tree, count) = (analysis.tree(side), steps.len());
     let group = |call: CallId| match steps.step(call) {
         Some(step) => step.index(),
@@ -206,7 +208,7 @@ fn step_figures(analysis: &Analysis, side: Side, steps: &Steps) -> Vec<Figures> 
     figures
 }
 
-fn phase_figures(analysis: &Analysis, side: Side, phases: &Phases) -> Vec<Figures> {
+fn phase_figures(analysis: &Attribution, side: Side, phases: &Phases) -> Vec<Figures> {
     let steps = analysis.steps(side);
     let group = |call: CallId| phases.phase(call) as usize;
     let mut figures = measured_figures(analysis, side, steps, Phase::ALL.len(), group);
@@ -220,7 +222,7 @@ fn phase_figures(analysis: &Analysis, side: Side, phases: &Phases) -> Vec<Figure
     figures
 }
 
-fn step_name(analysis: &Analysis, side: Side, steps: &Steps, id: StepId) -> StepName {
+fn step_name(analysis: &Attribution, side: Side, steps: &Steps, id: StepId) -> StepName {
     StepName { id, name: steps.name(analysis.tree(side), id), phase: steps.span(id).phase }
 }
 

@@ -2,7 +2,7 @@
 //! computation during communication.
 
 use super::{Activity, activity};
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::order::Order as _;
 use crate::program::{Measure, StepId};
 use crate::side::{PerSide, Side};
@@ -42,7 +42,7 @@ struct Running {
     activity: Activity,
 }
 
-impl Analysis {
+impl Attribution {
     /// The concurrency of all GPU work, followed by one row for each step. Empty if there are no GPU events.
     pub fn overlap_rows(&self) -> Vec<OverlapRow> {
         if self.measure() != Measure::GpuTime {
@@ -65,7 +65,7 @@ impl Analysis {
 }
 
 /// The concurrency of all GPU work on a side, and of the GPU work in each step.
-fn overlap_of(analysis: &Analysis, side: Side) -> (Overlap, Vec<Overlap>) {
+fn overlap_of(analysis: &Attribution, side: Side) -> (Overlap, Vec<Overlap>) {
     let (tree, steps) = (analysis.tree(side), analysis.steps(side));
     let communication = analysis.diff().program(side).communication();
     let mut streams: FxHashMap<_, u32> = FxHashMap::default();

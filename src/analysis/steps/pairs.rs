@@ -1,6 +1,6 @@
 //! Determines which steps on each side are compared, and which are left out.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
 use crate::tree::CallId;
@@ -18,7 +18,7 @@ pub(in crate::analysis) struct StepPairs {
 impl StepPairs {
     /// Returns `None` if all steps are compared: the alignment did not match individual steps, and the analysis is not
     /// restricted to some of the baseline's steps.
-    pub(in crate::analysis) fn of(analysis: &Analysis) -> Option<StepPairs> {
+    pub(in crate::analysis) fn of(analysis: &Attribution) -> Option<StepPairs> {
         let counts = PerSide::from_fn(|side| analysis.steps(side).len());
         let chosen = analysis.chosen_steps.as_deref();
         let pairs: BTreeMap<StepId, StepId> = match (analysis.diff().step_pairs(), chosen) {
@@ -81,7 +81,7 @@ impl StepPairs {
 
     pub(in crate::analysis) fn leaves_out(
         &self,
-        analysis: &Analysis,
+        analysis: &Attribution,
         side: Side,
         call: CallId,
     ) -> bool {

@@ -15,7 +15,7 @@ pub(crate) fn judge_groups(
     count: usize,
     group: impl Fn(Side, CallId) -> usize,
 ) -> Vec<Judgement> {
-    let sampler = Sampler::new(analysis);
+    let sampler = Sampler::new(analysis, analysis.comparability());
     let mut groups: Vec<PerSide<Vec<CallId>>> = vec![PerSide::default(); count];
     for side in Side::BOTH {
         for &call in analysis.accounted_calls(side) {

@@ -5,7 +5,8 @@ use super::family::{Family, Question};
 use super::judgement::{Judgement, Repeats, Thresholds, Work};
 use super::sampler::{Sampler, has_other_options};
 use super::site::Site;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
+use crate::analysis::comparability::Comparability;
 use crate::analysis::runs::walls_of_runs;
 use crate::order::Order as _;
 use crate::side::{PerSide, Side};
@@ -52,17 +53,16 @@ impl Verdicts {
     }
 }
 
-impl Analysis {
-    /// Tests all call sites with the thresholds of the analysis.
-    pub fn judged(&self) -> &Verdicts {
-        self.cached.verdicts.get_or_init(|| self.verdicts(self.thresholds()))
-    }
-
+impl Verdicts {
     /// Tests the total time and each call site.
-    pub fn verdicts(&self, thresholds: &Thresholds) -> Verdicts {
-        let sampler = Sampler::new(self);
+    pub(in crate::analysis) fn of(
+        analysis: &Attribution,
+        comparability: &Comparability,
+        thresholds: &Thresholds,
+    ) -> Verdicts {
+        let sampler = Sampler::new(analysis, comparability);
         let drafts = sampler.drafts();
-        let mut works = vec![Work::Same; self.rows().len()];
+        let mut works = vec![Work::Same; analysis.rows().len()];
         for draft in &drafts {
             draft.rows.iter().for_each(|&row| works[row] = draft.work);
         }
@@ -75,9 +75,9 @@ impl Analysis {
             let judged = (1e6 * site.judgement.difference_us()).round() as i64;
             (Reverse(judged), Reverse(site.time.difference().abs()), site.first_row())
         });
-        let all = PerSide::from_fn(|side| self.accounted_calls(side).to_vec());
+        let all = PerSide::from_fn(|side| analysis.accounted_calls(side).to_vec());
         let total = family.judge(&sampler.question(&all, &works), thresholds);
-        let step = step_question(self).map(|question| {
+        let step = step_question(analysis, comparability).map(|question| {
             // The step time has no q, because its test is a single planned test, not one of hundreds.
             Judgement { q: None, ..family.judge(&question, thresholds) }
         });
@@ -88,11 +88,11 @@ impl Analysis {
 }
 
 /// The step times of all runs as a [`Question`], so that they are tested like the times of a call site.
-fn step_question(analysis: &Analysis) -> Option<Question> {
+fn step_question(analysis: &Attribution, comparability: &Comparability) -> Option<Question> {
     let samples =
         Side::BOTH.map(|side| walls_of_runs(analysis, side).filter(|runs| runs.len() > 1));
     let [Some(baseline), Some(candidate)] = samples else { return None };
-    let of = if has_other_options(analysis) { Repeats::OtherOptions } else { Repeats::Runs };
+    let of = if has_other_options(comparability) { Repeats::OtherOptions } else { Repeats::Runs };
     let means = |runs: &[f64]| Nanos((1e3 * runs.iter().sum::<f64>() / runs.len() as f64) as i64);
     Some(Question {
         time: PerSide::new(means(&baseline), means(&candidate)),

@@ -3,7 +3,8 @@
 
 use super::family::Question;
 use super::judgement::{Repeats, Work};
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
+use crate::analysis::comparability::Comparability;
 use crate::analysis::runs::{StepScope, has_runs, times_of_runs};
 use crate::program::{Measure, StepId, Steps};
 use crate::side::{PerSide, Side};
@@ -11,18 +12,19 @@ use crate::trace::Nanos;
 use crate::tree::CallId;
 
 pub(super) struct Sampler<'a> {
-    pub(super) analysis: &'a Analysis,
+    pub(super) analysis: &'a Attribution,
+    comparability: &'a Comparability,
     pub(super) steps: PerSide<&'a Steps>,
     /// Number of steps on each side that count as repeats.
     pub(super) step_counts: PerSide<usize>,
 }
 
 impl<'a> Sampler<'a> {
-    pub(super) fn new(analysis: &'a Analysis) -> Sampler<'a> {
+    pub(super) fn new(analysis: &'a Attribution, comparability: &'a Comparability) -> Sampler<'a> {
         let steps = PerSide::from_fn(|side| analysis.steps(side));
         let compared = analysis.wall().paired_steps();
         let step_counts = steps.map(|steps| compared.map_or(steps.len(), |steps| steps as usize));
-        Sampler { analysis, steps, step_counts }
+        Sampler { analysis, comparability, steps, step_counts }
     }
 
     /// Whether a step counts as a repeat; steps without a counterpart do not count.
@@ -36,7 +38,8 @@ impl<'a> Sampler<'a> {
     }
 
     pub(super) fn repeats(&self) -> Repeats {
-        if self.analysis.measure() == Measure::HostSelfTime && has_other_options(self.analysis) {
+        if self.analysis.measure() == Measure::HostSelfTime && has_other_options(self.comparability)
+        {
             return Repeats::OtherOptions;
         }
         if has_runs(self.analysis) {
@@ -164,8 +167,8 @@ fn explains(part: f64, whole: f64) -> bool {
 
 /// Whether the sides were recorded with different options. Profiler options cost host time: if only one
 /// side is recorded with `profile_memory`, that side takes longer to run the same program.
-pub(super) fn has_other_options(analysis: &Analysis) -> bool {
-    analysis.comparability().both.get("DIFFERENT_OPTIONS").is_some()
+pub(super) fn has_other_options(comparability: &Comparability) -> bool {
+    comparability.both.get("DIFFERENT_OPTIONS").is_some()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! step.
 
 use super::part::Part;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::steps::StepPairs;
 use crate::program::StepId;
 use crate::side::Side;
@@ -31,7 +31,7 @@ struct Boundary {
 pub(super) struct Boundaries(Vec<Boundary>);
 
 impl Boundaries {
-    pub(super) fn of(analysis: &Analysis, side: Side, pairs: Option<&StepPairs>) -> Boundaries {
+    pub(super) fn of(analysis: &Attribution, side: Side, pairs: Option<&StepPairs>) -> Boundaries {
         let Some(pairs) = pairs else { return Boundaries::default() };
         let spans = analysis.steps(side).spans();
         let mut steps: Vec<(Nanos, Nanos, Part)> = (0..)

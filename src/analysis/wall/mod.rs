@@ -40,7 +40,7 @@ pub use step_wall::StepWall;
 pub use sweep::IdleKind;
 pub use window::{WallBasis, Window};
 
-use super::Analysis;
+use super::Attribution;
 use super::account::Row;
 use super::steps::StepPairs;
 use crate::program::{Measure, StepId, counted};
@@ -109,7 +109,7 @@ impl WallTotals {
 }
 
 impl Wall {
-    pub(super) fn of(analysis: &Analysis) -> Wall {
+    pub(super) fn of(analysis: &Attribution) -> Wall {
         let basis = window::basis(analysis);
         let windows = window::windows(analysis, basis);
         let pairs = match basis {
@@ -191,7 +191,7 @@ impl Wall {
         self.windows
     }
 
-    /// Busy time of each row in [`Analysis::rows`], by position. If several events run at the same moment,
+    /// Busy time of each row in [`Attribution::rows`], by position. If several events run at the same moment,
     /// the moment counts only for the row of the event that started first. Only work launched in the compared
     /// steps counts.
     #[doc(hidden)]
@@ -236,13 +236,13 @@ impl Wall {
 }
 
 /// Whether all work of a row was launched in steps without a counterpart.
-pub(crate) fn is_of_other_steps(analysis: &Analysis, row: &Row) -> bool {
+pub(crate) fn is_of_other_steps(analysis: &Attribution, row: &Row) -> bool {
     let mut with_work = Side::BOTH.into_iter().filter(|&side| !row.events[side].is_empty());
     analysis.wall().pairs.is_some() && with_work.all(|side| is_row_alone(analysis, row, side))
 }
 
 /// Whether a row's call on the given side is in a step without a counterpart.
-pub(super) fn is_row_alone(analysis: &Analysis, row: &Row, side: Side) -> bool {
+pub(super) fn is_row_alone(analysis: &Attribution, row: &Row, side: Side) -> bool {
     let pairs = analysis.wall().pairs.as_ref().zip(row.calls[side]);
     pairs.is_some_and(|(pairs, call)| pairs.leaves_out(analysis, side, call))
 }

@@ -2,7 +2,7 @@
 
 use super::part::Part;
 use super::sweep::{Idle, IdleKind, Ledger};
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::diff::MergedId;
 use crate::program::StepId;
 use crate::side::{PerSide, Side};
@@ -46,7 +46,7 @@ impl IdleRow {
 
 /// Collects the results of the sweeps over both sides.
 pub(super) struct Collector<'a> {
-    analysis: &'a Analysis,
+    analysis: &'a Attribution,
     side: Side,
     /// The busy time of each row of the analysis, for each part in the order of [`Part::ALL`].
     busy: [Vec<PerSide<Nanos>>; Part::ALL.len()],
@@ -71,7 +71,7 @@ pub(super) struct Collected {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(analysis: &'a Analysis) -> Self {
+    pub(super) fn new(analysis: &'a Attribution) -> Self {
         let rows = analysis.rows().len();
         let nodes = analysis.diff().merged().len();
         // Reserve enough memory to avoid the fragmentation that reallocation causes. Reserved memory pages
@@ -191,7 +191,7 @@ impl Ledger for Collector<'_> {
     }
 }
 
-impl Analysis {
+impl Attribution {
     /// Name of the owner of an idle row: the call (both names separated by `|` if it was renamed),
     /// `(between calls)`, or `(launch not in trace)`.
     #[doc(hidden)]
@@ -202,7 +202,7 @@ impl Analysis {
 
 /// Name of a node of the merged tree: the call (both names separated by `|` if it was renamed),
 /// or `(between calls)` for a thread.
-pub(crate) fn node_name(analysis: &Analysis, id: MergedId) -> Cow<'_, str> {
+pub(crate) fn node_name(analysis: &Attribution, id: MergedId) -> Cow<'_, str> {
     let node = analysis.diff().merged().node(id);
     let call = |side: Side| node.call(side).map(|call| (side, call));
     let is_thread =

@@ -16,7 +16,7 @@
 //! the reference counts as launched before the window. If no event on this stream was launched in the window,
 //! the reference is the first event on any stream that was launched in the window.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::order::Order as _;
 use crate::program::{Measure, Steps};
 use crate::side::{PerSide, Side};
@@ -75,7 +75,7 @@ pub(super) struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    pub(super) fn of(analysis: &'a Analysis, side: Side) -> Recorded<'a> {
+    pub(super) fn of(analysis: &'a Attribution, side: Side) -> Recorded<'a> {
         Recorded {
             tree: analysis.tree(side),
             steps: analysis.steps(side),
@@ -102,7 +102,7 @@ impl<'a> Recorded<'a> {
 }
 
 /// Chooses `Steps` if both sides have steps.
-pub(super) fn basis(analysis: &Analysis) -> WallBasis {
+pub(super) fn basis(analysis: &Attribution) -> WallBasis {
     if Side::BOTH.iter().all(|&side| !analysis.steps(side).is_empty()) {
         WallBasis::Steps
     } else {
@@ -110,7 +110,7 @@ pub(super) fn basis(analysis: &Analysis) -> WallBasis {
     }
 }
 
-pub(super) fn windows(analysis: &Analysis, basis: WallBasis) -> PerSide<Window> {
+pub(super) fn windows(analysis: &Attribution, basis: WallBasis) -> PerSide<Window> {
     PerSide::from_fn(|side| window(Recorded::of(analysis, side), basis))
 }
 

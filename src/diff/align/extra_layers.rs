@@ -8,22 +8,63 @@
 //! more calls than an alignment that skips one layer, but most matches would be wrong. The layers are therefore matched
 //! first, and the calls of the extra layers are left out of the alignment of the calls.
 
+use super::Aligner;
 use super::bare_layers::{Token, layers};
 use super::compare::{Compare, Tokens};
 use super::layers::{Credit, credits};
 use super::sequence;
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
-use crate::diff::weights::{BARE_LAYER_CELLS, FEWEST_MARKS, LAYERS, TOKEN};
+use crate::diff::weights::{BARE_LAYER_CELLS, FEWEST_MARKS, FUSED, LAYERS, TOKEN};
 use crate::side::{PerSide, Side};
-use crate::tree::CallKind;
+use crate::tree::{CallId, CallKind};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
+impl Aligner<'_> {
+    /// Removes the calls of extra layers from two lists of siblings. These calls stay unmatched.
+    pub(super) fn set_aside_extra_layers(&self, lists: &mut PerSide<Vec<u32>>) {
+        let Some((side, extra)) = extra_layers(self.outlines, lists) else { return };
+        if self.may_be_elsewhere(side, &extra, lists) {
+            return;
+        }
+        for run in extra.into_iter().rev() {
+            for call in lists[side].drain(run) {
+                for below in self.outlines[side].subtree(call) {
+                    self.both.links.set_aside(side, below);
+                }
+            }
+        }
+    }
+
+    /// Whether the calls of extra layers may have counterparts outside the two lists, or in generated code.
+    fn may_be_elsewhere(
+        &self,
+        side: Side,
+        extra: &[Range<usize>],
+        lists: &PerSide<Vec<u32>>,
+    ) -> bool {
+        let weight = |side: Side, call: u32| u64::from(self.outlines[side].weight(call));
+        let generated = |side: Side| -> u64 {
+            let is_generated = |&&call: &&u32| {
+                self.both.words.is_generated(self.outlines[side].keys[call as usize])
+                    || self.trees[side].is_graph_launch(CallId(call))
+            };
+            lists[side].iter().filter(is_generated).map(|&call| weight(side, call)).sum()
+        };
+        let extra = || extra.iter().flat_map(|run| &lists[side][run.clone()]);
+        let lost: u64 = extra().map(|&call| weight(side, call)).sum();
+        let calls = extra().count();
+        let threads = self.both.lone_threads[side.other()];
+        generated(side.other()) > generated(side) + lost / FUSED
+            || threads.iter().any(|thread| 2 * thread.calls >= calls)
+    }
+}
+
 /// The side that has more layers, and the ranges of its list that contain the extra layers. `None` if both lists have
 /// equally many layers, or show no layers.
-pub(super) fn extra_layers(
+fn extra_layers(
     outlines: PerSide<&Outline<'_>>,
     lists: &PerSide<Vec<u32>>,
 ) -> Option<(Side, Vec<Range<usize>>)> {
@@ -296,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_layer_is_not_taken_for_an_extra_one() {
+    fn a_damaged_layer_keeps_its_counterpart() {
         let (a, b) = ("x abcdefgh abcdefgh abcdefgh y", "x abcdefgh abdefgh abcdefgh abcdefgh y");
         let [a, b] = [a, b].map(|text| text.replace(' ', ""));
         assert_eq!(found(&a, &b), Some(vec![24..32]));

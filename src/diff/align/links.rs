@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 /// The possible relations of matched calls. Unmatched calls are not included: they are baseline only or candidate only.
 const OF_PARTNERS: [Relation; 3] = [Relation::Same, Relation::Renamed, Relation::Moved];
 
-/// The partner of a call that is set aside.
+/// Stored instead of a counterpart for a call that stays unmatched.
 const ASIDE: u32 = NONE - 1;
 
 /// The counterpart and the relation of each call.

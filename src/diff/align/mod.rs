@@ -40,7 +40,6 @@ use super::keys::Key;
 use super::outline::Outline;
 use super::pairing::Pairing;
 use super::passes::{Pass, Passes};
-use super::weights::FUSED;
 use super::windows::Window;
 use crate::program::Program;
 use crate::side::{PerSide, Side};
@@ -327,37 +326,6 @@ impl<'a> Aligner<'a> {
         }
         self.run(Pass::EqualInOrder, |me| me.keep_equal_in_order(&done, first));
         self.bags.tidy();
-    }
-
-    /// Removes the calls of extra layers from two lists of siblings. These calls stay unmatched.
-    fn set_aside_extra_layers(&mut self, lists: &mut PerSide<Vec<u32>>) {
-        let Some((side, extra)) = extra_layers::extra_layers(self.outlines, lists) else { return };
-        let extra_calls = || extra.iter().flat_map(|run| &lists[side][run.clone()]);
-        // The layers may be missing on the other side because they were compiled or captured.
-        let weight = |side: Side, call: u32| u64::from(self.outlines[side].weight(call));
-        let generated = |side: Side| -> u64 {
-            let is_generated = |&&call: &&u32| {
-                self.both.words.is_generated(self.outlines[side].keys[call as usize])
-                    || self.trees[side].is_graph_launch(CallId(call))
-            };
-            lists[side].iter().filter(is_generated).map(|&call| weight(side, call)).sum()
-        };
-        let lost: u64 = extra_calls().map(|&call| weight(side, call)).sum();
-        if generated(side.other()) > generated(side) + lost / FUSED {
-            return;
-        }
-        // The layers may have moved to another thread.
-        let calls = extra_calls().count();
-        if self.both.lone_threads[side.other()].iter().any(|thread| 2 * thread.calls >= calls) {
-            return;
-        }
-        for run in extra.into_iter().rev() {
-            for call in lists[side].drain(run) {
-                for below in self.outlines[side].subtree(call) {
-                    self.both.links.set_aside(side, below);
-                }
-            }
-        }
     }
 
     /// The calls in a gap that are still unmatched.

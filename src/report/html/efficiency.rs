@@ -1,7 +1,7 @@
 //! Builds the page's table of the ops that could save the most time.
 
 use crate::analysis::Analysis;
-use crate::analysis::efficiency::{EfficiencyRow, by_efficiency, clause};
+use crate::analysis::efficiency::{EfficiencyRow, clause};
 use crate::report::text::{Unit, tensors};
 use crate::side::PerSide;
 use crate::trace::Nanos;
@@ -26,7 +26,7 @@ pub(super) struct EfficiencyLine {
 
 /// The ops that could save the most time, largest saving first; empty if no peak is known.
 pub(super) fn lines(analysis: &Analysis, unit: Unit) -> Vec<EfficiencyLine> {
-    let rows = by_efficiency(analysis);
+    let rows = analysis.by_efficiency();
     rows.iter().filter_map(|row| line(row, unit)).take(LINES).collect()
 }
 

@@ -33,7 +33,6 @@ use super::lists::List;
 use super::shared::Shared;
 use super::summary::Summary;
 use super::text::Narrative;
-use crate::analysis::efficiency::by_efficiency;
 use crate::analysis::runs::has_runs;
 use crate::escape::JsonWriter;
 use crate::side::Side;
@@ -178,5 +177,5 @@ fn remarks(narrative: &Narrative) -> Vec<String> {
 fn prepare(shared: &Shared) {
     shared.summary();
     shared.lists();
-    by_efficiency(&shared.analysis);
+    shared.analysis.by_efficiency();
 }

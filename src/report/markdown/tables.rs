@@ -4,7 +4,7 @@
 use super::{CELL, Section, cell, figures, side_names, wrapped};
 use crate::analysis::Analysis;
 use crate::analysis::account::Totals;
-use crate::analysis::efficiency::{EfficiencyRow, by_efficiency, clause};
+use crate::analysis::efficiency::{EfficiencyRow, clause};
 use crate::report::LargeDifference;
 use crate::report::lists::List;
 use crate::report::nodes::facets::Facet;
@@ -146,7 +146,7 @@ pub(super) fn list(list: &List) -> Section {
 
 /// The ops that could save the most time, if the peaks of a device are known.
 pub(super) fn efficiency(analysis: &Analysis) -> Section {
-    let rows = by_efficiency(analysis);
+    let rows = analysis.by_efficiency();
     let saved = |row: &EfficiencyRow, side: Side| row.efficiency[side].savable_us();
     let known = |row: &&EfficiencyRow| Side::BOTH.iter().any(|&side| saved(row, side).is_some());
     let [one, two] = side_names(analysis);

@@ -2,7 +2,7 @@
 //! optional tensors, other values.
 
 use super::parameters;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::changes::draft::{Drafts, Switched};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::either;
@@ -156,7 +156,7 @@ fn other_tensor(texts: &PerSide<&str>) -> Option<Side> {
     })
 }
 
-fn op_name(analysis: &Analysis, node: MergedId) -> String {
+fn op_name(analysis: &Attribution, node: MergedId) -> String {
     let (side, call) = either(analysis, node);
     analysis.tree(side).name(call).to_owned()
 }
@@ -181,7 +181,7 @@ pub(super) struct Values {
 }
 
 impl Values {
-    pub(super) fn of(analysis: &Analysis, facts: &[(MergedId, Vec<Argument>)]) -> Values {
+    pub(super) fn of(analysis: &Attribution, facts: &[(MergedId, Vec<Argument>)]) -> Values {
         let compared = analysis.wall().totals(Side::Baseline).steps;
         let mut values = Values { compared, ..Values::default() };
         for (node, other) in facts {
@@ -204,7 +204,7 @@ impl Values {
     }
 
     /// The argument values that differ between the two sides of a matched op.
-    fn all(analysis: &Analysis, node: MergedId) -> Vec<Value> {
+    fn all(analysis: &Attribution, node: MergedId) -> Vec<Value> {
         let op = op_name(analysis, node);
         if ARRANGING.contains(&op.trim_end_matches('_')) {
             return Vec::new();
@@ -264,7 +264,7 @@ fn start(drafts: &mut Drafts<'_>, kind: ChangeKind, subject: &str, node: MergedI
     at
 }
 
-fn text(analysis: &Analysis, node: MergedId, side: Side, which: Argument) -> &str {
+fn text(analysis: &Attribution, node: MergedId, side: Side, which: Argument) -> &str {
     let tree = analysis.tree(side);
     let call = analysis.diff().merged().node(node).call(side);
     let arguments = call.and_then(|call| tree.arguments(call));

@@ -1,7 +1,7 @@
 //! Classifies outermost calls that have no counterpart with the same name: layers, ops, optimizer, attention,
 //! device reads, data loading, collectives, Python code.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::categories::AUTOGRAD_PREFIX;
 use crate::analysis::causes::kernel_words;
 use crate::analysis::changes::draft::Drafts;
@@ -203,7 +203,7 @@ fn first_function(tree: &CallTree, call: CallId) -> Option<&str> {
 }
 
 /// The classes of the outermost modules that run again in the backward pass, with their counts.
-fn recomputed(analysis: &Analysis, side: Side) -> BTreeMap<String, u64> {
+fn recomputed(analysis: &Attribution, side: Side) -> BTreeMap<String, u64> {
     let tree = analysis.tree(side);
     let mut counts = BTreeMap::new();
     let is_outermost = |call: &CallId| {
@@ -221,7 +221,7 @@ fn recomputed(analysis: &Analysis, side: Side) -> BTreeMap<String, u64> {
 }
 
 fn kind(
-    analysis: &Analysis,
+    analysis: &Attribution,
     root: MergedId,
     surveys: &PerSide<Survey>,
     position: &Position,
@@ -302,7 +302,7 @@ fn kind(
 
 /// Whether an unmatched op is directly inside an op with the same name, or contains a matched op
 /// with the same name.
-fn repeats(analysis: &Analysis, root: MergedId) -> bool {
+fn repeats(analysis: &Attribution, root: MergedId) -> bool {
     let diff = analysis.diff();
     diff.merged().node(root).calls().all(|(side, call)| {
         let tree = analysis.tree(side);
@@ -321,7 +321,7 @@ pub(in crate::analysis::changes) fn is_read(op: &str) -> bool {
 }
 
 /// Whether an unmatched call, or a call below it, runs a blocking function.
-fn blocks(analysis: &Analysis, root: MergedId) -> bool {
+fn blocks(analysis: &Attribution, root: MergedId) -> bool {
     const BLOCKS: [&str; 6] = ["sleep", "wait", "acquire", "poll", "recv", "read"];
     analysis.diff().merged().node(root).calls().any(|(side, call)| {
         analysis.tree(side).subtree(call).any(|call| {
@@ -332,7 +332,7 @@ fn blocks(analysis: &Analysis, root: MergedId) -> bool {
     })
 }
 
-fn names_around(analysis: &Analysis, node: MergedId) -> Vec<&str> {
+fn names_around(analysis: &Attribution, node: MergedId) -> Vec<&str> {
     let calls = analysis.diff().merged().node(node).calls();
     let names = calls.flat_map(|(side, call)| {
         let tree = analysis.tree(side);

@@ -6,7 +6,7 @@ use super::compiled::{into_regions, into_warm_up};
 use super::folding::{first, fold_where, functions, names};
 use super::parameters;
 use super::replaced;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::changes::draft::{Draft, Drafts};
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
@@ -123,7 +123,7 @@ fn parameter_into_sizes(drafts: &mut Drafts<'_>, arguments: usize) {
 /// Folds kernel selection and math mode changes into the environment change: a different device or software
 /// version explains such changes.
 fn into_environment(drafts: &mut Drafts<'_>) {
-    let notes = &drafts.analysis.comparability().both;
+    let notes = &drafts.comparability.both;
     let notes = ["DIFFERENT_DEVICE", "DIFFERENT_VERSIONS"].map(|code| notes.get(code));
     let mut messages: Vec<String> =
         notes.into_iter().flatten().map(|note| note.message.clone()).collect();
@@ -223,7 +223,7 @@ fn casts_into_ops(drafts: &mut Drafts<'_>) {
 }
 
 /// Whether a call is `Tensor.to` with a memory format as the last argument.
-fn converts_format(analysis: &Analysis, node: MergedId) -> bool {
+fn converts_format(analysis: &Attribution, node: MergedId) -> bool {
     const PRESERVED: &str = "1";
     analysis.diff().merged().node(node).calls().all(|(side, call)| {
         let tree = analysis.tree(side);
@@ -313,7 +313,7 @@ fn into_layers(drafts: &mut Drafts<'_>, modules: &Modules<'_>) {
 
 /// The names of the ops that the optimizer calls on one side.
 pub(in crate::analysis::changes) fn optimizer_ops(
-    analysis: &Analysis,
+    analysis: &Attribution,
     side: Side,
 ) -> BTreeSet<&str> {
     let (tree, phases) = (analysis.tree(side), analysis.phases(side));

@@ -1,7 +1,7 @@
 //! Classifies matched ops whose kernels differ although their arguments are the same: math mode, kernel
 //! selection, pinned memory.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::account::Row;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
@@ -73,11 +73,11 @@ fn has_other_mode(drafts: &Drafts<'_>, arguments: usize, row: &Row) -> bool {
         && other_mode(&kernel_names(drafts.analysis, row)).is_some()
 }
 
-fn kernel_names<'a>(analysis: &'a Analysis, row: &Row) -> PerSide<BTreeSet<&'a str>> {
+fn kernel_names<'a>(analysis: &'a Attribution, row: &Row) -> PerSide<BTreeSet<&'a str>> {
     PerSide::from_fn(|side| analysis.event_names(row, side).into_iter().collect())
 }
 
-pub(in crate::analysis::changes) fn node_of(analysis: &Analysis, row: &Row) -> Option<MergedId> {
+pub(in crate::analysis::changes) fn node_of(analysis: &Attribution, row: &Row) -> Option<MergedId> {
     let merged = analysis.diff().merged();
     Side::BOTH.into_iter().find_map(|side| Some(merged.of(side, row.calls[side]?)))
 }
@@ -147,7 +147,7 @@ fn claim_row(drafts: &mut Drafts<'_>, row: &Row, node: MergedId) -> usize {
 }
 
 /// The family of a row's op: `Convolutions`, `Matrix products`, `Attention`, or the name of the op.
-fn family(analysis: &Analysis, row: &Row) -> String {
+fn family(analysis: &Attribution, row: &Row) -> String {
     let event = Side::BOTH.into_iter().find_map(|side| Some((side, *row.events[side].first()?)));
     let category = event.map_or("", |(side, event)| analysis.category_name(side, event));
     match category {

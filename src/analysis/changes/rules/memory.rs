@@ -2,7 +2,7 @@
 //! other. Other changes that result from this growth are merged into the leak.
 
 use super::peaks;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
@@ -63,7 +63,7 @@ fn leaks(drafts: &mut Drafts<'_>) -> Option<(usize, Side)> {
 /// Describes how the memory growth on a device differs between the sides. Also returns the side whose memory
 /// grows faster.
 fn growth(
-    analysis: &Analysis,
+    analysis: &Attribution,
     place: MemoryPlace,
     leaks: &PerSide<Option<Leak>>,
 ) -> Option<(String, Side)> {

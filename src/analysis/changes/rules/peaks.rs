@@ -4,7 +4,7 @@
 //! Byte counts are block sizes, which depend on the device, so they are compared only if both devices are of
 //! the same kind.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::{Position, either};
@@ -58,7 +58,7 @@ pub(super) fn claim(drafts: &mut Drafts<'_>, leak: Option<(usize, Side)>) {
 }
 
 /// Memory usage of a device on both sides; `None` if the byte counts are not comparable.
-fn comparable(analysis: &Analysis, place: MemoryPlace) -> Option<PerSide<&DeviceUsage>> {
+fn comparable(analysis: &Attribution, place: MemoryPlace) -> Option<PerSide<&DeviceUsage>> {
     let usage = |side| analysis.memory(side).device(place);
     let usages = PerSide::new(usage(Side::Baseline)?, usage(Side::Candidate)?);
     let PerSide { baseline: one, candidate: two } = usages;
@@ -68,7 +68,12 @@ fn comparable(analysis: &Analysis, place: MemoryPlace) -> Option<PerSide<&Device
 }
 
 /// The peak in the matched steps, or the peak in the whole recording if no steps are matched.
-fn compared_peak(analysis: &Analysis, side: Side, place: MemoryPlace, usage: &DeviceUsage) -> i64 {
+fn compared_peak(
+    analysis: &Attribution,
+    side: Side,
+    place: MemoryPlace,
+    usage: &DeviceUsage,
+) -> i64 {
     let rows = analysis.memory_timeline().into_iter().filter(|row| row.place == place);
     let is_matched = |step: &PerSide<_>| {
         let PerSide { baseline, candidate } = step;

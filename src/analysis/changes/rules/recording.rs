@@ -16,7 +16,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>) {
         let tree = analysis.tree(side);
         tree.calls().any(|call| tree.kind(call) == CallKind::Op)
     });
-    let notes = &analysis.comparability().sides;
+    let notes = &drafts.comparability.sides;
     for (code, part) in PARTS.into_iter().filter(|_| has_ops) {
         let lacks = PerSide::from_fn(|side: Side| notes[side].get(code).is_some());
         if lacks.baseline != lacks.candidate {

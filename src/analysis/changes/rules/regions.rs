@@ -1,7 +1,7 @@
 //! Reports compiled regions and graph launches, with the calls that the regions and graphs replaced.
 
 use super::compiled::DIVIDED;
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
 use crate::analysis::changes::place::Position;
@@ -93,7 +93,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn of(analysis: &Analysis, side: Side) -> Compiled {
+    fn of(analysis: &Attribution, side: Side) -> Compiled {
         let tree = analysis.tree(side);
         let trace = tree.trace();
         let mut known: ByName<Option<usize>> = ByName::new(trace);

@@ -1,7 +1,7 @@
 //! Classifies differences in runtime calls: driver allocations, loading of GPU code, waits for the GPU, and
 //! the number of streams.
 
-use crate::analysis::Analysis;
+use crate::analysis::Attribution;
 use crate::analysis::account::Row;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
@@ -41,7 +41,7 @@ pub(in crate::analysis::changes) fn claim(drafts: &mut Drafts<'_>, of_rows: &[(u
 }
 
 /// The runtime calls in compared steps whose names are in `names`.
-fn named(analysis: &Analysis, names: &[&str]) -> PerSide<Vec<CallId>> {
+fn named(analysis: &Attribution, names: &[&str]) -> PerSide<Vec<CallId>> {
     PerSide::from_fn(|side| {
         let tree = analysis.tree(side);
         let is_counted = |call: &CallId| {
