@@ -1,5 +1,5 @@
-//! The facts that follow from the [`Attribution`] of the measured time. Each fact is a function of the attribution and of
-//! earlier facts:
+//! The facts that follow from the [`Attribution`](super::Attribution) of the measured time. Each fact is a function of the
+//! attribution and of earlier facts:
 //!
 //! ```text
 //! attribution ─┬─ layer pairs ── comparability ─┬─ changes ── effects

@@ -17,15 +17,19 @@ use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::diff::weights::{BARE_LAYER_CELLS, FEWEST_MARKS, FUSED, LAYERS, TOKEN};
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind};
+use crate::tree::{CallId, CallKind, CallTree};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
+/// The beginning of the names of ops that run the backward pass.
+const AUTOGRAD_NODE: &str = "autograd::engine::evaluate_function: ";
+
 impl Aligner<'_> {
     /// Removes the calls of extra layers from two lists of siblings. These calls stay unmatched.
     pub(super) fn set_aside_extra_layers(&self, lists: &mut PerSide<Vec<u32>>) {
-        let Some((side, extra)) = extra_layers(self.outlines, lists) else { return };
+        let extra = extra_layers(self.trees, self.outlines, lists);
+        let Some((side, extra)) = extra else { return };
         if self.may_be_elsewhere(side, &extra, lists) {
             return;
         }
@@ -65,6 +69,7 @@ impl Aligner<'_> {
 /// The side that has more layers, and the ranges of its list that contain the extra layers. `None` if both lists have
 /// equally many layers, or show no layers.
 fn extra_layers(
+    trees: PerSide<&CallTree>,
     outlines: PerSide<&Outline<'_>>,
     lists: &PerSide<Vec<u32>>,
 ) -> Option<(Side, Vec<Range<usize>>)> {
@@ -78,17 +83,24 @@ fn extra_layers(
         return None;
     }
     let tokens = tokens(outlines, lists);
-    extra(tokens.as_ref().map(Vec::as_slice))
+    let is_backward = Side::BOTH.into_iter().all(|side| {
+        let name = |&call: &u32| trees[side].name(CallId(call));
+        let nodes = lists[side].iter().filter(|call| name(call).starts_with(AUTOGRAD_NODE));
+        2 * nodes.count() > lists[side].len()
+    });
+    extra(tokens.as_ref().map(Vec::as_slice), is_backward)
 }
 
-fn extra(tokens: PerSide<&[Token]>) -> Option<(Side, Vec<Range<usize>>)> {
+/// Finds the extra layers. Of equally good layers, the last ones of each step are extra; in a backward pass, which runs
+/// the layers in reverse order, the first ones.
+fn extra(tokens: PerSide<&[Token]>, is_backward: bool) -> Option<(Side, Vec<Range<usize>>)> {
     let layers = layers(tokens)?;
     let (few, many) = (layers.baseline.len(), layers.candidate.len());
     if few == many || few.min(many) < LAYERS || few.saturating_mul(many) > BARE_LAYER_CELLS {
         return None;
     }
     let longer = if few > many { Side::Baseline } else { Side::Candidate };
-    let extra = Blocks::new(tokens, &layers).extra(longer)?;
+    let extra = Blocks::new(tokens, &layers, is_backward).extra(longer)?;
     // The extra layers must explain most of the difference in length.
     let removed: usize = extra.iter().map(Range::len).sum();
     let surplus = tokens[longer].len().saturating_sub(tokens[longer.other()].len());
@@ -121,8 +133,8 @@ fn tokens(outlines: PerSide<&Outline<'_>>, lists: &PerSide<Vec<u32>>) -> PerSide
 struct Block {
     range: Range<usize>,
     is_layer: bool,
-    /// Number of layers between this layer and the last block before it that is not a layer. `None` if there is no such
-    /// block: the recording may have begun between two layers.
+    /// Number of layers between this layer and the last block before it that is not a layer. `None` in a backward pass,
+    /// or if there is no such block: the recording may have begun between two layers.
     number: Option<usize>,
     /// Number of layers between this layer and the next block that is not a layer, or the end.
     left: usize,
@@ -148,10 +160,14 @@ impl Block {
 struct Blocks(PerSide<Vec<Block>>);
 
 impl Blocks {
-    fn new(tokens: PerSide<&[Token]>, layers: &PerSide<Vec<Range<usize>>>) -> Blocks {
+    fn new(
+        tokens: PerSide<&[Token]>,
+        layers: &PerSide<Vec<Range<usize>>>,
+        is_backward: bool,
+    ) -> Blocks {
         let mut blocks = Blocks(PerSide::from_fn(|side| blocks_of(tokens[side], &layers[side])));
         blocks.add_cut_layers();
-        Side::BOTH.into_iter().for_each(|side| number(&mut blocks.0[side]));
+        Side::BOTH.into_iter().for_each(|side| number(&mut blocks.0[side], is_backward));
         blocks.credit_layers();
         blocks
     }
@@ -248,10 +264,10 @@ fn blocks_of(tokens: &[Token], layers: &[Range<usize>]) -> Vec<Block> {
 }
 
 /// Sets [`Block::number`] and [`Block::left`].
-fn number(blocks: &mut [Block]) {
+fn number(blocks: &mut [Block], is_backward: bool) {
     let mut number = None;
     for block in blocks.iter_mut() {
-        block.number = number;
+        block.number = number.filter(|_| !is_backward);
         number = if block.is_layer { number.map(|number| number + 1) } else { Some(0) };
     }
     let mut left = 0;
@@ -328,7 +344,7 @@ mod tests {
         let of = |a: &str, b: &str| {
             let letters = |text: &str| text.bytes().map(Token::from).collect::<Vec<_>>();
             let tokens = PerSide::new(letters(a), letters(b));
-            extra(tokens.as_ref().map(Vec::as_slice))
+            extra(tokens.as_ref().map(Vec::as_slice), false)
         };
         let there = of(a, b);
         let exchanged = of(b, a).map(|(side, extra)| (side.other(), extra));
