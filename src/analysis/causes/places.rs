@@ -13,8 +13,7 @@
 //! of the baseline, the replaced work and the new work are therefore reported as a single finding. Two
 //! matched calls whose names differ have a place of their own.
 
-use crate::analysis::Attribution;
-use crate::analysis::attribution::REPLACED;
+use crate::analysis::{Attribution, REPLACED};
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::trace::TextId;
