@@ -75,11 +75,12 @@ fn whole(tokens: PerSide<&[Token]>, layers: &[(Side, Range<usize>)]) -> FxHashMa
     // For each token, the number of layers that have it, and the largest number of calls in a layer.
     let mut seen: FxHashMap<Token, (usize, usize)> = FxHashMap::default();
     for (side, layer) in layers {
-        for (token, count) in counted(&tokens[*side][layer.clone()]) {
+        let counts = counted(&tokens[*side][layer.clone()]);
+        counts.into_iter().for_each(|(token, count)| {
             let (layers, most) = seen.entry(token).or_default();
             *layers += 1;
             *most = count.max(*most);
-        }
+        });
     }
     // A call that few layers have is work between two steps.
     let is_inside = |having: usize| 6 * having >= layers.len();
@@ -128,11 +129,11 @@ impl Marks {
         let leader =
             leaders.max_by_key(|&(one, two)| (like((one, two)), one + two, one.min(two)))?;
         counts.retain(|_, count| is_like(leader, *count));
-        (counts.len() >= FEWEST_MARKS).then(|| Marks::ranked(tokens, counts.into_keys().collect()))
+        (counts.len() >= FEWEST_MARKS).then(|| Marks::ranked(tokens, &counts.into_keys().collect()))
     }
 
     /// Sorts the marks by their usual distance from the first mark of a layer.
-    fn ranked(tokens: PerSide<&[Token]>, marks: FxHashSet<Token>) -> Marks {
+    fn ranked(tokens: PerSide<&[Token]>, marks: &FxHashSet<Token>) -> Marks {
         let seen = tokens.map(|tokens| -> Vec<Token> {
             let mark = |at| marks_at(tokens, at).into_iter().find(|mark| marks.contains(mark));
             (0..tokens.len()).filter_map(mark).collect()

@@ -251,7 +251,7 @@ fn blocks_of(tokens: &[Token], layers: &[Range<usize>]) -> Vec<Block> {
         Block { range, is_layer, number: None, left: 0, tokens, exact, credit: None }
     };
     let mut from = 0;
-    for layer in layers.iter().cloned().chain([tokens.len()..tokens.len()]) {
+    for layer in layers.iter().cloned().chain(std::iter::once(tokens.len()..tokens.len())) {
         if from < layer.start {
             blocks.push(block(from..layer.start, false));
         }
