@@ -25,7 +25,6 @@ mod same_kernels;
 
 pub use evidence::TraceCategories;
 pub(super) use evidence::{CategoryTable, OPTIMIZER_FRAME};
-pub use names::AUTOGRAD_PREFIX;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::side::Side;

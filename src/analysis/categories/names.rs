@@ -3,7 +3,7 @@
 use super::kernel_name;
 use super::rules::{NameKind, Rules};
 use crate::program::Words;
-use crate::tree::ModuleName;
+use crate::tree::{AUTOGRAD_PREFIX, ModuleName};
 
 /// Name of the op that marks calls to a communication library. Unlike the names of other ops, this name has
 /// no namespace.
@@ -16,8 +16,6 @@ const FUSED: &str = "fused";
 const GENERATED: [&str; 7] = ["poi", "red", "per", "for", "spl", "unk", FUSED];
 /// Words in the names of compiler-generated template kernels.
 const TEMPLATES: [&str; 1] = ["tem"];
-/// Name prefix of the ops that run nodes in the autograd graph.
-pub const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
 
 /// The kind of call or event that has a given name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

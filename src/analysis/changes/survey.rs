@@ -2,12 +2,12 @@
 
 use super::place::either;
 use crate::analysis::Attribution;
-use crate::analysis::categories::{AUTOGRAD_PREFIX, OPTIMIZER_FRAME};
+use crate::analysis::categories::OPTIMIZER_FRAME;
 use crate::diff::MergedId;
 use crate::program::Phase;
 use crate::side::{PerSide, Side};
 use crate::trace::{ByName, Category};
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use crate::tree::{AUTOGRAD_PREFIX, CallId, CallKind, CallTree, ModuleName};
 use std::collections::BTreeMap;
 
 /// Substrings in the names of frames and ops that run compiled code.

@@ -30,21 +30,22 @@ pub(super) fn layers(tokens: PerSide<&[Token]>) -> Option<PerSide<Vec<Range<usiz
     });
     let usual =
         lengths.as_ref().map(|lengths| lengths.get(lengths.len() / 2).copied().unwrap_or(0));
-    let longest = usual.baseline.max(usual.candidate);
-    if longest < LEAST_RUN || 4 * usual.baseline.min(usual.candidate) < 3 * longest {
+    // The usual length of a layer. A side on which calls are missing may have shorter layers.
+    let length = usual.baseline.max(usual.candidate);
+    if length < LEAST_RUN || 4 * usual.baseline.min(usual.candidate) < 3 * length {
         return None;
     }
     let adjacent_layers = |starts: &PerSide<Vec<usize>>| {
         let mut found: Vec<(Side, Range<usize>)> = Vec::new();
         for side in Side::BOTH {
             let layers = starts[side].windows(2).map(|two| two[0]..two[1]);
-            let adjacent = layers.filter(|layer| 2 * layer.len() <= 3 * longest);
+            let adjacent = layers.filter(|layer| 2 * layer.len() <= 3 * length);
             found.extend(adjacent.map(|layer| (side, layer)));
         }
         found
     };
     let whole = whole(tokens, &adjacent_layers(&starts));
-    let starts = moved_to_beginning(tokens, &starts, longest);
+    let starts = moved_to_beginning(tokens, &starts, length);
     // The last call of a layer and the first call of the next layer.
     let mut seams: FxHashMap<[Token; 2], usize> = FxHashMap::default();
     for (side, layer) in adjacent_layers(&starts) {
@@ -56,21 +57,21 @@ pub(super) fn layers(tokens: PerSide<&[Token]>) -> Option<PerSide<Vec<Range<usiz
         let ends = starts[side].iter().skip(1).copied().chain([usize::MAX]);
         let layer = |(&start, next): (&usize, usize)| {
             // Layers may have a few more calls than usual.
-            if next <= start + longest + longest / 8 + 1 {
+            if next <= start + length + length / 8 + 1 {
                 return start..next;
             }
-            let limit = next.min(all.len()).min(start + longest);
+            let limit = next.min(all.len()).min(start + length);
             let is_seam = |&at: &usize| seam == Some([all[at - 1], all[at]]);
-            let mut near = (start + longest * 3 / 4..=limit.min(all.len() - 1)).rev();
+            let mut near = (start + length * 3 / 4..=limit.min(all.len() - 1)).rev();
             let limit = near.find(is_seam).unwrap_or(limit);
             start..start + best_length(all[start..limit].iter(), whole.clone())
         };
         let layers = starts[side].iter().zip(ends).map(layer);
-        layers.filter(|layer| 2 * layer.len() >= longest).collect()
+        layers.filter(|layer| 2 * layer.len() >= length).collect()
     }))
 }
 
-/// The calls of a layer, with how often it has them. If there are several kinds of layers, the calls of all of them.
+/// The calls of a layer and how often each occurs in it. If there are several kinds of layers, the calls of all kinds.
 fn whole(tokens: PerSide<&[Token]>, layers: &[(Side, Range<usize>)]) -> FxHashMap<Token, usize> {
     // For each token, the number of layers that have it, and the largest number of calls in a layer.
     let mut seen: FxHashMap<Token, (usize, usize)> = FxHashMap::default();
@@ -82,7 +83,7 @@ fn whole(tokens: PerSide<&[Token]>, layers: &[(Side, Range<usize>)]) -> FxHashMa
             *most = count.max(*most);
         });
     }
-    // A call that few layers have is work between two steps.
+    // Calls that only few layers contain are work between two steps.
     let is_inside = |having: usize| 6 * having >= layers.len();
     let inside = seen.into_iter().filter(|&(_, (having, _))| is_inside(having));
     inside.map(|(token, (_, most))| (token, most)).collect()
@@ -191,8 +192,8 @@ fn marks_at(tokens: &[Token], at: usize) -> [Token; 2] {
     [tokens[at], hasher.finish()]
 }
 
-/// Moves the start of each layer from its first mark to its beginning. The first layer begins where the calls before
-/// its marks stop being those of the second layer.
+/// Moves the start of each layer from its first mark to its beginning. A layer begins with the calls that precede the first
+/// mark of the second layer as well as that of the third.
 fn moved_to_beginning(
     tokens: PerSide<&[Token]>,
     starts: &PerSide<Vec<usize>>,
@@ -232,7 +233,7 @@ fn head(tokens: &[Token], starts: &[usize], length: usize) -> (i64, Vec<Token>) 
         }
     }
     let (worth, back) = best;
-    // If the calls of a whole layer agree, the layer before it agrees as well.
+    // If a whole layer agrees, only the calls before that layer are the head.
     let own = if back + 2 < length { back } else { back.saturating_sub(length) };
     (worth, tokens[one - own..one].to_vec())
 }

@@ -12,18 +12,16 @@ use super::Aligner;
 use super::bare_layers::{Token, layers};
 use super::compare::{Compare, Tokens};
 use super::layers::{Credit, credits};
+use super::plain::shared_tokens;
 use super::sequence;
 use crate::diff::keys::Key;
 use crate::diff::outline::Outline;
 use crate::diff::weights::{BARE_LAYER_CELLS, FEWEST_MARKS, FUSED, LAYERS, TOKEN};
 use crate::side::{PerSide, Side};
-use crate::tree::{CallId, CallKind, CallTree};
+use crate::tree::{AUTOGRAD_PREFIX, CallId, CallKind, CallTree};
 use rustc_hash::{FxHashSet, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
-
-/// The beginning of the names of ops that run the backward pass.
-const AUTOGRAD_NODE: &str = "autograd::engine::evaluate_function: ";
 
 impl Aligner<'_> {
     /// Removes the calls of extra layers from two lists of siblings. These calls stay unmatched.
@@ -85,14 +83,15 @@ fn extra_layers(
     let tokens = tokens(outlines, lists);
     let is_backward = Side::BOTH.into_iter().all(|side| {
         let name = |&call: &u32| trees[side].name(CallId(call));
-        let nodes = lists[side].iter().filter(|call| name(call).starts_with(AUTOGRAD_NODE));
+        let nodes = lists[side].iter().filter(|call| name(call).starts_with(AUTOGRAD_PREFIX));
         2 * nodes.count() > lists[side].len()
     });
     extra(tokens.as_ref().map(Vec::as_slice), is_backward)
 }
 
-/// Finds the extra layers. Of equally good layers, the last ones of each step are extra; in a backward pass, which runs
-/// the layers in reverse order, the first ones.
+/// Finds the extra layers. Of equally good layers, the last ones of each step are extra. A backward pass runs the layers
+/// in reverse order, so there the first ones are extra, except for layers that are identical to the first layers of the
+/// other list: these are matched before any search.
 fn extra(tokens: PerSide<&[Token]>, is_backward: bool) -> Option<(Side, Vec<Range<usize>>)> {
     let layers = layers(tokens)?;
     let (few, many) = (layers.baseline.len(), layers.candidate.len());
@@ -138,9 +137,8 @@ struct Block {
     number: Option<usize>,
     /// Number of layers between this layer and the next block that is not a layer, or the end.
     left: usize,
-    /// The tokens in the block, sorted.
     tokens: Vec<Token>,
-    /// Hash of the tokens in their original order.
+    /// Hash of the tokens.
     exact: u64,
     /// Known only for layers.
     credit: Option<Credit>,
@@ -215,7 +213,8 @@ impl Blocks {
     }
 
     fn shared(&self, i: usize, j: usize) -> i64 {
-        TOKEN * common(&self.0.baseline[i].tokens, &self.0.candidate[j].tokens)
+        let shared = shared_tokens(&self.0.baseline[i].tokens, &self.0.candidate[j].tokens);
+        TOKEN * shared as i64
     }
 
     /// The ranges of the layers on the side with more layers that have no counterpart. `None` if the other side has calls
@@ -245,9 +244,10 @@ impl Blocks {
 fn blocks_of(tokens: &[Token], layers: &[Range<usize>]) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let block = |range: Range<usize>, is_layer: bool| {
+        let tokens = tokens[range.clone()].to_vec();
         let mut hasher = FxHasher::default();
-        tokens[range.clone()].hash(&mut hasher);
-        let (tokens, exact) = (sorted(&tokens[range.clone()]), hasher.finish());
+        tokens.hash(&mut hasher);
+        let exact = hasher.finish();
         Block { range, is_layer, number: None, left: 0, tokens, exact, credit: None }
     };
     let mut from = 0;
@@ -275,24 +275,6 @@ fn number(blocks: &mut [Block], is_backward: bool) {
         block.left = left;
         left = if block.is_layer { left + 1 } else { 0 };
     }
-}
-
-fn sorted(tokens: &[Token]) -> Vec<Token> {
-    let mut sorted = tokens.to_vec();
-    sorted.sort_unstable();
-    sorted
-}
-
-/// Number of tokens that two sorted lists share.
-fn common(one: &[Token], two: &[Token]) -> i64 {
-    let (mut i, mut j, mut count) = (0, 0, 0);
-    while i < one.len() && j < two.len() {
-        count += i64::from(one[i] == two[j]);
-        let order = one[i].cmp(&two[j]);
-        i += usize::from(order.is_le());
-        j += usize::from(order.is_ge());
-    }
-    count
 }
 
 impl Compare for Blocks {
@@ -338,25 +320,29 @@ impl Compare for Blocks {
 mod tests {
     use super::*;
 
-    /// The extra layers in two strings, whose letters are the calls. Checks that exchanging the strings gives the same
-    /// layers.
-    fn found(a: &str, b: &str) -> Option<Vec<Range<usize>>> {
+    /// The extra layers in two strings whose letters are the calls: the start and the end (exclusive) of each. Checks that
+    /// exchanging the strings gives the same layers.
+    fn found(a: &str, b: &str) -> Option<Vec<(usize, usize)>> {
+        found_in_pass(a, b, false)
+    }
+
+    fn found_in_pass(a: &str, b: &str, is_backward: bool) -> Option<Vec<(usize, usize)>> {
         let of = |a: &str, b: &str| {
             let letters = |text: &str| text.bytes().map(Token::from).collect::<Vec<_>>();
             let tokens = PerSide::new(letters(a), letters(b));
-            extra(tokens.as_ref().map(Vec::as_slice), false)
+            extra(tokens.as_ref().map(Vec::as_slice), is_backward)
         };
         let there = of(a, b);
         let exchanged = of(b, a).map(|(side, extra)| (side.other(), extra));
         assert_eq!(exchanged, there, "{a} {b}");
-        there.map(|(_, extra)| extra)
+        there.map(|(_, extra)| extra.into_iter().map(|run| (run.start, run.end)).collect())
     }
 
     #[test]
     fn a_damaged_layer_keeps_its_counterpart() {
         let (a, b) = ("x abcdefgh abcdefgh abcdefgh y", "x abcdefgh abdefgh abcdefgh abcdefgh y");
         let [a, b] = [a, b].map(|text| text.replace(' ', ""));
-        assert_eq!(found(&a, &b), Some(vec![24..32]));
+        assert_eq!(found(&a, &b), Some(vec![(24, 32)]));
     }
 
     #[test]
@@ -364,28 +350,37 @@ mod tests {
         let (a, b) =
             ("abcdefgh abcdefgh abcdEFGH abcdefgh abcdefgh", "abcdefgh abcdEFGH abcdefgh abcdefgh");
         let [a, b] = [a, b].map(|text| format!("x{}y", text.replace(' ', "")));
-        assert_eq!(found(&a, &b), Some(vec![9..17]));
+        assert_eq!(found(&a, &b), Some(vec![(9, 17)]));
     }
 
     #[test]
     fn each_step_has_its_own_extra_layers() {
         let step = |layers: usize| format!("xw{}yz", "abcdefgh".repeat(layers));
         let extra = found(&step(3).repeat(2), &step(4).repeat(2));
-        assert_eq!(extra, Some(vec![26..34, 62..70]));
+        assert_eq!(extra, Some(vec![(26, 34), (62, 70)]));
+    }
+
+    #[test]
+    fn the_first_layers_of_a_backward_pass_are_extra() {
+        let (a, b) =
+            ("xw abcdefgh abcdefgh abcdefgh yz", "xw abdefgh abcdefgh abcdefgh abcdefgh yz");
+        let [a, b] = [a, b].map(|text| text.replace(' ', ""));
+        assert_eq!(found_in_pass(&a, &b, true), Some(vec![(2, 9)]));
+        assert_eq!(found_in_pass(&a, &b, false), Some(vec![(25, 33)]));
     }
 
     #[test]
     fn a_recording_that_begins_within_a_layer_has_the_last_layers() {
         let whole = format!("xw{}yz", "abcdefgh".repeat(6));
         let cut = format!("fgh{}yz", "abcdefgh".repeat(3));
-        assert_eq!(found(&cut, &whole), Some(vec![2..10, 10..18]));
+        assert_eq!(found(&cut, &whole), Some(vec![(2, 10), (10, 18)]));
     }
 
     #[test]
     fn layers_that_other_calls_replace_are_not_extra() {
         let whole = format!("xw{}yz", "abcdefgh".repeat(5));
-        let [same, replaced] = ["", "klmnopqrstu"]
-            .map(|calls| format!("xw{}{calls}{}yz", "abcdefgh".repeat(2), "abcdefgh".repeat(1)));
+        let [same, replaced] =
+            ["", "klmnopqrstu"].map(|calls| format!("xw{}{calls}abcdefghyz", "abcdefgh".repeat(2)));
         assert!(found(&same, &whole).is_some());
         assert_eq!(found(&replaced, &whole), None);
     }

@@ -292,8 +292,7 @@ impl<'a> Aligner<'a> {
     }
 
     /// Aligns two lists of siblings and, in the gaps, the contents of wrappers.
-    fn align_lists(&mut self, lists: PerSide<Vec<u32>>) {
-        let mut lists = lists;
+    fn align_lists(&mut self, mut lists: PerSide<Vec<u32>>) {
         self.run(Pass::ExtraLayers, |me| me.set_aside_extra_layers(&mut lists));
         let mut gaps = Vec::new();
         let (first, mut done) = (self.pending.len(), Vec::new());

@@ -1,12 +1,11 @@
 //! Counts the ops, kernels, copies and waits of calls on one side.
 
 use std::collections::BTreeSet;
-use tracetree::analysis::categories::AUTOGRAD_PREFIX;
 use tracetree::diff::TraceDiff;
 use tracetree::program::is_synchronisation;
 use tracetree::side::Side;
 use tracetree::trace::Category;
-use tracetree::tree::{CallId, CallKind};
+use tracetree::tree::{AUTOGRAD_PREFIX, CallId, CallKind};
 
 /// Ops that make the host wait because they read a value from the GPU.
 const READS: [&str; 3] = ["aten::item", "aten::_local_scalar_dense", "aten::is_nonzero"];

@@ -81,6 +81,10 @@ pub enum CallKind {
 /// unlinked root.
 const NONE: u32 = u32::MAX;
 
+/// Name prefix of the ops that run nodes in the autograd graph.
+#[doc(hidden)]
+pub const AUTOGRAD_PREFIX: &str = "autograd::engine::evaluate_function: ";
+
 /// Whether a runtime call with this name launches a captured graph: `cudaGraphLaunch`,
 /// `hipGraphLaunch`, ….
 #[doc(hidden)]

@@ -2,7 +2,6 @@
 //! device reads, data loading, collectives, Python code.
 
 use crate::analysis::Attribution;
-use crate::analysis::categories::AUTOGRAD_PREFIX;
 use crate::analysis::causes::kernel_words;
 use crate::analysis::changes::draft::Drafts;
 use crate::analysis::changes::kind::ChangeKind;
@@ -13,7 +12,7 @@ use crate::analysis::changes::survey::{
 use crate::diff::{MergedId, MergedNode};
 use crate::side::{PerSide, Side};
 use crate::trace::CUT_MODULE;
-use crate::tree::{CallId, CallKind, CallTree, ModuleName};
+use crate::tree::{AUTOGRAD_PREFIX, CallId, CallKind, CallTree, ModuleName};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
