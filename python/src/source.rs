@@ -14,7 +14,7 @@ use tracetree::program::CaptureSource;
 pub(crate) enum Source<'py> {
     /// A trace that was already read.
     Trace(Bound<'py, Trace>),
-    /// The bytes of a trace, after a name for messages.
+    /// A name for messages, and the bytes of a trace.
     Bytes(String, PyBackedBytes),
     /// A name for messages, the first bytes, and a function that returns the following bytes.
     Pieces(String, PyBackedBytes, Py<PyAny>),

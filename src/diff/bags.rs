@@ -246,8 +246,8 @@ impl<'a> Bags<'a> {
         bag
     }
 
-    /// Identifies the bag of a call. Calls may have been recorded inside a query by mistake: the bag includes them, but
-    /// the hash excludes the query and everything inside it. The fingerprint therefore combines the hash with the
+    /// Identifies the bag of a call. A profiler may record calls inside a query by mistake. The bag includes these calls,
+    /// but the hash excludes the query and everything inside it. The fingerprint therefore combines the hash with the
     /// number of tokens, which includes such calls.
     fn fingerprint(&self, side: Side, call: u32) -> u64 {
         let outline = self.outlines[side];

@@ -25,7 +25,7 @@ pub enum Confidence {
     /// At this position, both sides have the same number of calls with the same name or content, in the
     /// same order.
     Firm,
-    /// The best match found, although the surrounding calls could be matched differently.
+    /// The best match found. The calls around it allow other matches as well.
     Likely,
     /// At this position, one side has more calls with exactly this content than the other. Nothing shows which of
     /// these calls are the counterparts. Interchangeable matches between identical calls belong to the same group.

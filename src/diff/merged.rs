@@ -287,8 +287,8 @@ impl Above<'_> {
 /// Returns the nodes in baseline order. Each candidate-only call comes after the node that precedes it in the
 /// candidate.
 fn order(baseline: usize, of_candidate: &[u32]) -> Vec<u32> {
-    // Candidate-only nodes are sorted by the pair that they follow; nodes before all pairs come first. Nodes that
-    // follow the same pair keep their relative order, so they form one contiguous range.
+    // Candidate-only nodes are sorted by the pair that precedes them; nodes before all pairs come first. The nodes after
+    // one pair form a contiguous range, in the candidate's order.
     let first = baseline as u32;
     let mut behind = vec![(first, first); baseline + 1];
     let (mut next, mut last_pair) = (first, 0);

@@ -238,7 +238,7 @@ fn in_steps_without_a_partner(analysis: &Analysis, side: Side) -> Nanos {
     rows.iter().filter(is_alone).map(|row| row.figures[side].time).sum()
 }
 
-/// Checks that the call sites cover all time, except the time in steps without a counterpart, and that swapping the
+/// Checks that the call sites account for all time, except the time in steps without a counterpart, and that swapping the
 /// sides inverts every verdict.
 fn check(paths: &PerSide<std::path::PathBuf>) {
     let judged = |analysis: &Analysis| {

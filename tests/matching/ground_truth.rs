@@ -77,8 +77,8 @@ fn more_layers() -> [Change; 2] {
     [Change::MoreLayersDrop(5.0), Change::more_layers_wrapped()]
 }
 
-/// Aligns a recording under every change in every mode. Returns one line for each combination that misses the minimum
-/// score.
+/// Aligns a recording with a changed copy of itself, for every change and every mode. Returns one line for each
+/// combination that misses the minimum score.
 fn shortfalls(name: &str, recording: &Recording, seed: u64) -> Vec<String> {
     let mut lines = Vec::new();
     let all = Change::all().into_iter().map(|change| {

@@ -244,8 +244,8 @@ fn pieces(text: &str, syntax: Syntax) -> Vec<Piece> {
     let mut all = Vec::new();
     let mut at = 0;
     let mut line = 1;
-    // `first`: whether the line so far contains only white space. `before`: the previous character, which is needed
-    // because a regular expression cannot follow a value.
+    // `first`: whether the line so far contains only white space. `before`: the previous character, which shows
+    // whether a `/` begins a regular expression or divides.
     let (mut first, mut before) = (true, '(');
     while let Some(next) = text[at..].chars().next() {
         let rest = &text[at..];

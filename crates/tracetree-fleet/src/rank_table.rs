@@ -120,7 +120,7 @@ fn judgement() -> Ranks {
         .column(Column::new(
             "account_is_exact",
             ColumnType::Flag,
-            "`yes` if the rows of the rank's report add up to its events",
+            "`yes` if the rows of the rank's report add up to the total time of its events",
             |_: &Vec<RankRow>, r: &RankRow| r.account_is_exact.into(),
         ))
         .sides(

@@ -98,7 +98,7 @@ pub struct RankRow {
     pub wall: PerSide<Nanos>,
     /// Number of steps; 1 if the window is treated as a whole.
     pub steps: PerSide<u64>,
-    /// Whether the rows of the rank's report add up to its events.
+    /// Whether the rows of the rank's report add up to the total time of its events.
     pub account_is_exact: bool,
     /// On each side, how long the rank waited for other ranks in collectives.
     pub waits: PerSide<CollectiveWait>,

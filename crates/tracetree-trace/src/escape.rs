@@ -19,7 +19,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped(text, is_disruptive))
 }
 
-/// Returns a string on one line for a CSV cell. A string that a spreadsheet would evaluate as a formula gets a leading
+/// Makes a single-line string for a CSV cell. A string that a spreadsheet would evaluate as a formula gets a leading
 /// `'`; numbers are left unchanged.
 pub fn cell(text: &str) -> Cow<'_, str> {
     // Spreadsheets ignore blanks before a formula.

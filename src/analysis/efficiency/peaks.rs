@@ -37,10 +37,10 @@ pub struct DevicePeaks {
     memory_gib: Option<[f64; 2]>,
     /// Memory bandwidth, in 10^12 bytes per second.
     pub memory_tb_per_s: f64,
-    /// 10^12 operations per second on tensor or matrix cores, by precision.
+    /// Peak rate of tensor or matrix cores, by precision, in 10^12 operations per second.
     #[serde(default)]
     matrix: BTreeMap<String, f64>,
-    /// 10^12 operations per second on all other units, by precision.
+    /// Peak rate of all other units, by precision, in 10^12 operations per second.
     #[serde(default)]
     vector: BTreeMap<String, f64>,
     /// Source of the published operation rates.

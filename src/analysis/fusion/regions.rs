@@ -6,7 +6,7 @@
 //! ```
 //! Ops that the region still calls, such as matrix products, are aligned by op and shapes. Between two
 //! aligned pairs, an op that the region still calls is aligned by name alone if both sides call it the same
-//! number of times. Every other op between two aligned pairs is assigned to a kernel that may contain it. The
+//! number of times. Each remaining op between two aligned pairs is assigned to a kernel that may contain it. The
 //! assignment keeps the order of the ops and kernels. An op that is still unassigned goes to a later kernel
 //! if possible, because a compiler defers the ops that it fuses; otherwise, it goes to an earlier kernel. If
 //! there are enough kernels, unassigned ops with the same name go to different kernels. A kernel without

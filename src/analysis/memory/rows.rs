@@ -164,7 +164,7 @@ fn memory_of(
     found
 }
 
-/// Describes the op of a node as a memory source.
+/// The op of a node, as the source of a memory difference.
 pub(super) fn memory_source(analysis: &Attribution, node: MergedId) -> MemorySource {
     let calls = analysis.diff().merged().node(node);
     let text = |of: &dyn Fn(Side, CallId) -> String| {

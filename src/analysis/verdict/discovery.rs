@@ -6,17 +6,17 @@
 //! Hochberg, *Controlling the false discovery rate*, Journal of the Royal Statistical Society B 57 (1995)
 //! 289–300).
 
-/// The probabilities and false discovery rates of a family of tests.
+/// The p-values of a family of tests, and the false discovery rates computed from them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Discoveries {
-    /// The probabilities in ascending order.
+    /// The p-values in ascending order.
     probabilities: Vec<f64>,
     /// The q-value of each p-value: the smallest estimated false discovery rate at this p-value or at a larger one.
     rates: Vec<f64>,
 }
 
 impl Discoveries {
-    /// Computes the false discovery rates of a family of tests from their probabilities.
+    /// Computes the false discovery rates of a family of tests from their p-values.
     pub(super) fn among(probabilities: impl Iterator<Item = f64>) -> Discoveries {
         let mut probabilities: Vec<f64> = probabilities.collect();
         probabilities.sort_by(f64::total_cmp);

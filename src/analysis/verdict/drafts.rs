@@ -20,7 +20,7 @@ use crate::trace::{Argument, Arguments, Nanos, TextId};
 use crate::tree::{CallId, ModuleName};
 use rustc_hash::FxHashMap;
 
-/// A call site before it is tested.
+/// A call site whose difference has not been tested yet.
 pub(super) struct Draft {
     name: String,
     module: PerSide<String>,

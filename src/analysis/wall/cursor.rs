@@ -1,4 +1,4 @@
-//! Finds the innermost open call on a host thread at each moment in a series of time spans.
+//! Divides time spans on a host thread into pieces, each with a single innermost open call.
 //!
 //! ```text
 //! ├─ a ───────────────┤

@@ -5,7 +5,7 @@ use crate::side::{PerSide, Side};
 use crate::tree::{CallId, CallKind};
 
 impl Aligner<'_> {
-    /// Whether the baseline call `a` can have moved to the position of the candidate call `b`. If the ops
+    /// Whether the baseline call `a` may have moved to the position of the candidate call `b`. If the ops
     /// that call `a` and `b` have different names, the counterpart of `a`'s caller must contain `b`, or the
     /// counterpart of `b`'s caller must contain `a`. The shapes of `a` and `b` must be equal if the op moves
     /// to a different caller, or if it has no calling op and moves within a thread.

@@ -59,8 +59,8 @@ struct Element {
     is_novel: bool,
     /// Whether calls with the element's key occur more often in its own list than in the opposite list.
     is_new_name: bool,
-    /// Whether the opposite list has an element that has a new name and contains a call with this element's key. Such
-    /// an element may be a wrapper around this element's counterpart.
+    /// Whether the counterpart may be inside a wrapper: an element in the opposite list has a new name, and one of the
+    /// calls inside that element has this element's key.
     may_be_wrapped: bool,
     /// Whether the element is in a run of layers that is longer on one side.
     in_row: bool,

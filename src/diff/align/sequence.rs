@@ -90,8 +90,8 @@ struct Corridor {
     cut_blocks: u64,
 }
 
-/// Short lists are searched completely. For long lists, each kind of token determines a path, and the search covers a
-/// corridor around each path.
+/// Short lists are searched completely. Long lists are first aligned by each kind of token alone, and the search covers
+/// a corridor around each of these alignments.
 fn corridors(compare: &mut impl Compare, a: Range<usize>, b: Range<usize>) -> Vec<Corridor> {
     let (n, m) = (a.len(), b.len());
     if n.saturating_mul(m) <= EXACT_CELLS {

@@ -25,7 +25,7 @@ use std::cmp::Reverse;
 pub(in crate::diff) struct ThreadPairs {
     /// The roots of each matched pair.
     pub(in crate::diff) pairs: Vec<(u32, u32)>,
-    /// Number of threads that were compared with only some threads on the opposite side.
+    /// Number of threads for which only some of the opposite threads were considered as counterparts.
     pub(in crate::diff) cut: u64,
 }
 
@@ -318,8 +318,8 @@ impl Aligner<'_> {
     }
 
     /// Finds the opposite thread that has the most in common with `root`, and returns this thread's unmatched calls at
-    /// any depth. Nested calls are included because half of a loop may run on a different thread. The number of visited
-    /// calls is deducted from `left`. If `left` is used up, returns `None` and sets `left` to 0.
+    /// any depth. Nested calls are included because a loop may have been split, so that a second thread runs only part of
+    /// its body. The number of visited calls is deducted from `left`. If `left` is used up, returns `None` and sets `left` to 0.
     fn best_left_over(
         &mut self,
         side: Side,

@@ -38,7 +38,7 @@ pub(super) struct First {
     pub(super) chips: Vec<Chip>,
     /// The unit of all times on the first screen.
     pub(super) unit: &'static str,
-    /// Whether the main figures are effects that were estimated by replay, not attributed costs.
+    /// Whether the main figures are effects estimated by replay rather than attributed costs.
     pub(super) has_effects: bool,
     pub(super) changes: Vec<ChangeRow>,
     /// A summary of the changes that are not listed.

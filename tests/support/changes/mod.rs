@@ -53,7 +53,7 @@ pub enum Change {
     FewerSteps,
     /// Random launches are removed together with their kernels.
     DropLaunches(f64),
-    /// A module runs twice, as two instances, and later instances have higher numbers.
+    /// A module runs twice, as two instances, so the numbers of later instances increase.
     InsertModule,
     /// One of several identical layers runs twice, as two instances.
     InsertLayer,

@@ -53,7 +53,7 @@ pub fn read_lost(path: &Path) -> Result<Lost> {
     let text =
         std::fs::read(path).map_err(|error| Error::io(path, "read the lost pairs", error))?;
     serde_json::from_slice(&text).map_err(|error| {
-        Error::new(ErrorKind::Malformed, path, format!("not a JSON object of lost pairs: {error}"))
+        Error::new(ErrorKind::Malformed, path, format!("the file does not list lost pairs as a JSON object: {error}"))
             .remedy("write {\"KEY\": [\"CODE\", \"MESSAGE\"]}")
     })
 }

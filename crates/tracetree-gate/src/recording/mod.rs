@@ -73,7 +73,7 @@ pub enum Captured {
     /// launched.
     #[default]
     No,
-    /// Some launches have captured calls.
+    /// Captured calls are known for some launches only.
     Partly,
     /// All launches have captured calls: each graph kernel is below the op that launched the kernel during the capture.
     Wholly,

@@ -10,7 +10,7 @@ use super::{CallId, CallTree};
 #[derive(Debug)]
 pub struct Descent<T> {
     path: Vec<(CallId, T)>,
-    /// The calls to enter during a visit, stored in a field to reuse the memory.
+    /// The calls that a visit still has to enter. A field, so that each visit reuses the memory.
     new: Vec<CallId>,
 }
 

@@ -46,7 +46,7 @@ pub(in crate::analysis::efficiency) struct Attention {
     causal: Option<usize>,
     #[serde(default)]
     corner: Corner,
-    /// An added mask or bias, which the kernel reads.
+    /// The attention mask or bias, which the kernel reads in addition to query, key and value.
     bias: Option<usize>,
     /// For packed sequences: which arguments contain the sequence offsets and the maximum sequence length,
     /// for queries and for keys.

@@ -10,9 +10,9 @@
 //!                           ▆▆▆▆ ▆▆▆▆ ▆▆▆▆                         15 µs each
 //! ```
 //!
-//! A short overlap does not indicate an impossible duration, because kernels can overlap on Hopper
-//! and Blackwell, and within graphs. An overlap with a communication kernel does not indicate an
-//! impossible duration either, because communication kernels wait for other ranks.
+//! A short overlap is plausible, because kernels can overlap on Hopper and Blackwell, and within
+//! graphs. An overlap with a communication kernel is plausible as well, because communication
+//! kernels wait for other ranks.
 
 use super::oddity::{Oddities, Oddity};
 use super::strings::Strings;
@@ -28,8 +28,8 @@ const ABSURD: Nanos = Nanos(30 * 24 * 3_600 * 1_000_000_000);
 /// Only GPU events with at least this duration may be considered too long.
 const LONG: Nanos = Nanos(100_000_000);
 
-/// A GPU event is considered too long only if its duration is more than this many times the time
-/// from its start to the end of the next event.
+/// A GPU event is considered too long only if the next event on its stream ends before
+/// 1/`OVERLONG_FACTOR` of this event's duration has passed.
 const OVERLONG_FACTOR: i64 = 100;
 
 /// Events at time 0 are considered wrong only if the earliest start after time 0 is at least this

@@ -5,8 +5,8 @@ use crate::trace::texts::TextId;
 use rustc_hash::FxHashMap;
 
 /// Maximum number of kinds of ignored events that are recognized by comparing raw bytes. Traces
-/// usually have fewer kinds. All additional kinds are looked up by the interned strings of phase
-/// and category.
+/// usually have fewer kinds. Beyond this number, a kind is looked up by the interned strings of its
+/// phase and its category.
 const COMMON: usize = 16;
 
 /// The counts of events, by phase and category.

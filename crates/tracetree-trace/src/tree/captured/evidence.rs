@@ -193,7 +193,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// The score of a kernel according to the words of the calls above a launch.
+/// How well the name of a kernel agrees with the words in the names of the calls above a launch.
 fn words(context: &str, kernel: &str) -> Score {
     let mut lines = context.lines();
     let op = lines.next().unwrap_or_default();

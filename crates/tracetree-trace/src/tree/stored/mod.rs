@@ -30,7 +30,7 @@ pub struct StoredTree {
     header: StoredHeader,
     /// Depth of each call, in preorder.
     depths: Vec<u32>,
-    /// For each call, the index of its kind in [`KINDS`], or the code of a root.
+    /// For each call, the index of its category in [`KINDS`], or the code of a root.
     kinds: Vec<u8>,
     /// For each call, the index of its name or, for a thread root, the index of the thread.
     names: Vec<u32>,
@@ -72,7 +72,7 @@ struct StoredHeader {
     options: Vec<String>,
 }
 
-/// The kinds of calls that are events. The code of a kind is its position in this list.
+/// The categories of events that become calls. The code of a category is its position in this list.
 const KINDS: [Category; 6] = [
     Category::PythonFunction,
     Category::CpuOp,

@@ -25,7 +25,7 @@ struct Lesson<'a, 'k> {
 }
 
 impl Known {
-    /// Learns the steps of the undamaged event that starts with the next `{`.
+    /// Reads the well-formed event that starts with the next `{`, and stores its constant text as steps.
     pub(in super::super) fn learn(&mut self, text: &[u8], cursor: Cursor<'_>) {
         let Ok(start) = cursor.position() else { return };
         let (in_args, last, fixed, name) = (false, 0, Vec::new(), Value::Absent);

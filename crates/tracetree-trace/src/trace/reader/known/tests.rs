@@ -22,7 +22,7 @@ const EVENTS: [&str; 8] = [
     r#"{"name": "x", "args": {}, "ph": "i", "s": "g", "ok": true, "args": {"External id": 9}}, {"#,
 ];
 
-/// Reads the event at the beginning of `text` with an index. Returns the event's fields and end
+/// Builds a token index of `text`, and reads the event at its beginning with it. Returns the event's fields and end
 /// position, unless the event is irregular.
 fn with_index(text: &str) -> Option<(String, usize)> {
     let mut index = Vec::new();
