@@ -18,9 +18,15 @@ use std::ops::Range;
 /// Calls that have the same name and arguments have the same token.
 pub(super) type Token = u64;
 
-/// The layers in both lists, as ranges. `None` if there are none, or if most layers are not equally long and adjacent to
-/// each other.
-pub(super) fn layers(tokens: PerSide<&[Token]>) -> Option<PerSide<Vec<Range<usize>>>> {
+/// The layers in two lists.
+pub(super) struct Layers {
+    pub(super) ranges: PerSide<Vec<Range<usize>>>,
+    /// Number of calls in most layers. Layers in which calls are missing are shorter.
+    pub(super) length: usize,
+}
+
+/// The layers in both lists. `None` if there are none, or if most layers are not equally long and adjacent to each other.
+pub(super) fn layers(tokens: PerSide<&[Token]>) -> Option<Layers> {
     let marks = Marks::new(tokens)?;
     let starts = PerSide::from_fn(|side| marks.starts(tokens[side]));
     let lengths = starts.as_ref().map(|starts| -> Vec<usize> {
@@ -52,7 +58,7 @@ pub(super) fn layers(tokens: PerSide<&[Token]>) -> Option<PerSide<Vec<Range<usiz
         *seams.entry([tokens[side][layer.end - 1], tokens[side][layer.end]]).or_default() += 1;
     }
     let seam = seams.into_iter().max_by_key(|&(seam, count)| (count, seam)).map(|(seam, _)| seam);
-    Some(PerSide::from_fn(|side| {
+    let ranges = PerSide::from_fn(|side| {
         let all = tokens[side];
         let ends = starts[side].iter().skip(1).copied().chain([usize::MAX]);
         let layer = |(&start, next): (&usize, usize)| {
@@ -68,7 +74,8 @@ pub(super) fn layers(tokens: PerSide<&[Token]>) -> Option<PerSide<Vec<Range<usiz
         };
         let layers = starts[side].iter().zip(ends).map(layer);
         layers.filter(|layer| 2 * layer.len() >= length).collect()
-    }))
+    });
+    Some(Layers { ranges, length })
 }
 
 /// The calls of a layer and how often each occurs in it. If there are several kinds of layers, the calls of all kinds.
@@ -270,7 +277,7 @@ mod tests {
     fn found(a: &str, b: &str) -> Option<[Vec<String>; 2]> {
         let tokens =
             PerSide::new(a, b).map(|text| text.bytes().map(Token::from).collect::<Vec<_>>());
-        let layers = layers(tokens.as_ref().map(Vec::as_slice))?;
+        let layers = layers(tokens.as_ref().map(Vec::as_slice))?.ranges;
         let texts = |text: &str, layers: &[Range<usize>]| {
             layers.iter().map(|layer| text[layer.clone()].to_owned()).collect()
         };

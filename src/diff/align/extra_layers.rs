@@ -9,7 +9,7 @@
 //! first, and the calls of the extra layers are left out of the alignment of the calls.
 
 use super::Aligner;
-use super::bare_layers::{Token, layers};
+use super::bare_layers::{Layers, Token, layers};
 use super::compare::{Compare, Tokens};
 use super::layers::{Credit, credits};
 use super::plain::shared_tokens;
@@ -93,17 +93,33 @@ fn extra_layers(
 /// in reverse order, so there the first ones are extra, except for layers that are identical to the first layers of the
 /// other list: these are matched before any search.
 fn extra(tokens: PerSide<&[Token]>, is_backward: bool) -> Option<(Side, Vec<Range<usize>>)> {
-    let layers = layers(tokens)?;
-    let (few, many) = (layers.baseline.len(), layers.candidate.len());
-    if few == many || few.min(many) < LAYERS || few.saturating_mul(many) > BARE_LAYER_CELLS {
+    let Layers { ranges, length } = layers(tokens)?;
+    let (one, two) = (ranges.baseline.len(), ranges.candidate.len());
+    if one == two || one.min(two) < LAYERS || one.saturating_mul(two) > BARE_LAYER_CELLS {
         return None;
     }
-    let longer = if few > many { Side::Baseline } else { Side::Candidate };
-    let extra = Blocks::new(tokens, &layers, is_backward).extra(longer)?;
+    let longer = if one > two { Side::Baseline } else { Side::Candidate };
+    // If the lists differ only by whole layers, an alignment of the calls is exact, wherever layers begin.
+    if is_without_layers(tokens[longer.other()], tokens[longer], length) {
+        return None;
+    }
+    let extra = Blocks::new(tokens, &ranges, is_backward).extra(longer)?;
     // The extra layers must explain most of the difference in length.
     let removed: usize = extra.iter().map(Range::len).sum();
     let surplus = tokens[longer].len().saturating_sub(tokens[longer.other()].len());
     (2 * surplus.abs_diff(removed) <= surplus).then_some((longer, extra))
+}
+
+/// Whether `few` is `many` without some runs of `length` calls.
+fn is_without_layers(few: &[Token], many: &[Token], length: usize) -> bool {
+    let mut at = 0;
+    for &token in few {
+        while many.get(at).is_some_and(|&other| other != token) {
+            at += length;
+        }
+        at += 1;
+    }
+    many.len().checked_sub(at).is_some_and(|left| left.is_multiple_of(length))
 }
 
 /// The tokens of two lists. A call whose name occurs in only one list may be a wrapper, so if it contains a single call,
@@ -348,7 +364,7 @@ mod tests {
     #[test]
     fn a_layer_of_another_kind_keeps_its_counterpart() {
         let (a, b) =
-            ("abcdefgh abcdefgh abcdEFGH abcdefgh abcdefgh", "abcdefgh abcdEFGH abcdefgh abcdefgh");
+            ("abcdefgh abcdefgh abcdEFGH abcdefgh abcdefgh", "abcdefgh abcdEFGH abcdefgh abcefgh");
         let [a, b] = [a, b].map(|text| format!("x{}y", text.replace(' ', "")));
         assert_eq!(found(&a, &b), Some(vec![(9, 17)]));
     }
@@ -356,8 +372,17 @@ mod tests {
     #[test]
     fn each_step_has_its_own_extra_layers() {
         let step = |layers: usize| format!("xw{}yz", "abcdefgh".repeat(layers));
-        let extra = found(&step(3).repeat(2), &step(4).repeat(2));
-        assert_eq!(extra, Some(vec![(26, 34), (62, 70)]));
+        // The second step of the longer list lost its `w`.
+        let longer = format!("{}{}", step(4), step(4).replace('w', ""));
+        assert_eq!(found(&step(3).repeat(2), &longer), Some(vec![(26, 34), (61, 69)]));
+    }
+
+    #[test]
+    fn whole_layers_alone_are_left_to_the_alignment() {
+        let layers = |layers: usize| format!("xw{}yz", "abcdefgh".repeat(layers));
+        assert_eq!(found(&layers(3), &layers(5)), None);
+        assert_eq!(found(&layers(3).repeat(2), &format!("{}{}", layers(4), layers(5))), None);
+        assert!(found(&layers(3), &layers(5).replace('z', "")).is_some());
     }
 
     #[test]
@@ -378,7 +403,7 @@ mod tests {
 
     #[test]
     fn layers_that_other_calls_replace_are_not_extra() {
-        let whole = format!("xw{}yz", "abcdefgh".repeat(5));
+        let whole = format!("xw{}z", "abcdefgh".repeat(5));
         let [same, replaced] =
             ["", "klmnopqrstu"].map(|calls| format!("xw{}{calls}abcdefghyz", "abcdefgh".repeat(2)));
         assert!(found(&same, &whole).is_some());
