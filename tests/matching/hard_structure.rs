@@ -4,7 +4,7 @@
 use crate::support::compared::{align_threads as look, compare_texts, shaped, steps_of};
 use crate::support::find::{call, calls, relation};
 use crate::support::trace_builder::HostThread;
-use tracetree::diff::Relation;
+use tracetree::diff::{Relation, TraceDiff};
 use tracetree::{PerSide, Side};
 
 #[test]
@@ -52,6 +52,34 @@ fn a_wrapper_that_contains_only_a_query_is_expanded() {
         assert_eq!(relation(diff, Side::Baseline, "cudaEventQuery"), query);
         assert_eq!(relation(diff, Side::Baseline, "aten::empty").1, None);
     });
+}
+
+#[test]
+fn launches_whose_ops_were_not_recorded_are_matched_inside_the_ops() {
+    const OPS: usize = 12;
+    let ops = |t: &mut HostThread<'_>| {
+        t.op("Optimizer.step", |t| {
+            for _ in 0..OPS {
+                t.op(shaped("aten::zero_", 3), |t| {
+                    t.op(shaped("aten::fill_", 3), |t| t.kernel("fill", 5.0));
+                });
+            }
+        });
+    };
+    // The kernels have different names, so the launches agree only in their kind and number.
+    let launches = |count: usize| {
+        move |t: &mut HostThread<'_>| {
+            t.op("Optimizer.step", |t| (0..count).for_each(|_| t.kernel("memset_kernel", 5.0)));
+        }
+    };
+    let matched = |diff: &TraceDiff| {
+        let tree = diff.tree(Side::Baseline);
+        let launches = calls(tree, "cudaLaunchKernel").into_iter();
+        launches.filter(|&call| diff.relation(Side::Baseline, call).is_common()).count()
+    };
+    look(ops, launches(OPS), |diff| assert_eq!(matched(diff), OPS));
+    // A few launches are no evidence that the ops around all other launches are missing.
+    look(ops, launches(4), |diff| assert_eq!(matched(diff), 0));
 }
 
 #[test]

@@ -38,6 +38,9 @@ struct Held {
     wrappers: FxHashMap<Key, Vec<usize>>,
     /// The contents of each call, computed on demand.
     below: Vec<Option<Bag>>,
+    /// Whether the run has launches but neither ops nor frames, although the ops of the opposite run do as much work.
+    /// The ops around these launches were probably not recorded.
+    lost_its_ops: bool,
 }
 
 impl<'a, 'b> Gap<'a, 'b> {
@@ -51,6 +54,7 @@ impl<'a, 'b> Gap<'a, 'b> {
             bag: self.bags.of_all(side, runs[side]),
             wrappers: self.wrappers(side),
             below: vec![None; runs[side].len()],
+            lost_its_ops: self.lost_its_ops(side),
         });
         let gains = PerSide::from_fn(|side| {
             let others = &mut held[side.other()];
@@ -101,9 +105,10 @@ impl<'a, 'b> Gap<'a, 'b> {
         }
         // A call is expanded only if the expansion matches at least half of the call's contents or at least half of the
         // opposite run. Unrelated calls rarely share half of their tokens by chance. An inner op with the same name as
-        // an op on the opposite side is sufficient evidence as well.
+        // an op on the opposite side is sufficient evidence as well, and so is a run that lost its ops.
         let gives_half = 2 * opened >= inner.size || 2 * opened >= wanted.size;
-        if opened == 0 || !(gives_half || self.holds_one_by_name(side, call, partners)) {
+        let is_enough = gives_half || others.lost_its_ops;
+        if opened == 0 || !(is_enough || self.holds_one_by_name(side, call, partners)) {
             return None;
         }
         if self.is_wrapped_by_name(side, at, call, others)
@@ -121,6 +126,16 @@ impl<'a, 'b> Gap<'a, 'b> {
             }
         }
         Some(opened - kept)
+    }
+
+    /// See [`Held::lost_its_ops`].
+    fn lost_its_ops(&self, side: Side) -> bool {
+        let (mine, theirs) = (self.outlines[side], self.outlines[side.other()]);
+        let launches = self.runs[side].iter().filter(|&&call| mine.is_launch(call)).count();
+        let works = self.runs[side.other()].iter().filter(|&&call| theirs.is_gpu_path(call));
+        launches > 0
+            && 2 * launches >= works.count()
+            && !self.runs[side].iter().any(|&call| mine.is_op_or_frame(call))
     }
 
     /// Number of tokens below a call, excluding the call itself.
