@@ -41,6 +41,8 @@ pub enum Pass {
     RenamedNeighbours,
     /// Matches calls that lost their contents on one side.
     Emptied,
+    /// Matches equal runs of siblings at any distance.
+    MovedRuns,
     /// Matches unique calls at any distance.
     Far,
     /// If the matches of two calls with the same key and arguments cross, swaps their counterparts.
@@ -60,7 +62,7 @@ pub enum Pass {
 
 impl Pass {
     /// All passes, in execution order.
-    pub const ALL: [Pass; 23] = [
+    pub const ALL: [Pass; 24] = [
         Pass::Pinned,
         Pass::Threads,
         Pass::Identical,
@@ -77,6 +79,7 @@ impl Pass {
         Pass::SimilarNear,
         Pass::RenamedNeighbours,
         Pass::Emptied,
+        Pass::MovedRuns,
         Pass::Far,
         Pass::EqualInOrder,
         Pass::SplitThreads,
@@ -138,6 +141,9 @@ impl Pass {
             ),
             Pass::Emptied => {
                 ("emptied", "their names and arguments are equal, and one has lost its contents")
+            }
+            Pass::MovedRuns => {
+                ("moved_runs", "they are in a run of calls that moved: all calls of the run are equal")
             }
             Pass::Far => {
                 ("far", "no other unmatched call below the same matched callers is similar")

@@ -158,6 +158,9 @@ pub(super) const SHORT_LIST: usize = 64;
 /// A call may be matched at any distance if it is the only unmatched call of its kind on its side and has at least this
 /// many evidence tokens: about one layer. A smaller call must be the only call of its kind, matched or unmatched.
 pub(super) const UNMISTAKABLE: u32 = 128;
+/// Minimum number of siblings in a run that may be matched at any distance: about half of a layer. Shorter runs are often
+/// equal by chance.
+pub(super) const MOVED_RUN: usize = 12;
 /// A run of siblings may be the former contents of a missing wrapper only if it has at least this
 /// many siblings.
 pub(super) const LEAST_RUN: usize = 8;

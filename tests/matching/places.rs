@@ -295,6 +295,26 @@ fn a_moved_block_is_found_next_to_new_calls() {
 }
 
 #[test]
+fn the_calls_of_a_moved_layer_are_found_although_other_layers_have_them_too() {
+    // The layers differ only in one shape, so each call but one occurs in every layer.
+    let layers = |shapes: &'static [i64]| {
+        move |t: &mut HostThread<'_>| {
+            for &rows in shapes {
+                t.op(shaped("aten::mm", rows), |t| t.kernel("gemm", 5.0));
+                for number in 0..15 {
+                    op(t, &format!("op_{number}"));
+                }
+            }
+        }
+    };
+    look(layers(&[1, 2, 3, 4, 5, 6]), layers(&[2, 3, 4, 5, 6, 1]), |diff| {
+        for number in 0..15 {
+            assert_eq!(partners(diff, &format!("aten::op_{number}")), [5, 0, 1, 2, 3, 4].map(Some));
+        }
+    });
+}
+
+#[test]
 fn the_missing_calls_of_a_truncated_sequence_are_its_end() {
     let whole = |t: &mut HostThread<'_>| {
         for name in ["begin", "relu", "relu", "mul", "relu", "add", "relu"] {

@@ -22,6 +22,7 @@ mod lcs;
 mod left_behind;
 mod links;
 mod movable;
+mod moved_runs;
 mod moves;
 mod plain;
 mod recurring;
@@ -120,13 +121,14 @@ struct LeftOver<'s> {
 type OverGaps = fn(&mut Aligner<'_>, &LeftOver<'_>);
 
 /// The passes over unmatched calls, most certain first.
-const OVER_GAPS: [(Pass, OverGaps); 7] = [
+const OVER_GAPS: [(Pass, OverGaps); 8] = [
     (Pass::EqualNear, |me, left| me.pair_moved(left.calls, Likeness::EqualNear)),
     (Pass::Launches, |me, left| left.gaps.iter().for_each(|gap| me.pair_launches(gap))),
     (Pass::Renamed, |me, left| left.gaps.iter().for_each(|gap| me.pair_renamed(gap))),
     (Pass::SimilarNear, |me, left| me.pair_moved(left.calls, Likeness::SimilarNear)),
     (Pass::RenamedNeighbours, |me, left| me.pair_renamed_beside(left.lists, left.calls)),
     (Pass::Emptied, |me, left| me.pair_moved(left.calls, Likeness::Emptied)),
+    (Pass::MovedRuns, |me, left| me.pair_moved_runs(left.gaps)),
     (Pass::Far, |me, left| me.pair_moved(left.calls, Likeness::Far)),
 ];
 
