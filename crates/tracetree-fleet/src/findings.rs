@@ -175,7 +175,8 @@ fn stragglers(fleet: &Fleet) -> BTreeMap<String, Finding> {
 fn is_notable(fleet: &Fleet, group: &GroupRow) -> bool {
     let walls: Vec<f64> = fleet.ranks.iter().map(|rank| rank.wall.candidate.as_micros()).collect();
     let wall = tracetree::analysis::robust::median(&walls);
-    group.last_count as f64 >= OFTEN * group.collectives as f64
+    group.straggler == group.last_most
+        && group.last_count as f64 >= OFTEN * group.collectives as f64
         && group.median_wait_us >= NOTABLE_WAIT * wall
 }
 

@@ -29,6 +29,12 @@ pub(super) struct Address {
     pub(super) key: Key,
 }
 
+/// Whether a path is an address on a web server, whose versions cannot be requested.
+pub(super) fn is_web(path: &Path) -> bool {
+    let parts = path.to_str().and_then(parts);
+    parts.is_some_and(|parts| parts.service == Service::Web)
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Parts<'a> {
     service: Service,

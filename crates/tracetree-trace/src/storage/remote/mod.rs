@@ -96,10 +96,10 @@ pub(super) fn begin(stored: &Stored) -> Opening {
     Opening { path: stored.path.clone(), begun }
 }
 
-/// Whether an object's version is an ETag rather than a date. A request can require a particular
-/// version only if the version is an ETag.
+/// Whether a request can require an object's version. The version must be an ETag rather than a date,
+/// and the object must not be on a web server.
 pub(super) fn is_pinned(stored: &Stored) -> bool {
-    !stored.version.contains([':', '"'])
+    !stored.version.contains([':', '"']) && !address::is_web(&stored.path)
 }
 
 pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>> {

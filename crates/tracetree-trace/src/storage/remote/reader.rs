@@ -57,7 +57,7 @@ pub(super) enum Begun {
 /// # Errors
 /// Fails if the system cannot create threads.
 pub(super) fn begin(address: &Address, stored: &Stored) -> io::Result<Begun> {
-    if address.service == Service::Web || !super::is_pinned(stored) {
+    if !super::is_pinned(stored) {
         return Ok(Begun::Unknown(address.clone()));
     }
     let (store, key) = (address.store.clone(), address.key.clone());

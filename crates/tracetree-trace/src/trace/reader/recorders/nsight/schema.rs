@@ -42,10 +42,11 @@ pub(super) fn table(name: String, root: u32, sql: &str) -> Table {
     {
         table.unread = Some("is WITHOUT ROWID");
     }
+    let (mut key, mut integers) = (None, Vec::new());
     for words in &parts {
         let Some(first) = words.first() else { continue };
         if CONSTRAINTS.iter().any(|word| first.eq_ignore_ascii_case(word)) {
-            // INTEGER PRIMARY KEY may also follow the columns: PRIMARY KEY (id).
+            key = key.or(key_of(words));
             continue;
         }
         if words.iter().skip(1).any(|word| word.eq_ignore_ascii_case("AS")) {
@@ -54,10 +55,16 @@ pub(super) fn table(name: String, root: u32, sql: &str) -> Table {
         let is_key = words.windows(2).any(|pair| {
             pair[0].eq_ignore_ascii_case("PRIMARY") && pair[1].eq_ignore_ascii_case("KEY")
         });
-        if is_word(words, 1, "INTEGER") && is_key {
-            table.row_id = Some(table.columns.len());
+        if is_word(words, 1, "INTEGER") {
+            integers.push(first);
+            table.row_id = if is_key { Some(table.columns.len()) } else { table.row_id };
         }
         table.columns.push(first.clone());
+    }
+    // The key of a table may also follow the columns: PRIMARY KEY (id).
+    let is_key = |column: &str| key.is_some_and(|key| key.eq_ignore_ascii_case(column));
+    if integers.iter().any(|column| is_key(column)) {
+        table.row_id = table.columns.iter().position(|column| is_key(column));
     }
     if parts.is_empty() {
         table.unread = Some("has an unknown kind of definition");
@@ -65,10 +72,27 @@ pub(super) fn table(name: String, root: u32, sql: &str) -> Table {
     table
 }
 
+/// The column of a table constraint that makes a single column the primary key.
+fn key_of(words: &[String]) -> Option<&String> {
+    let at = words.windows(2).position(|pair| {
+        pair[0].eq_ignore_ascii_case("PRIMARY") && pair[1].eq_ignore_ascii_case("KEY")
+    })?;
+    match &words[at + 2..] {
+        [column] => Some(column),
+        _ => None,
+    }
+}
+
 /// The words of each definition between the outermost parentheses, and the words after the closing
-/// parenthesis.
+/// parenthesis. The words of a table constraint include the columns in its own parentheses.
 fn parts(sql: &str) -> (Vec<Vec<String>>, Vec<String>) {
     let (mut parts, mut words, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let is_key = |words: &[String]| {
+        let is_word = |at: usize, word: &str| {
+            words.get(at).is_some_and(|own| own.eq_ignore_ascii_case(word))
+        };
+        is_word(0, "PRIMARY") || is_word(0, "CONSTRAINT") && is_word(2, "PRIMARY")
+    };
     let mut depth = 0_usize;
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
@@ -93,7 +117,7 @@ fn parts(sql: &str) -> (Vec<Vec<String>>, Vec<String>) {
             '"' | '`' | '\'' | '[' => {
                 let close = if first == '[' { ']' } else { first };
                 let end = rest[1..].find(close).map_or(rest.len(), |at| at + 1);
-                if depth == 1 {
+                if depth == 1 || depth == 2 && is_key(&words) {
                     words.push(rest[1..end].to_owned());
                 }
                 (end + 1).min(rest.len())
@@ -102,6 +126,7 @@ fn parts(sql: &str) -> (Vec<Vec<String>>, Vec<String>) {
                 let end = rest.find(|other| !is_name(other)).unwrap_or(rest.len());
                 match depth {
                     1 => words.push(rest[..end].to_owned()),
+                    2 if is_key(&words) => words.push(rest[..end].to_owned()),
                     0 if !parts.is_empty() => after.push(rest[..end].to_owned()),
                     _ => {}
                 }
@@ -133,6 +158,17 @@ mod tests {
         let table = read(sql);
         assert_eq!(table.columns, ["id", "end", "text", "n"]);
         assert_eq!((table.row_id, table.unread), (Some(0), None));
+    }
+
+    #[test]
+    fn a_key_after_the_columns_is_the_row_id_too() {
+        let row_id = |key: &str| read(&format!("CREATE TABLE t (a TEXT, id INTEGER, {key})")).row_id;
+        assert_eq!(row_id("PRIMARY KEY (id)"), Some(1));
+        assert_eq!(row_id("CONSTRAINT k PRIMARY KEY (\"ID\")"), Some(1));
+        // These keys do not replace the row id: a column with text, two columns, and no primary key.
+        assert_eq!(row_id("PRIMARY KEY (a)"), None);
+        assert_eq!(row_id("PRIMARY KEY (id, a)"), None);
+        assert_eq!(row_id("UNIQUE (id)"), None);
     }
 
     #[test]
